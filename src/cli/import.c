@@ -21,7 +21,8 @@ static const struct option table[] = {
      .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
     {.name = "datasets", .letter = 'd', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(datasets), .is_file = true,
      .help = "a second CSV table with one row per dataset: its id in a column 'dataset', a column for each covariate of the "
-     "model, and optionally 't0' (initial time) and 'start_NAME' (start of parameter NAME)"},
+     "model, and optionally 't0' (initial time), 'start_NAME' (start of parameter NAME) and 'fixed_NAME' (a value at which "
+     "it is held)"},
     {.name = "experiments", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(experiments), .is_file = true,
      .help = "a CSV table with one row per experiment, if datasets have several: columns 'dataset' and 'experiment' (as the "
      "measurements then have), covariates and 't0' as with --datasets, and optionally 'steady' (the experiment at whose "
@@ -41,6 +42,8 @@ static const struct option table[] = {
      .help = "a CSV table of parameters of the model that have other ones, or numbers, in parts of the data: columns "
      "'dataset' (and 'experiment'), 'parameter', 'by' (a parameter, of the model or a new one) or 'value' (a number), and "
      "optionally 'time' (from when on) or 'measurement' (the line of the only measurement for which it holds)"},
+    {.name = "units-row", .kind = OPTION_FLAG, .offset = FIELD(units_row),
+     .help = "the table of measurements has a row of units below its header, which is left out"},
     {.name = "nonmem", .kind = OPTION_FLAG, .offset = FIELD(nonmem),
      .help = "the table is in NONMEM's style: rows of doses and measurements by ID and TIME"},
     {.name = "cmt", .kind = OPTION_LIST, .metavar = "NUMBER=STATE", .offset = FIELD(cmt), .default_text = "the order of states",
@@ -112,6 +115,7 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
                 .steady = source == ID_NONE ? EXPERIMENT_NONE : place[source] - first[d],
                 .t0 = subjects->t0[e], .covariate = subjects->covariate + e * subjects->n_covariate,
                 .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL,
+                .fixed = subjects->has_fixed ? subjects->fixed + d * subjects->n_parameter : NULL,
                 .n_row = contents->first[e + 1] - contents->first[e],
                 .measured = measurements_from(&rows->measured, contents->first[e]),
                 .n_dose = happenings->first_dose[e + 1] - happenings->first_dose[e],
@@ -178,8 +182,8 @@ static enum status write_problem(const struct import_options *options, const cha
     struct problem_header header = {
         .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
         .start = subjects->has_start ? NULL : parameters->start, .lower = parameters->lower, .upper = parameters->upper,
-        .start_per_dataset = subjects->has_start, .scale = parameters->scale, .fixed = parameters->fixed,
-        .from_model = parameters->from_model,
+        .start_per_dataset = subjects->has_start, .fixed_per_dataset = subjects->has_fixed, .scale = parameters->scale,
+        .fixed = parameters->fixed, .from_model = parameters->from_model,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .observable_error = error_words,
         .has_t0 = subjects->has_t0, .has_experiments = rows->owners.has_experiments, .has_steady = subjects->has_steady,
@@ -268,7 +272,8 @@ static enum status read_contents(struct contents *contents, const struct import_
     if (options->nonmem)
         status = import_nonmem(rows, &contents->subjects, happenings, options, model, error);
     else
-        status = import_measurements(rows, options->measurements, model, options->experiments != NULL, error);
+        status = import_measurements(rows, options->measurements, model, options->experiments != NULL, options->units_row,
+                                     error);
     if (!status && options->experiments)
         status = import_steady_read(rows, options->experiments, error);
     if (!status)
@@ -282,7 +287,8 @@ static enum status read_contents(struct contents *contents, const struct import_
     /* the model's own priors know its names only */
     parameters->has_prior = parameters->has_prior || (substitutes->n && substitutes->wide.abi.parameter_prior);
     if (!status && !options->nonmem)
-        status = import_subjects_read(&contents->subjects, options, owners, &substitutes->wide, parameters->start, error);
+        status = import_subjects_read(&contents->subjects, options, owners, &substitutes->wide, parameters->start,
+                                      parameters->fixed, error);
     const double *t0 = contents->subjects.t0;
     if (!status)
         status = import_substitutes_sort(substitutes, options->substitutes, t0, owners->experiment.n, error);
@@ -414,7 +420,9 @@ const struct command command_import = {
         "optionally sigma, censored (1 or left: the measurement lies below its value; -1 or right: above it) and side (before "
         "or after: at the very time of a dose), in any order. Rows of a dataset need not be adjacent; datasets are written in "
         "order of their first row. Without a column 'observable' the model must have a single observable; without 'dataset' "
-        "all rows form one dataset. An empty value, NA or NaN is a missing measurement. Names, starts, bounds, scales and "
+        "all rows form one dataset. An empty value, '.', NA or NaN is a missing measurement. In wide form there is no column "
+        "'value' but one for each observable, and optionally sigma_NAME and censored_NAME. Columns may be separated by "
+        "semicolons, and numbers then have decimal commas. Names, starts, bounds, scales and "
         "priors of the parameters come from the model, unless the table of parameters or an option overrides them.\n"
         "MODEL.xml (or .sbml) is SBML, which becomes model text: MODEL.ode.",
     .table = COMMAND_TABLE(table), .run = run};

@@ -10,7 +10,7 @@
 struct import_options {
     const char *measurements, *datasets, *experiments, *doses, *inputs, *events, *substitutes, *parameters, *model, *output;
     const char *dataset_column;
-    bool embed, overwrite, quiet, nonmem, locf, outside;
+    bool embed, overwrite, quiet, nonmem, locf, units_row, outside;
     struct option_list fix, start, lower, upper, scale, error, cmt, estimate;
     enum when color;
 };

@@ -9,27 +9,42 @@
 #include <string.h>
 
 /* What a column fills: its kind, and the covariate or parameter. */
-enum column_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_STEADY, COLUMN_UNUSED };
+enum column_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_FIXED, COLUMN_STEADY, COLUMN_UNUSED };
 struct column {
     enum column_kind kind;
     size_t index;
 };
 
-static const char start_prefix[] = "start_", steady_column[] = "steady";
+static const char steady_column[] = "steady";
 
-static bool has_start_prefix(const char *name) { return !strncmp(name, start_prefix, sizeof start_prefix - 1); }
+/* A column of numbers of a parameter: "start_NAME", "fixed_NAME". */
+static const struct { enum column_kind kind; const char *prefix; } of_parameters[] = {{COLUMN_START, "start_"},
+                                                                                        {COLUMN_FIXED, "fixed_"}};
+
+/* Behind the prefix; NULL: it has none. */
+static const char *parameter_of(const char *name, enum column_kind *kind)
+{
+    for (size_t i = 0; i < sizeof of_parameters / sizeof *of_parameters; i++)
+        if (!strncmp(name, of_parameters[i].prefix, strlen(of_parameters[i].prefix))) {
+            *kind = of_parameters[i].kind;
+            return name + strlen(of_parameters[i].prefix);
+        }
+    return NULL;
+}
 
 static struct column identify(const char *name, bool is_id, bool has_starts, const struct model *model)
 {
     struct column column = {COLUMN_UNUSED, 0};
+    enum column_kind kind = COLUMN_UNUSED;
     int covariate = model_find_covariate(model, name);
-    int parameter = has_starts && has_start_prefix(name) ? model_find_parameter(model, name + sizeof start_prefix - 1) : -1;
+    const char *of = has_starts ? parameter_of(name, &kind) : NULL;
+    int parameter = of ? model_find_parameter(model, of) : -1;
     if (is_id)
         column.kind = COLUMN_ID;
     else if (covariate >= 0)
         column = (struct column){COLUMN_COVARIATE, (size_t)covariate};
     else if (parameter >= 0)
-        column = (struct column){COLUMN_START, (size_t)parameter};
+        column = (struct column){kind, (size_t)parameter};
     else if (!strcmp(name, "t0") || !strcmp(name, "T0"))
         column.kind = COLUMN_T0;
     else if (!has_starts && !strcmp(name, steady_column))
@@ -38,9 +53,9 @@ static struct column identify(const char *name, bool is_id, bool has_starts, con
 }
 
 /* A table with starts must have them used: a misspelt parameter is an error, not a column to ignore. */
-static enum status no_such_start(const char *name, const char *path, const struct model *model, struct error *error)
+static enum status no_such_parameter(const char *name, const char *parameter, const char *path, const struct model *model,
+                                     struct error *error)
 {
-    const char *parameter = name + sizeof start_prefix - 1;
     char hint[NEAREST_HINT];
     nearest_hint(hint, "; did you mean '", "'?", parameter, model->abi.parameter_name, model->abi.n_parameter);
     return error_set(error, STATUS_BAD_PROBLEM, "%s: column '%.100s': the model has no parameter '%.100s'%s", path, name,
@@ -76,12 +91,14 @@ static enum status find_columns(struct table *table, const struct import_owners 
         bool is_id = j == table->owner.dataset || j == table->owner.experiment;
         struct column column = table->column[j] = identify(name, is_id, !table->of_experiments, model);
         subjects->has_t0 = subjects->has_t0 || column.kind == COLUMN_T0;
-        subjects->has_start = subjects->has_start || column.kind == COLUMN_START;
+        subjects->has_fixed = subjects->has_fixed || column.kind == COLUMN_FIXED;
+        subjects->has_start = subjects->has_start || column.kind == COLUMN_START || column.kind == COLUMN_FIXED;
         subjects->has_steady = subjects->has_steady || column.kind == COLUMN_STEADY;
         if (column.kind == COLUMN_COVARIATE)
             has_covariate[column.index] = true;
-        if (column.kind == COLUMN_UNUSED && has_start_prefix(name) && !table->of_experiments)
-            return no_such_start(name, table->path, model, error);
+        enum column_kind kind;
+        if (column.kind == COLUMN_UNUSED && !table->of_experiments && parameter_of(name, &kind))
+            return no_such_parameter(name, parameter_of(name, &kind), table->path, model, error);
         if (column.kind == COLUMN_UNUSED)
             message_say("note: %s: column '%.100s' is not used%s", table->path, name,
                         nearest_hint(hint, " (nearest: '", "')", name, model->abi.covariate_name, model->abi.n_covariate));
@@ -90,7 +107,7 @@ static enum status find_columns(struct table *table, const struct import_owners 
 }
 
 static enum status allocate(struct import_subjects *subjects, const struct import_owners *owners, const struct model *model,
-                            const double *start, struct error *error)
+                            const double *start, const unsigned char *fixed, struct error *error)
 {
     size_t n_dataset = owners->dataset.n, n = owners->experiment.n;
     subjects->n_covariate = model->abi.n_covariate;
@@ -99,8 +116,9 @@ static enum status allocate(struct import_subjects *subjects, const struct impor
     subjects->covariate = calloc(n * subjects->n_covariate + 1, sizeof(double));
     subjects->steady = subjects->has_steady ? malloc((n + 1) * sizeof *subjects->steady) : NULL;
     subjects->start = subjects->has_start ? malloc((n_dataset * subjects->n_parameter + 1) * sizeof(double)) : NULL;
+    subjects->fixed = subjects->has_fixed ? malloc(n_dataset * subjects->n_parameter + 1) : NULL;
     if (!subjects->t0 || !subjects->covariate || (subjects->has_steady && !subjects->steady) ||
-        (subjects->has_start && !subjects->start))
+        (subjects->has_start && !subjects->start) || (subjects->has_fixed && !subjects->fixed))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu datasets", n_dataset);
     for (size_t e = 0; e < n; e++) {
         subjects->t0[e] = model->abi.t0;
@@ -109,6 +127,8 @@ static enum status allocate(struct import_subjects *subjects, const struct impor
     }
     for (size_t d = 0; subjects->has_start && d < n_dataset; d++)
         memcpy(subjects->start + d * subjects->n_parameter, start, subjects->n_parameter * sizeof *start);
+    for (size_t d = 0; subjects->has_fixed && d < n_dataset; d++)
+        memcpy(subjects->fixed + d * subjects->n_parameter, fixed, subjects->n_parameter);
     return STATUS_OK;
 }
 
@@ -127,8 +147,10 @@ static enum status read_subject(const struct table *table, uint32_t dataset, con
             return status;
         if (column.kind == COLUMN_COVARIATE && !isfinite(number))
             import_faults_add(&subjects->faults, reader, j, "a covariate must be a number");
-        if (column.kind == COLUMN_START && !isnan(number))
+        if ((column.kind == COLUMN_START || column.kind == COLUMN_FIXED) && !isnan(number))
             subjects->start[dataset * subjects->n_parameter + column.index] = number;
+        if (column.kind == COLUMN_FIXED && !isnan(number))
+            subjects->fixed[dataset * subjects->n_parameter + column.index] = 1;
         for (uint32_t k = first; k < end; k++)
             if (column.kind == COLUMN_COVARIATE)
                 subjects->covariate[order[k] * subjects->n_covariate + column.index] = number;
@@ -242,7 +264,7 @@ static enum status check_covariates(const struct import_options *options, const 
 
 enum status import_subjects_read(struct import_subjects *subjects, const struct import_options *options,
                                  const struct import_owners *owners, const struct model *model, const double *start,
-                                 struct error *error)
+                                 const unsigned char *fixed, struct error *error)
 {
     struct table table[2] = {{.path = options->datasets}, {.path = options->experiments, .of_experiments = true}};
     bool *has_covariate = calloc(model->abi.n_covariate + 1, sizeof *has_covariate);
@@ -253,7 +275,7 @@ enum status import_subjects_read(struct import_subjects *subjects, const struct 
     if (!status)
         status = check_covariates(options, model, has_covariate, error);
     if (!status)
-        status = allocate(subjects, owners, model, start, error);
+        status = allocate(subjects, owners, model, start, fixed, error);
     for (int k = 0; k < 2 && !status; k++) {
         if (!table[k].path)
             continue;
@@ -274,6 +296,7 @@ void import_subjects_fini(struct import_subjects *subjects)
     free(subjects->t0);
     free(subjects->covariate);
     free(subjects->start);
+    free(subjects->fixed);
     free(subjects->steady);
     memset(subjects, 0, sizeof *subjects);
 }

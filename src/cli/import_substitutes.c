@@ -36,6 +36,9 @@ static enum status find_measurement(const struct import_table *table, const stru
             high = middle;
     }
     *place = (uint32_t)(low - reading->first[owner]);
+    if (low + 1 < reading->first[owner + 1] && lines[low] == line && lines[low + 1] == line)
+        return csv_fault(table->reader, table->column[MEASUREMENT], error, "line %g of the table of measurements has several: "
+                         "write that table in long form", line);
     return low < reading->first[owner + 1] && lines[low] == line
                ? STATUS_OK : csv_fault(table->reader, table->column[MEASUREMENT], error, "no measurement of this %s is on line "
                                        "%g of its table", table->owners->has_experiments ? "experiment" : "dataset", line);

@@ -9,10 +9,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* Indices of the table's columns, or CSV_NO_COLUMN. */
+/* Indices of the table's columns, or CSV_NO_COLUMN. The wide form has columns of its own for each observable: then
+ * n_observable > 0, and a row of the table is a measurement of each. */
 struct measurement_columns {
     struct import_owner_columns owner;
     size_t of[N_MEASUREMENT];
+    uint32_t n_observable;
+    size_t (*wide)[N_MEASUREMENT]; /* `of` with an observable's value, sigma and censored; free it */
 };
 
 /* A table of NONMEM's style must be called that. */
@@ -28,18 +31,41 @@ static enum status refuse_nonmem(const struct csv_reader *reader, const char *pa
                      "one in NONMEM's style: say --nonmem", path);
 }
 
-/* Tables with one column per observable are common, so the message says what is expected instead. */
-static enum status need_value(const struct csv_reader *reader, const char *path, const struct model *model, size_t *column,
-                              struct error *error)
+/* Without a column 'value', a column named like an observable tells the wide form: "y", "sigma_y", "censored_y". */
+static enum status find_wide(const struct csv_reader *reader, const struct model *model, struct measurement_columns *columns,
+                             struct error *error)
 {
-    if (csv_find_column(reader, "value") == CSV_NO_COLUMN)
-        for (uint32_t k = 0; k < model->abi.n_observable; k++)
-            if (csv_find_column(reader, model->abi.observable_name[k]) != CSV_NO_COLUMN)
-                return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column 'value', but a column named like the "
-                                                            "observable '%s': long form is expected, a row per measurement "
-                                                            "with the columns dataset, time, observable, value",
-                                 path, model->abi.observable_name[k]);
-    return csv_need_column(reader, "value", column, error);
+    static const struct { int column; const char *prefix; } parts[] = {
+        {MEASUREMENT_value, ""}, {MEASUREMENT_sigma, "sigma_"}, {MEASUREMENT_censored, "censored_"}};
+    uint32_t n_observable = model->abi.n_observable, n_found = 0;
+    char name[300];
+    if (csv_find_column(reader, "value") != CSV_NO_COLUMN)
+        return STATUS_OK;
+    if (!(columns->wide = calloc(n_observable, sizeof *columns->wide)))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u observables", n_observable);
+    for (uint32_t k = 0; k < n_observable; k++) {
+        memcpy(columns->wide[k], columns->of, sizeof columns->of);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            snprintf(name, sizeof name, "%s%.200s", parts[i].prefix, model->abi.observable_name[k]);
+            size_t column = csv_find_column(reader, name);
+            if (i == 0 || column != CSV_NO_COLUMN)
+                columns->wide[k][parts[i].column] = column;
+        }
+        n_found += columns->wide[k][MEASUREMENT_value] != CSV_NO_COLUMN;
+    }
+    columns->n_observable = n_found ? n_observable : 0;
+    return STATUS_OK;
+}
+
+static bool is_used(const struct measurement_columns *columns, size_t j)
+{
+    bool used = j == columns->owner.dataset || j == columns->owner.experiment;
+    for (int c = 0; c < N_MEASUREMENT; c++) {
+        used = used || j == columns->of[c];
+        for (uint32_t k = 0; k < columns->n_observable; k++)
+            used = used || (j == columns->wide[k][c] && columns->wide[k][MEASUREMENT_value] != CSV_NO_COLUMN);
+    }
+    return used;
 }
 
 static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,
@@ -56,7 +82,9 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
     if (!status)
         status = csv_need_column(reader, "time", &columns->of[MEASUREMENT_time], error);
     if (!status)
-        status = need_value(reader, path, model, &columns->of[MEASUREMENT_value], error);
+        status = find_wide(reader, model, columns, error);
+    if (!status && !columns->n_observable)
+        status = csv_need_column(reader, "value", &columns->of[MEASUREMENT_value], error);
     if (status)
         return status;
     columns->owner.dataset = csv_find_column(reader, "dataset");
@@ -65,17 +93,13 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
     columns->owner.experiment = csv_find_column(reader, "experiment");
     if (columns->owner.dataset == CSV_NO_COLUMN)
         message_say("note: there is no column 'dataset': all rows are one dataset, 'data'");
-    if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1)
+    if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1 && !columns->n_observable)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: a column 'observable' is needed: the model has %u of them", path,
                          model->abi.n_observable);
-    for (size_t j = 0; j < csv_n_column(reader); j++) {
-        bool is_used = j == columns->owner.dataset || j == columns->owner.experiment;
-        for (int c = 0; c < N_MEASUREMENT; c++)
-            is_used = is_used || j == columns->of[c];
-        if (!is_used)
+    for (size_t j = 0; j < csv_n_column(reader); j++)
+        if (!is_used(columns, j))
             message_say("note: %s: column '%.100s' is not used%s", path, csv_column_name(reader, j),
                         nearest_hint(hint, " (did you mean '", "'?)", csv_column_name(reader, j), names, N_MEASUREMENT + 1));
-    }
     return STATUS_OK;
 }
 
@@ -136,18 +160,18 @@ void import_faults_add(struct import_faults *faults, const struct csv_reader *re
 }
 
 /* As in problem_check.c: a row without a value counts as missing. */
-static void check_row(const struct csv_reader *reader, const struct measurement_columns *columns,
-                      const struct measurements *row, struct import_faults *faults)
+static void check_row(const struct csv_reader *reader, const size_t of[N_MEASUREMENT], const struct measurements *row,
+                      struct import_faults *faults)
 {
     if (isnan(*row->value))
         return;
     if (!isfinite(*row->time))
-        import_faults_add(faults, reader, columns->of[MEASUREMENT_time], "the time is missing or infinite");
+        import_faults_add(faults, reader, of[MEASUREMENT_time], "the time is missing or infinite");
     if (isinf(*row->value))
-        import_faults_add(faults, reader, columns->of[MEASUREMENT_value],
+        import_faults_add(faults, reader, of[MEASUREMENT_value],
                           "the value is infinite (leave it empty if it is missing)");
     if (*row->sigma <= 0 || isinf(*row->sigma))
-        import_faults_add(faults, reader, columns->of[MEASUREMENT_sigma],
+        import_faults_add(faults, reader, of[MEASUREMENT_sigma],
                           "sigma must be above 0 (leave it empty if it is not known)");
 }
 
@@ -207,6 +231,34 @@ enum status import_rows_begin(struct import_rows *rows, struct measurements *row
 
 void import_rows_end(struct import_rows *rows, uint32_t owner) { rows->owner[rows->n++] = owner; }
 
+/* observable: of the wide form, else UINT32_MAX. */
+static enum status read_measurement(const struct csv_reader *reader, const size_t of[N_MEASUREMENT], uint32_t observable,
+                                    const struct model *model, uint32_t owner, struct import_rows *rows, struct error *error)
+{
+    struct measurements row;
+    enum status status = import_rows_begin(rows, &row, error);
+    if (status)
+        return status;
+    *row.line = (uint32_t)csv_line(reader);
+    for (int c = 0; c < N_MEASUREMENT && !status; c++)
+        if (of[c] != CSV_NO_COLUMN)
+            status = read_cell(reader, of[c], c, model, &row, error);
+    if (status)
+        return status;
+    if (observable != UINT32_MAX)
+        *row.observable = observable;
+    check_row(reader, of, &row, &rows->faults);
+    import_rows_end(rows, owner);
+    return STATUS_OK;
+}
+
+/* An empty cell of the wide form is no measurement. */
+static bool is_empty(const struct csv_reader *reader, size_t column)
+{
+    double number;
+    return column == CSV_NO_COLUMN || (csv_parse_double(csv_field(reader, column), &number) && isnan(number));
+}
+
 static enum status read_row(const struct csv_reader *reader, const struct measurement_columns *columns,
                             const struct model *model, struct import_rows *rows, struct error *error)
 {
@@ -217,29 +269,23 @@ static enum status read_row(const struct csv_reader *reader, const struct measur
         return csv_fault(reader, of->dataset, error, "the dataset's id is missing");
     if (!*experiment && of->experiment != CSV_NO_COLUMN)
         return csv_fault(reader, of->experiment, error, "the experiment's id is missing");
-    struct measurements row;
-    enum status status = import_rows_begin(rows, &row, error);
-    if (status)
-        return status;
-    *row.line = (uint32_t)csv_line(reader);
-    for (int c = 0; c < N_MEASUREMENT && !status; c++)
-        if (columns->of[c] != CSV_NO_COLUMN)
-            status = read_cell(reader, columns->of[c], c, model, &row, error);
-    if (status)
-        return status;
-    check_row(reader, columns, &row, &rows->faults);
     uint32_t owner = import_owner_add(&rows->owners, id, experiment);
     if (owner == ID_NO_MEMORY)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", rows->owners.dataset.n);
-    import_rows_end(rows, owner);
-    return STATUS_OK;
+    if (!columns->n_observable)
+        return read_measurement(reader, columns->of, UINT32_MAX, model, owner, rows, error);
+    enum status status = STATUS_OK;
+    for (uint32_t k = 0; k < columns->n_observable && !status; k++)
+        if (!is_empty(reader, columns->wide[k][MEASUREMENT_value]))
+            status = read_measurement(reader, columns->wide[k], k, model, owner, rows, error);
+    return status;
 }
 
 enum status import_measurements(struct import_rows *rows, const char *path, const struct model *model, bool needs_experiment,
-                                struct error *error)
+                                bool has_units, struct error *error)
 {
     struct csv_reader *reader = NULL;
-    struct measurement_columns columns;
+    struct measurement_columns columns = {.wide = NULL};
     bool more = true;
     enum status status = csv_open(&reader, path, error);
     if (!status)
@@ -247,6 +293,8 @@ enum status import_measurements(struct import_rows *rows, const char *path, cons
     if (!status && needs_experiment)
         status = csv_need_column(reader, "experiment", &columns.owner.experiment, error);
     rows->owners.has_experiments = !status && columns.owner.experiment != CSV_NO_COLUMN;
+    if (!status && has_units)
+        status = csv_next(reader, &more, error);
     while (!status) {
         status = csv_next(reader, &more, error);
         if (status || !more)
@@ -256,6 +304,7 @@ enum status import_measurements(struct import_rows *rows, const char *path, cons
     if (!status)
         import_say_encoding(reader, path);
     csv_close(reader);
+    free(columns.wide);
     if (!status && rows->n == 0)
         status = error_set(error, STATUS_BAD_PROBLEM, "%s: there are no measurements below its header", path);
     return status;

@@ -25,6 +25,9 @@ struct csv_reader {
     size_t n_field, field_capacity;
     char **name;
     size_t n_column;
+    struct decimals {
+        bool point, comma; /* which marks numbers have had so far */
+    } *decimals;
 };
 
 static enum status no_memory(const struct csv_reader *reader, struct error *error)
@@ -266,7 +269,9 @@ enum status csv_open(struct csv_reader **reader, const char *path, struct error 
     bool is_stdin = !strcmp(path, "-");
     *reader = NULL;
     struct csv_reader *made = calloc(1, sizeof *made);
-    if (!made || !(made->path = strdup(is_stdin ? "standard input" : path))) {
+    if (!made || !(made->path = strdup(is_stdin ? "standard input" : path))
+        || !(made->decimals = calloc(1, sizeof *made->decimals))) {
+        free(made ? made->path : NULL);
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
     }
@@ -293,6 +298,7 @@ void csv_close(struct csv_reader *reader)
     free(reader->field);
     free(reader->row);
     free(reader->path);
+    free(reader->decimals);
     free(reader);
 }
 
@@ -344,14 +350,26 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
     return STATUS_OK;
 }
 
+/* 1,5 is a number where commas do not separate columns. 1.234 may be a thousand there, so a table has points or commas. */
 enum status csv_number(const struct csv_reader *reader, size_t column, double *value, struct error *error)
 {
-    const char *text = reader->field[column];
-    if (csv_parse_double(text, value))
-        return STATUS_OK;
-    const char *comma = strchr(text, ',');
-    return csv_fault(reader, column, error, "'%.100s' is not a number%s", text,
-                     comma ? ": decimals are written with a point" : "");
+    char copy[64];
+    const char *text = reader->field[column], *comma = strchr(text, ',');
+    bool is_comma = comma && reader->delimiter != ',' && !strchr(text, '.') && strlen(text) < sizeof copy;
+    if (is_comma) {
+        strcpy(copy, text);
+        copy[comma - text] = '.';
+    }
+    if (!csv_parse_double(is_comma ? copy : text, value))
+        return csv_fault(reader, column, error, "'%.100s' is not a number%s", text,
+                         comma && reader->delimiter == ',' ? ": decimals are written with a point if commas separate columns"
+                                                           : "");
+    reader->decimals->comma = reader->decimals->comma || is_comma;
+    reader->decimals->point = reader->decimals->point || (strchr(text, '.') && !isnan(*value));
+    return reader->decimals->comma && reader->decimals->point
+               ? csv_fault(reader, column, error, "'%.100s': the table has numbers with decimal points and with decimal commas",
+                           text)
+               : STATUS_OK;
 }
 
 bool csv_parse_double(const char *text, double *value)

@@ -36,6 +36,7 @@ uint64_t csv_line(const struct csv_reader *reader); /* first line of the row, fr
 uint64_t csv_latin1_line(const struct csv_reader *reader);
 /* Fields of the row, UTF-8; valid until the next csv_next. */
 const char *csv_field(const struct csv_reader *reader, size_t column);
+/* As csv_parse_double; a decimal comma is read, too, where semicolons or tabs separate columns. */
 enum status csv_number(const struct csv_reader *reader, size_t column, double *value, struct error *error);
 
 /* STATUS_BAD_PROBLEM, with "FILE:LINE: column 'NAME': " prepended. CSV_NO_COLUMN: only file and line. */

@@ -140,7 +140,8 @@ bool hdf5_column_as_vector(struct hdf5_column *column)
     return column->width == 1;
 }
 
-/* HDF5's buffer for conversions has 1 MiB, all of which each reading clears: a smaller one will do for few rows. 0: HDF5 failed. */
+/* HDF5's buffer for conversions has 1 MiB, all of which each reading clears: a smaller one will do for few rows. 0: HDF5
+ * failed. */
 static hid_t transfer_list(const struct hdf5_column *column, size_t n, hid_t type)
 {
     size_t in_file = H5Tget_size(column->type), in_memory = H5Tget_size(type);

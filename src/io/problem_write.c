@@ -71,7 +71,7 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
         {"/parameters/lower", NULL, p ? header->lower : NULL, real, p, 0},
         {"/parameters/upper", NULL, p ? header->upper : NULL, real, p, 0},
         {"/parameters/scale", NULL, p ? header->scale : NULL, 0, p, 0},
-        {"/parameters/fixed", NULL, p ? header->fixed : NULL, byte, p, 0},
+        {"/parameters/fixed", NULL, p && !header->fixed_per_dataset ? header->fixed : NULL, byte, p, 0},
         {"/parameters/from_model", NULL, p ? header->from_model : NULL, real, p, N_FROM_MODEL},
         {"/parameters/prior", NULL, p ? header->prior : NULL, 0, p, 0},
         {"/parameters/prior_on", NULL, p && header->prior ? header->prior_on : NULL, 0, p, 0},
@@ -115,6 +115,8 @@ static void plan_columns(struct problem_writer *writer)
     write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
     if (header->start_per_dataset)
         write_add_column(&rows[STARTS], "start", COLUMN_DOUBLE, header->n_parameter);
+    if (header->fixed_per_dataset)
+        write_add_column(&rows[STARTS], "fixed", COLUMN_INT8, header->n_parameter);
     struct write_rows *constants = &rows[header->has_experiments ? EXPERIMENTS : DATASETS];
     if (header->has_experiments) {
         write_add_column(constants, "dataset", COLUMN_UINT32, 0);
@@ -271,7 +273,7 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
     if (dataset->id) {
         writer->n_dataset++;
         writer->first_experiment = writer->n_experiment;
-        status = add_row(writer, STARTS, (const void *const[]){dataset->start}, error);
+        status = add_row(writer, STARTS, (const void *const[]){dataset->start, dataset->fixed}, error);
     }
     if (!status && many && dataset->id)
         status = add_row(writer, DATASETS, value, error);

@@ -17,6 +17,7 @@ struct problem_header {
     const char *const *parameter_name;
     const double *start, *lower, *upper; /* n_parameter each, or NULL */
     bool start_per_dataset;           /* then `start` is NULL and each dataset has its own */
+    bool fixed_per_dataset;           /* the same for `fixed`; only with start_per_dataset */
     const char *const *scale;         /* or NULL */
     const uint8_t *fixed;             /* or NULL */
     const double *from_model;         /* n_parameter x N_FROM_MODEL (problem_adopt.h), or NULL */
@@ -53,6 +54,7 @@ struct problem_dataset {
     double t0;
     const double *covariate;  /* n_covariate */
     const double *start;      /* n_parameter where start_per_dataset, else NULL */
+    const int8_t *fixed;      /* n_parameter where fixed_per_dataset, else NULL */
     size_t n_row;
     struct measurements measured;
     const char *experiment_id;

@@ -1,0 +1,109 @@
+"""Forms of tables that `import` reads: wide, with semicolons and decimal commas, with a row of units, with missing cells. Each
+must give the same problem as the long form that it stands for.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import h5py
+import numpy as np
+
+import helpers as h
+
+MODEL = """model two
+parameter k = 0.5 in [1e-3, 1e3]
+parameter A = 2
+y(0) = A
+y' = -k*y
+z(0) = 0
+z' = k*y
+observe y
+observe gone = z
+"""
+ROWS = [("a", 1, 1.25, 0.5), ("a", 2, None, 0.75), ("a", 3.5, 0.5, None), ("a", 4, None, None), ("b", 1, 2.5, 1.5)]
+
+
+def imported(tmp, text, *args, name="t.csv", code=0):
+    """The measurements of the problem as a list; or what was said, if it fails."""
+    (tmp / name).write_text(text)
+    (tmp / "two.ode").write_text(MODEL)
+    done = h.stiffit("import", tmp / name, "--model", tmp / "two.ode", "-o", tmp / "t.h5", "--overwrite", *args, code=code)
+    if code:
+        return done.stderr
+    with h5py.File(tmp / "t.h5") as f:
+        ids, names = f["datasets/id"].asstr()[()], f["measurements/observable_names"].asstr()[()]
+        columns = [f[f"measurements/{name}"][()] for name in ("dataset", "observable", "time", "value")]
+        more = [list(f["measurements"][name][()]) if name in f["measurements"] else None for name in ("sigma", "censored")]
+    return [(ids[d], names[o], t, v) for d, o, t, v in zip(*columns)], *more
+
+
+def wide(rows, delimiter=",", point=".", empty=""):
+    number = lambda x: empty if x is None else str(x).replace(".", point)  # noqa: E731
+    return delimiter.join(("dataset", "time", "y", "gone")) + "\n" + "".join(
+        delimiter.join((d, number(t), number(y), number(g))) + "\n" for d, t, y, g in rows)
+
+
+def test_wide_is_long(tmp):
+    expected = [(d, name, t, v) for d, t, y, g in ROWS for name, v in (("y", y), ("gone", g)) if v is not None]
+    for empty in ("", ".", "NA", "NaN", "n/a"):
+        assert imported(tmp, wide(ROWS, empty=empty))[0] == expected, empty
+    for delimiter in (";", "\t"):
+        for point in (".", ","):
+            assert imported(tmp, wide(ROWS, delimiter, point))[0] == expected, (delimiter, point)
+    long = "dataset,time,observable,value\n" + "".join(f"{d},{t},{name},{v}\n" for d, name, t, v in expected)
+    assert imported(tmp, long)[0] == expected
+
+
+def test_own_sigmas_and_limits(tmp):
+    text = ("dataset,time,y,sigma_y,censored_y,gone,sigma_gone\n"
+            "a,1,1.5,0.1,0,0.5,\na,2,0.2,0.1,1,0.7,0.3\n")
+    rows, sigma, censored = imported(tmp, text)
+    assert [row[1:] for row in rows] == [("y", 1, 1.5), ("gone", 1, 0.5), ("y", 2, 0.2), ("gone", 2, 0.7)]
+    assert np.array_equal(sigma, [0.1, np.nan, 0.1, 0.3], equal_nan=True) and censored == [0, 0, 1, 0]
+    rows, sigma, _ = imported(tmp, "dataset,time,y,gone,sigma\na,1,1.5,0.5,0.25\n")  # one for both
+    assert sigma == [0.25, 0.25]
+
+
+def test_an_observable_may_be_absent(tmp):
+    assert imported(tmp, "time,gone\n1,0.5\n2,0.7\n")[0] == [("data", "gone", 1, 0.5), ("data", "gone", 2, 0.7)]
+    said = h.stiffit("import", tmp / "t.csv", "--model", tmp / "two.ode", "-o", tmp / "t.h5", "--overwrite").stderr
+    assert "not used" not in said
+    assert "column 'other' is not used" in h.stiffit(
+        "import", write(tmp, "time,gone,other\n1,0.5,3\n"), "--model", tmp / "two.ode", "-o", tmp / "u.h5").stderr
+
+
+def write(tmp, text):
+    (tmp / "u.csv").write_text(text)
+    return tmp / "u.csv"
+
+
+def test_units_row(tmp):
+    text = wide(ROWS).replace("gone\n", "gone\n,h,mg/l,mg\n")
+    assert imported(tmp, text, "--units-row") == imported(tmp, wide(ROWS))
+    said = imported(tmp, text, code=3)
+    assert "t.csv:2:" in said
+    bad = text.replace("2.5", "2.5x")
+    assert "t.csv:7: column 'y': '2.5x' is not a number" in imported(tmp, bad, "--units-row", code=3)
+
+
+def test_decimal_marks_do_not_mix(tmp):
+    assert "decimal points and with decimal commas" in imported(tmp, "dataset;time;y\na;1;1,5\na;2;1.234\n", code=3)
+    assert "decimals are written with a point" in imported(tmp, 'dataset,time,y\na,1,"1,5"\n', code=3)
+    assert "is not a number" in imported(tmp, "dataset;time;y\na;1;1.234,5\n", code=3)
+    assert "is not a number" in imported(tmp, "dataset;time;y\na;1;1,234,5\n", code=3)
+
+
+def test_fixed_for_some_datasets(tmp):
+    (tmp / "subjects.csv").write_text("dataset;fixed_k;start_A\na;0,25;3\nb;;\n")
+    imported(tmp, wide(ROWS), "--datasets", tmp / "subjects.csv")
+    with h5py.File(tmp / "t.h5") as f:
+        assert f["parameters/fixed"][()].tolist() == [[1, 0], [0, 0]]
+        assert f["parameters/start"][()].tolist() == [[0.25, 3], [0.5, 2]]
+    h.stiffit("run", tmp / "t.h5")
+    fits = h.read_fits(h.result_path(tmp / "t.h5"))
+    assert fits["parameters"][0, 0] == 0.25 and fits["parameters"][1, 0] != 0.5
+    assert [row[0] for row in fits["error_missing"]] != ["fixed", "fixed"] and fits["error_missing"][0][0] == "fixed"
+    (tmp / "subjects.csv").write_text("dataset,fixed_q\na,1\nb,\n")
+    assert "no parameter 'q'" in imported(tmp, wide(ROWS), "--datasets", tmp / "subjects.csv", code=3)
+
+
+if __name__ == "__main__":
+    h.main()
