@@ -190,7 +190,7 @@ static void columns_are_found_by_name(void **state)
 static void numbers_are_read_and_faults_placed(void **state)
 {
     (void)state;
-    struct csv_reader *reader = open_text("a;b\n\n1e-3;1,5\n");
+    struct csv_reader *reader = open_text("a,b\n\n1e-3,\"1,5\"\n");
     struct error error;
     double value;
     bool more;
@@ -200,6 +200,15 @@ static void numbers_are_read_and_faults_placed(void **state)
     assert_true(value == 1e-3);
     assert_int_equal(csv_number(reader, 1, &value, &error), STATUS_BAD_PROBLEM);
     assert_non_null(strstr(error.message, ":3: column 'b': '1,5' is not a number: decimals are written with a point"));
+    csv_close(reader);
+    reader = open_text("a;b\n-1,5e2;,25\n1.5;2\n"); /* a decimal comma, and then a point */
+    assert_int_equal(csv_next(reader, &more, &error), STATUS_OK);
+    assert_int_equal(csv_number(reader, 0, &value, &error), STATUS_OK);
+    assert_true(value == -150);
+    assert_int_equal(csv_number(reader, 1, &value, &error), STATUS_OK);
+    assert_true(value == 0.25);
+    assert_int_equal(csv_next(reader, &more, &error), STATUS_OK);
+    assert_int_equal(csv_number(reader, 0, &value, &error), STATUS_BAD_PROBLEM);
     csv_close(reader);
 }
 
