@@ -21,6 +21,8 @@ B := build/$(subst $(comma),-,$(SANITIZE))
 endif
 # Models are compiled for this CPU; PORTABLE=1 makes them run on any of its kind.
 MODEL_CFLAGS ?= -O3 $(if $(PORTABLE),,-march=native)
+# Tests are compiled more often than they run.
+TEST_CFLAGS ?= -O1
 
 # --- libraries -------------------------------------------------------------------------------------------------------
 # Debian calls the HDF5 without MPI hdf5-serial; there, plain hdf5 is the one with it.
@@ -166,7 +168,7 @@ $(B)/tests/zoo/%.so: tests/zoo/%.c include/stiffit/model.h
 $(B)/tests/%: tests/%.c $(B)/libstiffit.a
 	@mkdir -p $(@D)
 	@echo "  TEST    $@"
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(TEST_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
 		$(B)/libstiffit.a -lcmocka $(LIBS)
 
 # The object that defines engine_in_use comes before the archive, which is then not asked for its own.

@@ -29,7 +29,7 @@ from ode_random import RandomModel  # noqa: E402
 
 WRITER = helpers.BUILD / "tests" / "property" / "write_model_sources"
 FIRST_SEED = 20_000_000
-N_MODEL = 20_000 if helpers.SLOW else 200
+N_MODEL = 20_000 if helpers.SLOW else 100
 N_BATCH = 50
 # tcc compiles such a model in 5 ms, gcc -O0 in 40; but tcc has no vectors, so every EACH_th has functions of lanes.
 EACH = 6
