@@ -254,7 +254,9 @@ bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *a
         record->lack[file_index(&work, c)] = LACK_none;
     record->n_freedom = (int64_t)asker->objective.n_row - (int64_t)n;
     record->n_noise = count_noise(&work);
-    record->notes |= (is_observed ? 0 : NOTE_expected_information) | (work.spectrum.n_idle > 0 ? NOTE_no_influence : 0);
+    record->notes |= is_observed ? 0 : NOTE_expected_information;
+    if (work.spectrum.n_idle > 0)
+        record->notes |= work.spectrum.n_idle == n ? NOTE_no_signal : NOTE_no_influence;
     fill_criteria(&work, record);
     note_doubts(&work, record);
     if (n > 0) {

@@ -123,6 +123,17 @@ def test_missing_sigmas_are_counted_and_loud_where_others_have_one(tmp):
     assert "R squared" in text and said["goodness"]["r_squared_fits"] == 10
 
 
+def test_no_signal_is_no_reason_for_other_starts(tmp):
+    """A dose of 0, and a parameter that the model does not use."""
+    (tmp / "dose.ode").write_text("model dose\nparameter k = 0.3 scale log\nparameter V = 2 scale log\nparameter q = 1\n"
+                                  "covariate D\ny(0) = D\ny' = -k*y\nobserve c = y/V\n")
+    rng = np.random.default_rng(1)
+    y = np.array([d / 2 * np.exp(-0.3 * T) for d in (0, 5)]) + SIGMA * rng.standard_normal((2, len(T)))
+    fits, _, text = run(write(tmp / "p.h5", y, model=compiled(tmp, "dose"), covariates={"D": [0, 5]}))
+    assert list(has(fits, 28)) == [True, False] and list(has(fits, 10)) == [False, True]
+    assert "the data hold no signal (a dose of 0?)" in text and "(1 fit; e.g. d0)" in text
+
+
 def test_the_same_after_a_merge(tmp):
     y = decays(12)
     y[7, 5] += 1
