@@ -20,7 +20,9 @@
       "try other starts (--starts) or narrower bounds, or run `stiffit simulate` at the start") \
     X(7, crashed, false, "the model crashed", "`stiffit model check` looks for faults of the model") \
     X(8, bad_data, false, "its data, start or bounds cannot be used as they are", NULL) \
-    X(9, out_of_memory, false, "not enough memory for this fit", NULL)
+    X(9, out_of_memory, false, "not enough memory for this fit", NULL) \
+    X(10, other_failed, false, "another dataset of the same fit could not be used or evaluated: the message says which one", \
+      "mend that dataset, or fit the others without it (--leave-out-failed)")
 
 #define OUTCOME_NUMBER(number, name, ...) OUTCOME_##name = number,
 enum outcome { OUTCOME_LIST(OUTCOME_NUMBER) N_OUTCOME };
@@ -67,7 +69,9 @@ bool outcome_is_success(enum outcome outcome);
     X(26, all_at_bounds, "bounds hold all free parameters: the data or the start are in other units, or the bounds too " \
       "narrow") \
     X(27, mixed_sigma, "some measurements have a sigma and the others none: these count with sigma 1, in their own units") \
-    X(28, no_signal, "no free parameter has an influence at the best fit: the data hold no signal (a dose of 0?), or the " \
+    X(27, mixed_sigma, "some measurements have a sigma and the others none: these count with sigma 1, in their own units") \
+    X(28, left_out, "other datasets failed and were left out of this fit of all datasets (--leave-out-failed)") \
+    X(29, no_signal, "no free parameter has an influence at the best fit: the data hold no signal (a dose of 0?), or the " \
       "start is far off")
 
 #define NOTE_NUMBER(bit, name, meaning) NOTE_##name = 1 << (bit),

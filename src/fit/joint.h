@@ -11,53 +11,9 @@
  * Stopping tests and certificate are those of a single fit. */
 #pragma once
 
-#include "fit/certificate.h"
+#include "fit/joint_types.h"
 #include "fit/stopping.h"
 #include "par/monitor.h"
-
-/* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
-struct joint_side {
-    double f;
-    double *theta;            /* n */
-    double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
-    double *scale;            /* n: metric of the own trust region */
-    double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
-    double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
-    double gradient_norm;     /* of the own parameters, projected */
-    double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
-    bool is_restricted;       /* the own step, by radius or bounds */
-};
-
-struct joint_block {
-    bool is_made;
-    size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
-    struct joint_side best, trial;
-    double radius;            /* of the own trust region */
-    /* of the latest trial */
-    double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
-    bool has_failed;          /* no own step could be evaluated */
-    bool has_moved;           /* some parameter has other bits */
-    /* of all passes */
-    enum outcome outcome;     /* not_run: nothing ends the fit because of this block */
-    enum engine_kind engine;
-    enum gradient_method gradient;
-    enum optimizer optimizer;
-    int64_t n_evaluation, n_step;
-    double seconds;
-    uint32_t notes;
-    bool likelihood;
-    double objective_scale;   /* fit_objective_scale */
-    char reason[160];
-    /* of the last pass, for statistics and the record */
-    bool is_kept;             /* p and side are those of the best point */
-    double *p, *chain;        /* n_parameter; n + s, own parameters first */
-    const double *information; /* as triangle, for standard errors: the trial's, or */
-    double *expected;         /* that of the expected information; NULL: they are the same */
-    uint32_t *file_index;     /* n + s */
-    int8_t *side;             /* n_parameter: record.at_bound */
-    struct fit_criteria criteria;
-    bool has_excess, is_sigma_known;
-};
 
 /* JOINT_KEEP: the fit ends before its check; its best point is all that is reported. */
 enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_KEEP };
@@ -69,10 +25,13 @@ struct joint {
     size_t n_block, n_parameter;
     const uint8_t *is_shared; /* n_parameter */
     const enum parameter_scale *scale; /* n_parameter */
+    bool leaves_out;          /* blocks that cannot be evaluated: set it after joint_init */
     /* the search's */
     struct joint_block *block;
     size_t s;                 /* free shared parameters, in the order of the model */
     enum joint_pass pass;     /* what blocks do next */
+    uint32_t *active;         /* n_active blocks that were not left out; the first one has the shared parameters' priors */
+    size_t n_active;
     double *theta, *trial;    /* s: the best point and the trial */
     double f, tighter;
     double least;             /* relative to the columns' lengths: directions with less influence are not followed */
@@ -112,8 +71,10 @@ unsigned char *joint_save(struct joint *joint, size_t *n);
 /* After joint_init: continues that search, to the same bits; each block evaluates its best point once more, uncounted. False:
  * these are not such bytes, and `joint` must be made anew. Otherwise they must outlive `joint`. */
 bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n);
-/* A block that cannot be run at all. */
-void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, const char *reason);
+/* A block that cannot be run at all; has_crashed: the process died of it, or it hung. */
+void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool has_crashed, const char *reason);
+/* Before the first pass of a process, after these. False: the fit has ended. */
+bool joint_resume(struct joint *joint);
 /* After all blocks have run: plans the next pass. False: the fit has ended. */
 bool joint_advance(struct joint *joint);
 /* After the end: the record of block i, with all its arrays except the covariance, cleared first. */

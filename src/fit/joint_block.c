@@ -331,8 +331,10 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     enum asked asked = try(work, arena, block->best.theta, joint->theta, &block->trial, NULL);
     block->has_failed = asked == ASKED_FAILED;
-    if (asked == ASKED_FAILED)
+    if (asked == ASKED_FAILED) {
+        block->failure = work->asker->failure;
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+    }
     if (asked != ASKED_OK)
         return;
     rest(work, &block->trial);

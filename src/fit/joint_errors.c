@@ -51,11 +51,10 @@ static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *lo
     return n_loose;
 }
 
-/* Reduces the information of block i; own: as in joint_eliminate. Returns the number of its own parameters in errors->loose. */
-static size_t eliminate(struct joint *joint, size_t i, double *own)
+/* Reduces the information of a block; own: as in joint_eliminate. Returns the number of its own parameters in errors->loose. */
+static size_t eliminate(struct joint *joint, struct joint_block *block, double *own)
 {
     struct joint_errors *errors = joint->errors;
-    struct joint_block *block = &joint->block[i];
     size_t n = block->n, s = joint->s, n_loose = find_loose(block, s, errors->loose, errors->scale);
     double *zeros = errors->scratch + joint_scratch(n, s);
     memset(zeros, 0, (n + s) * sizeof *zeros);
@@ -64,10 +63,10 @@ static size_t eliminate(struct joint *joint, size_t i, double *own)
     return n_loose;
 }
 
-static void rows_of_trial(const struct joint *joint, size_t i, const double **rest, const double **rest_rhs)
+static void rows_of_trial(const struct joint_block *block, const double **rest, const double **rest_rhs)
 {
-    *rest = joint->block[i].trial.rest;
-    *rest_rhs = joint->block[i].trial.rest_rhs;
+    *rest = block->trial.rest;
+    *rest_rhs = block->trial.rest_rhs;
 }
 
 static bool make_errors(struct joint *joint)
@@ -75,8 +74,8 @@ static bool make_errors(struct joint *joint)
     struct arena *arena = &joint->arena;
     struct joint_errors *errors = joint->errors = arena_calloc(arena, 1, sizeof *errors);
     size_t s = joint->s, n = 0;
-    for (size_t i = 0; i < joint->n_block; i++)
-        n = joint->block[i].n > n ? joint->block[i].n : n;
+    for (size_t i = 0; i < joint->n_active; i++)
+        n = joint_active(joint, i)->n > n ? joint_active(joint, i)->n : n;
     if (!errors)
         return false;
     errors->n_most = n;
@@ -129,10 +128,10 @@ bool joint_errors_compute(struct joint *joint)
     for (uint32_t k = 0; k < joint->s; k++)
         if (!fit_point_is_held(&joint->asker.map, &joint->point, k))
             errors->kept[errors->n_kept++] = k;
-    for (size_t i = 0; i < joint->n_block; i++) {
-        const struct joint_block *block = &joint->block[i];
+    for (size_t i = 0; i < joint->n_active; i++) {
+        struct joint_block *block = joint_active(joint, i);
         size_t all = block->n + joint->s;
-        errors->freedom += (double)block->n_row - (double)eliminate(joint, i, NULL);
+        errors->freedom += (double)block->n_row - (double)eliminate(joint, block, NULL);
         for (size_t c = 0; c < errors->n_kept; c++) {
             size_t column = block->n + errors->kept[c];
             errors->length[c] += matrix_squares(column + 1, block->information + column * all);
@@ -184,11 +183,10 @@ static void put_shared(const struct joint *joint, const struct joint_block *bloc
 }
 
 /* Own parameters: R d + F e = noise, where e are the shared parameters' errors, so that d = R^-1 (noise - F e). */
-static void put_own(struct joint *joint, size_t i, struct fit_record *record)
+static void put_own(struct joint *joint, struct joint_block *block, struct fit_record *record)
 {
     struct joint_errors *errors = joint->errors;
-    const struct joint_block *block = &joint->block[i];
-    size_t n_kept = errors->n_kept, n = eliminate(joint, i, errors->rows);
+    size_t n_kept = errors->n_kept, n = eliminate(joint, block, errors->rows);
     double *inverse = errors->inverse, *follow = errors->follow;
     if (n == 0)
         return;
@@ -221,15 +219,14 @@ static void put_own(struct joint *joint, size_t i, struct fit_record *record)
     }
 }
 
-static void put_statistics(struct joint *joint, size_t i, struct fit_record *record)
+static void put_statistics(struct joint *joint, struct joint_block *block, struct fit_record *record)
 {
     const struct joint_errors *errors = joint->errors;
-    const struct joint_block *block = &joint->block[i];
     for (size_t k = 0; k < joint->n_parameter; k++)
         record->lack[k] = LACK_fixed;
     for (size_t k = 0; k < block->n + joint->s; k++)
         record->lack[block->file_index[k]] = LACK_at_bound;
-    put_own(joint, i, record);
+    put_own(joint, block, record);
     put_shared(joint, block, record);
     record->n_freedom = (int64_t)errors->freedom;
     record->residual_error = errors->residual_error;
@@ -238,24 +235,30 @@ static void put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     record->notes |= block->has_excess ? NOTE_expected_information : 0;
 }
 
-/* Why the fit has no result, for a block that is not the reason. */
+/* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */
 static void put_reason(const struct joint *joint, size_t i, struct fit_record *record)
 {
+    const struct joint_block *block = &joint->block[i];
     const struct joint_block *culprit = joint->culprit < joint->n_block ? &joint->block[joint->culprit] : NULL;
-    if (culprit && joint->culprit != i && !outcome_is_success(joint->outcome)) {
+    bool is_common = joint->outcome == OUTCOME_stalled || joint->outcome == OUTCOME_budget || joint->outcome == OUTCOME_timeout;
+    if (block->is_out) {
+        record->outcome = block->outcome;
+        snprintf(record->reason, sizeof record->reason, "%s", block->reason);
+    } else if (outcome_is_success(joint->outcome)) {
+        return;
+    } else if (culprit && culprit != block) {
         snprintf(record->reason, sizeof record->reason, "dataset %zu of this fit (from 0): %.110s", joint->culprit,
                  culprit->reason);
-        if (joint->outcome == OUTCOME_bad_data || joint->outcome == OUTCOME_crashed)
-            record->outcome = OUTCOME_not_run;
-    } else if (!outcome_is_success(joint->outcome)) {
+        record->outcome = is_common && !culprit->has_crashed ? joint->outcome : OUTCOME_other_failed;
+    } else {
         snprintf(record->reason, sizeof record->reason, "%s", culprit ? culprit->reason : joint->asker.reason);
     }
 }
 
 void joint_record(struct joint *joint, size_t i, struct fit_record *record)
 {
-    const struct joint_block *block = &joint->block[i];
-    fit_clear(record, joint->n_parameter, block->notes | joint->asker.notes);
+    struct joint_block *block = &joint->block[i];
+    fit_clear(record, joint->n_parameter, block->notes | (block->is_out ? 0 : joint->asker.notes));
     record->dataset = i;
     record->start = 0;
     record->outcome = joint->outcome;
@@ -266,7 +269,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->n_evaluation = block->n_evaluation;
     record->n_step = block->n_step;
     put_reason(joint, i, record);
-    if (!block->is_kept)
+    if (!block->is_kept || block->is_out)
         return;
     double accuracy = joint->options->accuracy;
     record->rtol = joint->tighter == 1 ? accuracy : number_decimal(accuracy / joint->tighter);
@@ -279,5 +282,5 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->tight_change = block->trial.f - block->best.f;
     record->tight_decrease = joint->certificate.decrease;
     if (joint->options->statistics)
-        put_statistics(joint, i, record);
+        put_statistics(joint, block, record);
 }

@@ -30,6 +30,8 @@ bool joint_block_again(struct joint_work *work);
 /* Ends the fit because of this block. */
 void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason);
 
+/* Lists the blocks that take part. */
+void joint_activate(struct joint *joint);
 /* The accuracy of all evaluations from now on. */
 void joint_set_tighter(struct joint *joint, double tighter);
 /* What joint_load left: the shared parameters' arrays, and a block's, once there is room for them. */
@@ -45,9 +47,12 @@ void joint_eliminate(size_t n, size_t s, const double *triangle, const double *r
                      double *rest_rhs, double *own);
 static inline size_t joint_scratch(size_t n, size_t s) { return (4 * n + 3 * s + 2) * (n + s + 1); }
 
+/* Block k of those that take part. */
+static inline struct joint_block *joint_active(const struct joint *joint, size_t k) { return &joint->block[joint->active[k]]; }
+
 /* Sums the blocks' rows of s columns in a tree whose shape depends only on their number: triangle and right-hand side of all
  * of them. get: those of a block. False: out of memory. */
-typedef void joint_rows(const struct joint *joint, size_t i, const double **rest, const double **rest_rhs);
+typedef void joint_rows(const struct joint_block *block, const double **rest, const double **rest_rhs);
 bool joint_sum(const struct joint *joint, size_t s, joint_rows *get, double *triangle, double *rhs);
 /* The sum of a number of each block in the same tree. */
 double joint_total(const struct joint *joint, double (*get)(const struct joint_block *block));

@@ -19,8 +19,6 @@ static const double LEAST_RTOL = 1e-12;
 /* joint.least: the accuracy of derivatives, and at least this. Where own parameters can do what shared ones do, only errors of
  * that size are left of these; they would promise decreases for ever. */
 static const double LEAST = 1e-8;
-/* Blocks whose rows are reduced at once at the bottom of the tree. */
-enum { AT_ONCE = 8 };
 
 void joint_set_tighter(struct joint *joint, double tighter)
 {
@@ -39,9 +37,20 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint_set_tighter(joint, 1);
     joint->block = calloc(n_block + 1, sizeof *joint->block);
     joint->fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
-    return monitor_init(&joint->lock) && joint->block && joint->fixed
+    joint->active = arena_calloc(&joint->arena, n_block + 1, sizeof *joint->active);
+    if (joint->active && joint->block)
+        joint_activate(joint);
+    return monitor_init(&joint->lock) && joint->block && joint->fixed && joint->active
            && ARENA_DOUBLES(&joint->arena, {&joint->start, n_parameter, 1}, {&joint->lower, n_parameter, 1},
                             {&joint->upper, n_parameter, 1});
+}
+
+void joint_activate(struct joint *joint)
+{
+    joint->n_active = 0;
+    for (size_t i = 0; i < joint->n_block; i++)
+        if (!joint->block[i].is_out)
+            joint->active[joint->n_active++] = (uint32_t)i;
 }
 
 void joint_fini(struct joint *joint)
@@ -59,96 +68,6 @@ void joint_fini(struct joint *joint)
     arena_fini(&joint->arena);
 }
 
-void joint_eliminate(size_t n, size_t s, const double *triangle, const double *rhs, const uint32_t *loose, size_t n_loose,
-                     const uint32_t *kept, size_t n_kept, const double *scale, double damping, double *scratch, double *rest,
-                     double *rest_rhs, double *own)
-{
-    size_t all = n + s, m = all + n_loose, width = n_loose + n_kept;
-    double *a = scratch, *b = a + m * width, *r = b + m, *q = r + width * width;
-    memset(a, 0, m * width * sizeof *a);
-    memcpy(b, rhs, all * sizeof *b);
-    memset(b + all, 0, n_loose * sizeof *b);
-    for (size_t c = 0; c < width; c++) {
-        size_t j = c < n_loose ? loose[c] : n + kept[c - n_loose];
-        memcpy(a + c * m, triangle + j * all, all * sizeof *a);
-        if (c < n_loose)
-            a[all + c + c * m] = sqrt(damping) * (scale ? scale[j] : 1);
-    }
-    matrix_triangle(m, width, a, b, r, q);
-    for (size_t c = 0; c < n_kept; c++) {
-        memcpy(rest + c * n_kept, r + n_loose + (n_loose + c) * width, n_kept * sizeof *rest);
-        rest_rhs[c] = q[n_loose + c];
-    }
-    for (size_t c = 0; own && c < width; c++)
-        memcpy(own + c * n_loose, r + c * width, n_loose * sizeof *own);
-}
-
-/* Reduces n pieces of s rows to one. */
-struct pieces {
-    size_t s, n;
-    double *rows, *rhs; /* AT_ONCE s x s, AT_ONCE s */
-};
-
-static void put_piece(struct pieces *pieces, const double *rest, const double *rest_rhs)
-{
-    size_t s = pieces->s, m = AT_ONCE * s, first = pieces->n++ * s;
-    for (size_t c = 0; c < s; c++)
-        memcpy(pieces->rows + c * m + first, rest + c * s, s * sizeof *rest);
-    memcpy(pieces->rhs + first, rest_rhs, s * sizeof *rest_rhs);
-}
-
-static void reduce_pieces(struct pieces *pieces, double *triangle, double *rhs)
-{
-    size_t s = pieces->s, m = pieces->n * s;
-    for (size_t c = 1; c < s; c++)
-        memmove(pieces->rows + c * m, pieces->rows + c * AT_ONCE * s, m * sizeof *pieces->rows);
-    matrix_triangle(m, s, pieces->rows, pieces->rhs, triangle, rhs);
-    pieces->n = 0;
-}
-
-/* The rows of blocks [first, first + n), where n is AT_ONCE to some power, or beyond the last block: of each AT_ONCE parts in
- * turn. `room`: AT_ONCE pieces and one result for each level. */
-static void sum_range(const struct joint *joint, size_t s, joint_rows *get, size_t first, size_t n, double *room,
-                      double *triangle, double *rhs)
-{
-    struct pieces pieces = {.s = s, .rows = room, .rhs = room + AT_ONCE * s * s};
-    double *part = pieces.rhs + AT_ONCE * s, *part_rhs = part + s * s, *below = part_rhs + s;
-    for (size_t k = 0; k < AT_ONCE && first < joint->n_block; k++, first += n / AT_ONCE) {
-        const double *rest = part, *rest_rhs = part_rhs;
-        if (n == AT_ONCE)
-            get(joint, first, &rest, &rest_rhs);
-        else
-            sum_range(joint, s, get, first, n / AT_ONCE, below, part, part_rhs);
-        put_piece(&pieces, rest, rest_rhs);
-    }
-    reduce_pieces(&pieces, triangle, rhs);
-}
-
-bool joint_sum(const struct joint *joint, size_t s, joint_rows *get, double *triangle, double *rhs)
-{
-    size_t n = AT_ONCE, n_level = 1;
-    for (; n < joint->n_block; n *= AT_ONCE)
-        n_level++;
-    double *room = malloc(n_level * (AT_ONCE + 1) * s * (s + 1) * sizeof *room + 1);
-    if (room && s > 0)
-        sum_range(joint, s, get, 0, n, room, triangle, rhs);
-    free(room);
-    return room != NULL;
-}
-
-static double total(const struct joint *joint, double (*get)(const struct joint_block *block), size_t first, size_t end)
-{
-    if (end - first == 1)
-        return get(&joint->block[first]);
-    size_t middle = first + (end - first) / 2;
-    return total(joint, get, first, middle) + total(joint, get, middle, end);
-}
-
-double joint_total(const struct joint *joint, double (*get)(const struct joint_block *block))
-{
-    return joint->n_block ? total(joint, get, 0, joint->n_block) : 0;
-}
-
 static double f_of(const struct joint_block *block) { return block->best.f; }
 static double decrease_of(const struct joint_block *block) { return block->decrease; }
 static double slopes_of(const struct joint_block *block) { return block->by_slopes; }
@@ -163,16 +82,16 @@ static double scale_of(const struct joint_block *block) { return block->objectiv
 static double squares_of(const struct joint_block *block) { return block->best.mean_square * (double)block->n_row; }
 static double variance_of(const struct joint_block *block) { return block->best.variance * (double)block->n_row; }
 
-static void rows_of_best(const struct joint *joint, size_t i, const double **rest, const double **rest_rhs)
+static void rows_of_best(const struct joint_block *block, const double **rest, const double **rest_rhs)
 {
-    *rest = joint->block[i].best.rest;
-    *rest_rhs = joint->block[i].best.rest_rhs;
+    *rest = block->best.rest;
+    *rest_rhs = block->best.rest_rhs;
 }
 
-static void rows_of_trial(const struct joint *joint, size_t i, const double **rest, const double **rest_rhs)
+static void rows_of_trial(const struct joint_block *block, const double **rest, const double **rest_rhs)
 {
-    *rest = joint->block[i].trial.rest;
-    *rest_rhs = joint->block[i].trial.rest_rhs;
+    *rest = block->trial.rest;
+    *rest_rhs = block->trial.rest_rhs;
 }
 
 /* The fit ends; a best point gets one more pass. */
@@ -198,8 +117,8 @@ static bool add_least(struct joint *joint, bool of_trial)
     double *a = calloc(m * s + m + 1, sizeof *a), *b = a + m * s;
     for (size_t c = 0; a && c < s; c++) {
         double sum = 0;
-        for (size_t i = 0; i < joint->n_block; i++) {
-            const struct joint_block *block = &joint->block[i];
+        for (size_t i = 0; i < joint->n_active; i++) {
+            const struct joint_block *block = joint_active(joint, i);
             size_t column = block->n + c, all = block->n + s;
             sum += matrix_squares(column + 1, (of_trial ? block->trial.triangle : block->best.triangle) + column * all);
         }
@@ -236,10 +155,10 @@ static bool set_model(struct joint *joint, joint_rows *get)
 
 static void take_trials(struct joint *joint)
 {
-    for (size_t i = 0; i < joint->n_block; i++) {
-        struct joint_side best = joint->block[i].best;
-        joint->block[i].best = joint->block[i].trial;
-        joint->block[i].trial = best;
+    for (size_t i = 0; i < joint->n_active; i++) {
+        struct joint_side best = joint_active(joint, i)->best;
+        joint_active(joint, i)->best = joint_active(joint, i)->trial;
+        joint_active(joint, i)->trial = best;
     }
     joint->f = joint->point.f = joint_total(joint, f_of);
 }
@@ -259,9 +178,9 @@ static void begin_stopping(struct joint *joint)
     stopping_init(stopping, &joint->asker);
     stopping->objective_scale = joint_total(joint, scale_of);
     joint->asker.objective.n_row = (size_t)n_row;
-    for (size_t i = 0; i < joint->n_block; i++) {
-        joint->asker.objective.likelihood = joint->asker.objective.likelihood || joint->block[i].likelihood;
-        is_known = is_known && joint->block[i].is_sigma_known;
+    for (size_t i = 0; i < joint->n_active; i++) {
+        joint->asker.objective.likelihood = joint->asker.objective.likelihood || joint_active(joint, i)->likelihood;
+        is_known = is_known && joint_active(joint, i)->is_sigma_known;
     }
     joint->asker.is_sigma_known = is_known;
     stopping->beyond.is_there = true;
@@ -283,9 +202,9 @@ static bool plan_step(struct joint *joint)
     stopping->beyond.promise = joint_total(joint, own_free_of);
     stopping->beyond.gradient_norm = 0;
     stopping->beyond.variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
-    for (size_t i = 0; i < joint->n_block; i++) {
-        stopping->beyond.gradient_norm = fmax(stopping->beyond.gradient_norm, joint->block[i].best.gradient_norm);
-        model->is_restricted = model->is_restricted || joint->block[i].best.is_restricted;
+    for (size_t i = 0; i < joint->n_active; i++) {
+        stopping->beyond.gradient_norm = fmax(stopping->beyond.gradient_norm, joint_active(joint, i)->best.gradient_norm);
+        model->is_restricted = model->is_restricted || joint_active(joint, i)->best.is_restricted;
     }
     enum outcome outcome = stopping_judge(stopping, model, &joint->point);
     if (outcome == OUTCOME_not_run) {
@@ -337,9 +256,9 @@ static void adapt_radius(struct joint *joint, double decrease)
 static bool judge_step(struct joint *joint)
 {
     bool has_failed = false, has_moved = false;
-    for (size_t i = 0; i < joint->n_block; i++) {
-        has_failed = has_failed || joint->block[i].has_failed;
-        has_moved = has_moved || joint->block[i].has_moved;
+    for (size_t i = 0; i < joint->n_active; i++) {
+        has_failed = has_failed || joint_active(joint, i)->has_failed;
+        has_moved = has_moved || joint_active(joint, i)->has_moved;
     }
     if (!has_failed && !has_moved)
         stopping_give_up(&joint->stopping);
@@ -357,14 +276,13 @@ static bool judge_step(struct joint *joint)
     return plan_step(joint);
 }
 
-/* The first evaluation, or the first one with tighter tolerances. */
+/* The first evaluation, or the first one with tighter tolerances or fewer blocks. */
 static bool judge_start(struct joint *joint)
 {
-    for (size_t i = 0; i < joint->n_block; i++)
-        if (joint->block[i].has_failed) {
-            joint->culprit = i;
-            return finish(joint, joint->has_best ? OUTCOME_stalled
-                                 : joint->model->abi.n_state ? OUTCOME_ode_failed : OUTCOME_model_failed);
+    for (size_t i = 0; i < joint->n_active; i++)
+        if (joint_active(joint, i)->has_failed) {
+            joint->culprit = joint->active[i];
+            return finish(joint, OUTCOME_stalled);
         }
     take_trials(joint);
     joint->has_best = true;
@@ -380,9 +298,9 @@ static bool judge_check(struct joint *joint)
     struct fit_certificate *certificate = &joint->certificate;
     double n_row = fmax(1, (double)joint->asker.objective.n_row), rtol = fit_asker_rtol(&joint->asker);
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    for (size_t i = 0; i < joint->n_block; i++)
-        if (joint->block[i].has_failed) {
-            joint->culprit = i;
+    for (size_t i = 0; i < joint->n_active; i++)
+        if (joint_active(joint, i)->has_failed) {
+            joint->culprit = joint->active[i];
             return finish(joint, OUTCOME_stalled);
         }
     bool is_exact = joint->model->abi.n_state == 0;
@@ -416,13 +334,90 @@ static bool judge_check(struct joint *joint)
     return finish_without_memory(joint);
 }
 
+/* Shared parameters that are not the same in all blocks end the fit; the lowest block that differs from the first is named. */
+static void judge_agreement(struct joint *joint)
+{
+    const struct joint_block *first = NULL;
+    bool disagrees = false;
+    for (size_t i = 0; i < joint->n_active; i++)
+        disagrees = disagrees || joint_active(joint, i)->disagrees;
+    for (size_t i = 0; i < joint->n_active && disagrees; i++) {
+        struct joint_block *block = joint_active(joint, i);
+        if (!block->is_made)
+            continue;
+        first = first ? first : block;
+        if (block->agreement == first->agreement)
+            continue;
+        snprintf(block->reason, sizeof block->reason, "a shared parameter has another start, bound or `fixed` here than in "
+                 "dataset %zu (from 0)", (size_t)(first - joint->block));
+        block->outcome = OUTCOME_bad_data;
+        block->disagrees = true;
+        return;
+    }
+}
+
+/* Blocks that cannot be evaluated where all others can. */
+static void judge_failures(struct joint *joint)
+{
+    if (joint->has_best && !joint->leaves_out)
+        return;
+    for (size_t i = 0; i < joint->n_active; i++)
+        if (joint_active(joint, i)->has_failed)
+            joint_active(joint, i)->outcome = joint_active(joint, i)->failure;
+}
+
+static bool may_leave(const struct joint *joint, const struct joint_block *block)
+{
+    return joint->leaves_out && !block->disagrees
+           && (block->outcome == OUTCOME_bad_data || block->outcome == OUTCOME_ode_failed
+               || block->outcome == OUTCOME_model_failed || block->has_crashed);
+}
+
+/* Ends the fit because of a block that has ended, or goes on without it. True: the pass that was run counts. */
+static bool settle(struct joint *joint, bool *goes_on)
+{
+    size_t carrier = joint->active[0], n_before = joint->n_active;
+    if (joint->pass == JOINT_KEEP)
+        return true;
+    if (joint->pass == JOINT_START) {
+        judge_agreement(joint);
+        judge_failures(joint);
+    }
+    for (size_t i = 0; i < joint->n_active; i++) {
+        struct joint_block *block = joint_active(joint, i);
+        block->is_out = block->outcome != OUTCOME_not_run && may_leave(joint, block);
+        if (block->outcome == OUTCOME_not_run || block->is_out)
+            continue;
+        joint->culprit = joint->active[i];
+        *goes_on = finish(joint, block->outcome);
+        return false;
+    }
+    joint_activate(joint);
+    if (joint->n_active == 0) {
+        joint->culprit = carrier;
+        joint->has_best = false;
+        *goes_on = finish(joint, joint->block[carrier].outcome);
+        return false;
+    }
+    bool counts = joint->n_active == n_before || (joint->pass == JOINT_START && joint->active[0] == carrier);
+    if (joint->n_active < n_before)
+        joint->asker.notes |= NOTE_left_out;
+    joint->pass = counts ? joint->pass : JOINT_START;
+    *goes_on = true;
+    return counts;
+}
+
+bool joint_resume(struct joint *joint)
+{
+    bool goes_on = true;
+    return settle(joint, &goes_on) || goes_on;
+}
+
 bool joint_advance(struct joint *joint)
 {
-    for (size_t i = 0; i < joint->n_block && joint->pass != JOINT_KEEP; i++)
-        if (joint->block[i].outcome != OUTCOME_not_run) {
-            joint->culprit = i;
-            return finish(joint, joint->block[i].outcome);
-        }
+    bool goes_on;
+    if (!settle(joint, &goes_on))
+        return goes_on;
     switch (joint->pass) {
     case JOINT_START: return judge_start(joint);
     case JOINT_STEP: return judge_step(joint);

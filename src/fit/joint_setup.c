@@ -10,14 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Fowler, Noll and Vo's hash, FNV-1a. */
+static const uint64_t FNV_OFFSET = UINT64_C(14695981039346656037), FNV_PRIME = UINT64_C(1099511628211);
+
 void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason)
 {
     block->outcome = outcome;
     snprintf(block->reason, sizeof block->reason, "%s", reason);
 }
 
-void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, const char *reason)
+void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool has_crashed, const char *reason)
 {
+    joint->block[i].has_crashed = has_crashed;
     joint_block_end(&joint->block[i], outcome, reason);
 }
 
@@ -69,18 +73,18 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
     monitor_leave(&joint->lock);
     if (!is_good)
         joint_block_end(work->block, OUTCOME_out_of_memory, "no memory for the shared parameters");
+    work->block->agreement = FNV_OFFSET;
+    work->block->disagrees = false;
     for (size_t i = 0; i < n && is_good; i++) {
         if (!joint->is_shared[i])
             continue;
-        is_good = joint->start[i] == problem->start[i] && joint->lower[i] == problem->lower[i]
-                  && joint->upper[i] == problem->upper[i] && !joint->fixed[i] == !problem->fixed[i];
-        if (!is_good) {
-            work->block->outcome = OUTCOME_bad_data;
-            snprintf(work->block->reason, sizeof work->block->reason, "the shared parameter %.60s has another start, bound or "
-                     "fixed here than in another dataset", problem->parameter_name ? problem->parameter_name[i] : "");
-        }
+        const double here[] = {problem->start[i] + 0.0, problem->lower[i], problem->upper[i], problem->fixed[i] != 0};
+        const double there[] = {joint->start[i] + 0.0, joint->lower[i], joint->upper[i], joint->fixed[i] != 0};
+        for (size_t k = 0; k < sizeof here; k++)
+            work->block->agreement = (work->block->agreement ^ ((const unsigned char *)here)[k]) * FNV_PRIME;
+        work->block->disagrees |= memcmp(here, there, sizeof here) != 0;
     }
-    return is_good;
+    return is_good && !work->block->disagrees;
 }
 
 /* The block's own memory, which lasts. */
@@ -132,7 +136,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     struct joint_block *block = work->block;
     struct fit_record record = {.dataset = i};
     bool is_known = block->is_made || block->saved;
-    if (problem->prior && i > 0) { /* those of shared parameters count once */
+    if (problem->prior && i != joint->active[0]) { /* those of shared parameters count once */
         struct fit_prior *prior = arena_calloc(arena, joint->n_parameter + 1, sizeof *prior);
         for (size_t k = 0; prior && k < joint->n_parameter; k++)
             if (!joint->is_shared[k])
@@ -198,7 +202,8 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
-    if (block->outcome != OUTCOME_not_run && (joint->pass != JOINT_KEEP || !(block->is_made || block->saved)))
+    bool is_known = block->is_made || block->saved, has_ended = block->outcome != OUTCOME_not_run;
+    if (block->is_out || (has_ended && !(joint->pass == JOINT_KEEP && is_known)))
         return;
     if (!prepare(&work, i, &own, &options, host, arena))
         return;

@@ -82,6 +82,8 @@ static void pass_block(struct cursor *cursor, struct joint_block *block)
     FIELD(block->radius);
     FIELD(block->best.f);
     FIELD(block->outcome);
+    FIELD(block->is_out);
+    FIELD(block->has_crashed);
     FIELD(block->engine);
     FIELD(block->gradient);
     FIELD(block->n_evaluation);
@@ -136,7 +138,7 @@ static bool is_sound(const struct joint *joint)
         is_good = block->n + joint->s <= joint->n_parameter && block->outcome < N_OUTCOME && block->engine < N_ENGINE
                   && block->gradient < N_GRADIENT;
     }
-    return is_good;
+    return is_good && joint->n_active > 0;
 }
 
 bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
@@ -160,6 +162,7 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
         block->saved = cursor->at;
         pass_own(cursor, block);
     }
+    joint_activate(joint);
     joint->stopping.asker = &joint->asker;
     joint_set_tighter(joint, joint->tighter);
     return !cursor->is_bad && cursor->at == n && is_sound(joint);

@@ -130,7 +130,7 @@ def test_no_signal_is_no_reason_for_other_starts(tmp):
     rng = np.random.default_rng(1)
     y = np.array([d / 2 * np.exp(-0.3 * T) for d in (0, 5)]) + SIGMA * rng.standard_normal((2, len(T)))
     fits, _, text = run(write(tmp / "p.h5", y, model=compiled(tmp, "dose"), covariates={"D": [0, 5]}))
-    assert list(has(fits, 28)) == [True, False] and list(has(fits, 10)) == [False, True]
+    assert list(has(fits, 29)) == [True, False] and list(has(fits, 10)) == [False, True]
     assert "the data hold no signal (a dose of 0?)" in text and "(1 fit; e.g. d0)" in text
 
 

@@ -2,12 +2,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import os
-import re
 import shutil
-import signal
 import subprocess
-import time
 
 import h5py
 import numpy as np
@@ -16,7 +12,6 @@ from scipy.optimize import least_squares
 
 import faults
 import helpers as h
-from test_crash import problem as crash_problem
 
 T = np.array([0.25, 0.5, 1, 2, 4, 6, 9, 12.0])
 # The same two-exponential curve as formula and as equations: ka absorption (shared), A amount and k elimination (own).
@@ -324,88 +319,6 @@ def test_fixed(tmp):
         compare(found, *stacked(y, [0], LOWER, UPPER, fixed=[j for j in range(4) if fixed[j]]))
 
 
-def test_bad_datasets(tmp):
-    """A dataset that cannot be used, or not be evaluated at the start, ends the fit: its row says why; the others name it."""
-    y = sample(6, seed=10)
-    y[3] = np.nan
-    path, model = write(tmp / "a.h5", FORMULA, y)
-    found = run(path, model, "--share", "ka", code=1)
-    assert found["status"].tolist() == [0, 0, 0, 8, 0, 0]
-    assert found["message"][3] == b"no measurement" and b"dataset 3 of this fit" in found["message"][0]
-
-    y = sample(6, seed=10)
-    start = np.tile([1, 5, 0.2, 0.0], (6, 1))
-    start[4, 3] = -1
-    path, model = write(tmp / "b.h5", FORMULA.replace("+ b", "+ sqrt(b + 0.5) - sqrt(0.5)"), y, name=NAMES, start=start,
-                        level=["shared"] + 3 * ["dataset"])
-    found = run(path, model, code=1)
-    assert np.all(found["status"] == 6) and b"dataset 4 of this fit" in found["message"][0], found["message"]
-    start[4] = [2, 5, 0.2, 0]
-    path, model = write(tmp / "c.h5", FORMULA, y, name=NAMES, start=start, level=["shared"] + 3 * ["dataset"])
-    found = run(path, model, code=1)
-    assert sorted(found["status"].tolist()) == [0, 0, 0, 0, 0, 8] and b"ka has another start" in found["message"][0]
-
-
-def test_crash(tmp):
-    """So does a dataset whose model crashes or hangs."""
-    h.let_models_crash()
-    for word, status in (("segfault", 7), ("loop", 4)):
-        path = crash_problem(tmp / f"{word}.h5", 12, {5: word})
-        found = run_file(path, "--trust", "--share", "k", env=h.environment(STIFFIT_HANG_SECONDS=h.SANITIZER_SPEED))
-        assert found["status"][5] == status and not np.any(found["status"] == 1)
-        assert b"dataset 5 of this fit" in found["message"][0] and b"dataset" not in found["message"][5], found["message"]
-
-
-def kill(process, who):
-    """SIGTERM to the supervisor, or SIGKILL to one process or all."""
-    if who == "term":
-        process.terminate()
-    elif who == "group":
-        os.killpg(process.pid, signal.SIGKILL)
-    elif who == "supervisor":
-        process.kill()
-    else:
-        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
-        for child in children:
-            try:
-                os.kill(int(child), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-
-
-def killed_often(tmp, n, n_kill, seed):
-    """Kills a run at random moments until it has ended; returns what resumed runs said of their steps."""
-    y = sample(n, seed=seed)
-    path, model = write(tmp / "p.h5", EQUATIONS, y)
-    words = ("--share", "ka", "--rtol", "1e-11", "--ftol", "1e-13")
-    began = time.monotonic()
-    whole = run(path, model, *words, "-j", 2)
-    longest = time.monotonic() - began
-    h.result_path(path).unlink()
-    rng = np.random.default_rng(seed)
-    said = []
-    for k in range(n_kill):
-        process = subprocess.Popen([str(word) for word in (h.STIFFIT, "run", path, "--model", model, *words, "-j", 1 + k % 3)],
-                                   env=h.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
-        time.sleep(rng.uniform(0.1, 0.5) * longest)
-        kill(process, ("group", "supervisor", "child", "term")[k % 4])
-        said += re.findall(r"goes on after (\d+) steps", process.communicate(timeout=300)[1])
-        if h.result_path(path).exists():
-            faults.same_fits(read(path), whole)
-            h.result_path(path).unlink()
-    found = run(path, model, *words)
-    faults.same_fits(found, whole)
-    assert not list(tmp.glob("*.journal")), list(tmp.iterdir())
-    return [int(step) for step in said]
-
-
-def test_killed(tmp):
-    """A run that is killed at any moment, in any of its processes, goes on from its latest step, with another number of
-    workers, to the bits of one that was not."""
-    steps = killed_often(tmp, 1500 // (h.SANITIZER_SPEED if h.SANITIZE else 1), 12, seed=12)
-    assert any(step > 0 for step in steps), steps
-
-
 def test_errors_other_than_normal(tmp):
     """Student's and Huber's losses and log-normal errors, against SciPy's minimum of the summed loss."""
     y = np.abs(sample(8, seed=13)) + 0.05
@@ -467,6 +380,7 @@ def test_refused(tmp):
                   ("--optimizer", "lbfgs"), ("--warm-start", "pilot"), ("--error", "laplace"), ("--gradient", "adjoint")):
         done = h.stiffit("run", path, "--model", model, "--share", "ka", *words, code=2)
         assert words[0] in done.stderr or words[0] == "--error", done.stderr
+    assert "no parameter is shared" in h.stiffit("run", path, "--model", model, "--leave-out-failed", code=2).stderr
     assert "Did you mean 'ka'" in h.stiffit("run", path, "--model", model, "--share", "kx", code=2).stderr
     path, model = write(tmp / "b.h5", FORMULA, sample(2), name=NAMES, level=["all", "dataset", "dataset", "dataset"])
     assert "/parameters/level row 0" in h.stiffit("run", path, "--model", model, code=3).stderr

@@ -53,8 +53,7 @@ static enum status take_state(struct compute *compute, unsigned char **bytes, st
         return STATUS_OK;
     }
     joint_fini(joint);
-    if (joint_init(joint, &campaign->fit, &campaign->model, (size_t)campaign->n_dataset, campaign->n_parameter,
-                   campaign->share.is_shared, campaign->scale))
+    if (campaign_joint_init(campaign))
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets", (unsigned long long)campaign->n_dataset);
 }
@@ -71,7 +70,8 @@ static void take_crashes(struct compute *compute)
             continue;
         bool is_hung = record.outcome == OUTCOME_timeout && record.n_evaluation == 0;
         if (record.outcome == OUTCOME_crashed || is_hung)
-            joint_block_fail(campaign->joint, (size_t)(fit / campaign->n_task), (enum outcome)record.outcome, record.reason);
+            joint_block_fail(campaign->joint, (size_t)(fit / campaign->n_task), (enum outcome)record.outcome, true,
+                             record.reason);
     }
 }
 
@@ -96,6 +96,20 @@ static enum status write_records(struct compute *compute, struct error *error)
     return status;
 }
 
+/* The datasets that were left out. */
+static void tell_left_out(struct compute *compute)
+{
+    const struct joint *joint = compute->campaign.joint;
+    size_t n = 0, first = joint->n_block;
+    for (size_t i = joint->n_block; i-- > 0;) {
+        n += joint->block[i].is_out;
+        first = joint->block[i].is_out ? i : first;
+    }
+    if (n)
+        compute_say(compute, "warning: %zu of %zu datasets %s left out of the fit (--leave-out-failed); the first one, "
+                    "dataset %zu (from 0): %s", n, joint->n_block, n == 1 ? "is" : "are", first, joint->block[first].reason);
+}
+
 /* Passes until the fit has ended. Also OK if it was stopped. */
 static enum status search(struct compute *compute, bool *journal_gone, bool *has_ended, struct error *error)
 {
@@ -103,14 +117,11 @@ static enum status search(struct compute *compute, bool *journal_gone, bool *has
     struct joint *joint = campaign->joint;
     const struct stage stage = {.n_task = 1, .n_wanted = campaign->n_dataset};
     struct keeper keeper = {.written_ns = clock_now_ns()};
-    bool goes_on = true;
+    bool goes_on = joint_resume(joint);
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < campaign->n_dataset; i++)
-        goes_on = goes_on && joint->block[i].outcome == OUTCOME_not_run;
     if (!goes_on) { /* a dataset has crashed */
         compute->stage = stage;
         counter_set(&compute->n_done, campaign->n_dataset);
-        goes_on = joint_advance(joint);
     }
     while (!status && goes_on) {
         status = compute_stage(compute, &stage, NULL, NULL, journal_gone, error);
@@ -140,8 +151,10 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
         take_crashes(compute);
     if (!status)
         status = search(compute, journal_gone, &has_ended, error);
-    if (has_ended)
+    if (has_ended) {
+        tell_left_out(compute);
         status = write_records(compute, error);
+    }
     free(state);
     return status;
 }

@@ -115,7 +115,7 @@ static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t
 {
     struct error error;
     if (compute->campaign.joint) {
-        joint_block_fail(compute->campaign.joint, (size_t)dataset, outcome, reason);
+        joint_block_fail(compute->campaign.joint, (size_t)dataset, outcome, false, reason);
         count_done(compute);
         return;
     }

@@ -179,6 +179,14 @@ static enum status plan_refits(struct campaign *campaign, struct error *error)
     return status;
 }
 
+bool campaign_joint_init(struct campaign *campaign)
+{
+    bool is_good = joint_init(campaign->joint, &campaign->fit, &campaign->model, (size_t)campaign->n_dataset,
+                              campaign->n_parameter, campaign->share.is_shared, campaign->scale);
+    campaign->joint->leaves_out = campaign->share.leaves_out;
+    return is_good;
+}
+
 /* One fit over all datasets. */
 static enum status open_joint(struct campaign *campaign, struct error *error)
 {
@@ -187,9 +195,7 @@ static enum status open_joint(struct campaign *campaign, struct error *error)
             return error_set(error, STATUS_USAGE, "--share: fits over all datasets have no Laplace errors; use huber or "
                              "student");
     campaign->joint = malloc(sizeof *campaign->joint);
-    if (!campaign->joint
-        || !joint_init(campaign->joint, &campaign->fit, &campaign->model, (size_t)campaign->n_dataset, campaign->n_parameter,
-                       campaign->share.is_shared, campaign->scale))
+    if (!campaign->joint || !campaign_joint_init(campaign))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
                          (unsigned long long)campaign->n_dataset);
     return STATUS_OK;

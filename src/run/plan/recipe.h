@@ -19,6 +19,7 @@ struct recipe {
     int64_t seed;             /* --seed; 1 */
     int warm_start;           /* --warm-start none|pilot: 0, 1 */
     const char *share;        /* --share NAME[,NAME...], or the names of /parameters/level; NULL: none */
+    bool leave_out_failed;    /* --leave-out-failed */
     const char *profile;      /* --profile NAME[,NAME...]; NULL: none */
     int64_t n_bootstrap;      /* --bootstrap N; 0 */
     int bootstrap_kind;       /* --bootstrap-kind auto|residual|parametric: enum bootstrap_kind */

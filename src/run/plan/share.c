@@ -53,6 +53,9 @@ enum status share_open(struct share *share, struct run_options *options, const s
         length += strlen(names[i]) + 1;
     }
     free(wanted);
+    if (!status && share->n == 0 && options->recipe.leave_out_failed)
+        return error_set(error, STATUS_USAGE, "--leave-out-failed: no parameter is shared (--share, /parameters/level), so no "
+                         "dataset fails because of another");
     if (status || share->n == 0)
         return status;
     if (!(share->text = calloc(length, 1)))
@@ -60,6 +63,7 @@ enum status share_open(struct share *share, struct run_options *options, const s
     for (size_t i = 0; i < share->n; i++)
         strcat(strcat(share->text, i ? "," : ""), names[share->index[i]]);
     options->recipe.share = share->text;
+    share->leaves_out = options->recipe.leave_out_failed;
     return check_options(options, error);
 }
 

@@ -9,6 +9,7 @@ struct share {
     size_t n;
     uint32_t *index;       /* n parameters in the file's order */
     uint8_t *is_shared;    /* n_parameter */
+    bool leaves_out;       /* --leave-out-failed */
     char *text;            /* NAME[,NAME...] */
 };
 

@@ -1,0 +1,53 @@
+/* What a fit over many datasets keeps of one of them, its block.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "fit/certificate.h"
+
+/* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
+struct joint_side {
+    double f;
+    double *theta;            /* n */
+    double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
+    double *scale;            /* n: metric of the own trust region */
+    double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
+    double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
+    double gradient_norm;     /* of the own parameters, projected */
+    double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
+    bool is_restricted;       /* the own step, by radius or bounds */
+};
+
+struct joint_block {
+    bool is_made;
+    size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
+    struct joint_side best, trial;
+    double radius;            /* of the own trust region */
+    /* of the latest trial */
+    double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
+    bool has_failed;          /* no own step could be evaluated */
+    enum outcome failure;     /* why: ode_failed or model_failed */
+    bool has_moved;           /* some parameter has other bits */
+    /* of all passes */
+    enum outcome outcome;     /* not_run: nothing ends the fit because of this block, or */
+    bool is_out, has_crashed; /* it was left out; the process died of it */
+    bool disagrees;           /* its shared parameters have others' starts or bounds, whose hash is */
+    uint64_t agreement;
+    enum engine_kind engine;
+    enum gradient_method gradient;
+    enum optimizer optimizer;
+    int64_t n_evaluation, n_step;
+    double seconds;
+    uint32_t notes;
+    bool likelihood;
+    double objective_scale;   /* fit_objective_scale */
+    char reason[160];
+    /* of the last pass, for statistics and the record */
+    bool is_kept;             /* p and side are those of the best point */
+    double *p, *chain;        /* n_parameter; n + s, own parameters first */
+    const double *information; /* as triangle, for standard errors: the trial's, or */
+    double *expected;         /* that of the expected information; NULL: they are the same */
+    uint32_t *file_index;     /* n + s */
+    int8_t *side;             /* n_parameter: record.at_bound */
+    struct fit_criteria criteria;
+    bool has_excess, is_sigma_known;
+};
