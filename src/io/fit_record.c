@@ -15,21 +15,10 @@ static const char *outcome_name_or_null(int number)
     return number >= 0 && number < N_OUTCOME ? outcome_name((enum outcome)number) : NULL;
 }
 
-#define KINDS_ROW(kind, type, names) [FIT_##kind] = {sizeof(type), names},
-static const struct { size_t size; const char *(*names)(int number); } kinds[N_FIT_KIND] = {FIT_KIND_LIST(KINDS_ROW)};
+#define NAMES_ROW(kind, type, names) [FIT_##kind] = names,
+static const char *(*const names_of_kind[N_FIT_KIND])(int number) = {FIT_KIND_LIST(NAMES_ROW)};
 
-size_t fit_kind_size(enum fit_kind kind) { return kinds[kind].size; }
-
-const char *(*fit_kind_names(enum fit_kind kind))(int number) { return kinds[kind].names; }
-
-size_t fit_column_width(enum fit_column column, size_t n_parameter)
-{
-    switch (fit_columns[column].shape) {
-    case PER_FIT: return 1;
-    case PER_PARAMETER: return n_parameter;
-    default: return n_parameter <= FIT_MAX_PAIR_PARAMETERS ? n_parameter * n_parameter : 0;
-    }
-}
+const char *(*fit_kind_names(enum fit_kind kind))(int number) { return names_of_kind[kind]; }
 
 enum fit_part fit_column_part(enum fit_column column)
 {
@@ -40,16 +29,6 @@ enum fit_part fit_column_part(enum fit_column column)
     if (column >= FIT_COLUMN_PROFILE_LOWER)
         return FIT_PART_PROFILE;
     return column >= FIT_COLUMN_SAME_OPTIMUM ? FIT_PART_STARTS : FIT_PART_BASE;
-}
-
-void *fit_column_values(enum fit_column column, struct fit_record *record)
-{
-    char *field = (char *)record + fit_columns[column].offset;
-    if (fit_columns[column].shape == PER_FIT)
-        return field;
-    void *values;
-    memcpy(&values, field, sizeof values);
-    return values;
 }
 
 size_t fit_record_array_bytes(size_t n_parameter)

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* How a column's numbers are stored: the type in C, and the names of an enumeration, which takes a byte. */
 #define FIT_KIND_LIST(X) \
@@ -64,13 +65,32 @@ struct fit_column_info {
 };
 extern const struct fit_column_info fit_columns[N_RESULT_COLUMN];
 
-size_t fit_kind_size(enum fit_kind kind);
+#define FIT_KIND_SIZE(kind, type, names) sizeof(type),
+static inline size_t fit_kind_size(enum fit_kind kind)
+{
+    static const unsigned char size[] = {FIT_KIND_LIST(FIT_KIND_SIZE)};
+    return size[kind];
+}
 /* The function that names an enumeration's numbers, from 0, and returns NULL beyond the last; NULL for other kinds. */
 const char *(*fit_kind_names(enum fit_kind kind))(int number);
 /* The count of numbers of one fit in a column; 0 for pairs of too many parameters, which are not stored. */
-size_t fit_column_width(enum fit_column column, size_t n_parameter);
+static inline size_t fit_column_width(enum fit_column column, size_t n_parameter)
+{
+    enum fit_shape shape = fit_columns[column].shape;
+    if (shape == PER_FIT)
+        return 1;
+    size_t n_pair = n_parameter <= FIT_MAX_PAIR_PARAMETERS ? n_parameter * n_parameter : 0;
+    return shape == PER_PARAMETER ? n_parameter : n_pair;
+}
 /* A pointer to them, or NULL for a missing array. */
-void *fit_column_values(enum fit_column column, struct fit_record *record);
+static inline void *fit_column_values(enum fit_column column, struct fit_record *record)
+{
+    char *field = (char *)record + fit_columns[column].offset;
+    void *values = field;
+    if (fit_columns[column].shape != PER_FIT)
+        memcpy(&values, field, sizeof values);
+    return values;
+}
 /* The size of all arrays in bytes, and placing them in a block of that size (aligned for double). */
 size_t fit_record_array_bytes(size_t n_parameter);
 void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block);

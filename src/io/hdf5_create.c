@@ -36,7 +36,7 @@ enum status hdf5_column_create(struct hdf5_column *column, const struct hdf5_fil
                                struct error *error)
 {
     *column = (struct hdf5_column){.file = file, .rank = width ? 2 : 1, .width = width ? width : 1,
-                                   .compress = compress};
+                                   .rows_expected = rows_expected, .compress = compress};
     snprintf(column->path, sizeof column->path, "%s", path);
     column->type = H5Tcopy(file_type);
     size_t row_bytes = column->width * (column->type > 0 ? H5Tget_size(column->type) : 1);
@@ -85,11 +85,11 @@ enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, si
 }
 
 enum status hdf5_column_create_strings(struct hdf5_column *column, const struct hdf5_file *file, const char *path,
-                                       size_t string_size, bool compress, struct error *error)
+                                       size_t string_size, uint64_t rows_expected, bool compress, struct error *error)
 {
     size_t rounded = string_size ? (string_size + 7) / 8 * 8 : 8, size = rounded <= LONGEST_FIXED ? rounded : 0;
     hid_t type = string_type(size);
-    enum status status = type > 0 ? hdf5_column_create(column, file, path, type, 0, 0, compress, error)
+    enum status status = type > 0 ? hdf5_column_create(column, file, path, type, 0, rows_expected, compress, error)
                                   : cannot_write(file, path, error);
     column->string_size = size;
     hdf5_release(&type);
@@ -150,12 +150,13 @@ static enum status widen(struct hdf5_column *column, size_t needed, struct error
     if (needed < 2 * column->string_size)
         needed = 2 * column->string_size < LONGEST_FIXED ? 2 * column->string_size : needed;
     bool compress = column->compress;
+    uint64_t rows_expected = column->rows_expected;
     enum status status = hdf5_flush(file, error);
     hdf5_column_close(column);
     if (!status)
         status = hdf5_column_open(&old, file, path, error);
     if (!status)
-        status = hdf5_column_create_strings(&wide, file, wide_path, needed, compress, error);
+        status = hdf5_column_create_strings(&wide, file, wide_path, needed, rows_expected, compress, error);
     if (!status)
         status = copy_strings(&old, &wide, error);
     hdf5_column_close(&old);

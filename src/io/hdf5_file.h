@@ -70,6 +70,7 @@ struct hdf5_column {
     uint64_t n_row, width;
     /* writing: */
     size_t string_size;           /* bytes of fixed strings; 0: variable */
+    uint64_t rows_expected;
     bool compress;
 };
 
@@ -100,7 +101,7 @@ enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, si
 /* The same for strings (UTF-8, one dimension, width as the longest needs: the column is rewritten when a longer one
  * comes, as variable-length strings beyond 256 bytes). string_size: a first guess of the longest in bytes, 0: none. */
 enum status hdf5_column_create_strings(struct hdf5_column *column, const struct hdf5_file *file, const char *path,
-                                       size_t string_size, bool compress, struct error *error);
+                                       size_t string_size, uint64_t rows_expected, bool compress, struct error *error);
 enum status hdf5_column_append_strings(struct hdf5_column *column, size_t n, const char *const *strings,
                                        struct error *error);
 /* For example "HDF5 1.10.8": the library that is loaded, not the headers. */

@@ -121,12 +121,20 @@ static size_t task_width(enum fit_column column, size_t n_parameter, bool is_ref
     return is_refit && fit_columns[column].shape == PER_PAIR ? 0 : fit_column_width(column, n_parameter);
 }
 
+/* The bytes of all columns of a shape. */
+#define ADD_PER_FIT(name, path, kind, shape, ...) +(shape == PER_FIT ? sizeof(fit_type_##kind) : 0)
+#define ADD_PER_PARAMETER(name, path, kind, shape, ...) +(shape == PER_PARAMETER ? sizeof(fit_type_##kind) : 0)
+#define ADD_PER_PAIR(name, path, kind, shape, ...) +(shape == PER_PAIR ? sizeof(fit_type_##kind) : 0)
+enum {
+    BYTES_PER_FIT = 0 FIT_COLUMN_LIST(ADD_PER_FIT),
+    BYTES_PER_PARAMETER = 0 FIT_COLUMN_LIST(ADD_PER_PARAMETER),
+    BYTES_PER_PAIR = 0 FIT_COLUMN_LIST(ADD_PER_PAIR)
+};
+
 static size_t columns_size(size_t n_parameter, bool is_refit)
 {
-    size_t size = 0;
-    for (int i = 0; i < N_FIT_COLUMN; i++)
-        size += task_width((enum fit_column)i, n_parameter, is_refit) * fit_kind_size(fit_columns[i].kind);
-    return size;
+    size_t n_pair = is_refit ? 0 : fit_column_width(FIT_COLUMN_COVARIANCE, n_parameter);
+    return BYTES_PER_FIT + n_parameter * BYTES_PER_PARAMETER + n_pair * BYTES_PER_PAIR;
 }
 
 /* The offset of one of the first columns, which have one number per fit and precede all columns of pairs. */

@@ -148,7 +148,8 @@ static enum status read_experiment_ids(const struct problem *problem, struct pro
     const struct problem_owners *owners = &problem->owners[1];
     const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
     char **id = block->experiment_id = arena_calloc(block->arena, block->n_experiment + 1, sizeof *id);
-    char **given = arena_calloc(block->arena, PIECE, sizeof *given);
+    uint64_t span = owners->id.dataset && block->n_experiment ? row[block->n_experiment - 1] + 1 - row[0] : 0;
+    char **given = arena_calloc(block->arena, span < PIECE ? (size_t)span + 1 : PIECE, sizeof *given);
     if (!id || !given)
         return problem_no_memory(problem, error);
     enum status status = STATUS_OK;

@@ -186,12 +186,12 @@ static enum status make_column(struct result_writer *writer, enum fit_column i, 
 static enum status make_columns(struct result_writer *writer, const struct result_header *header, struct error *error)
 {
     uint64_t n_row = header->n_row ? header->n_row : header->identity.n_dataset;
-    enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/fits/id", header->id_length, true,
-                                                    error);
+    enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/fits/id", header->id_length, n_row,
+                                                    true, error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
         status = make_column(writer, (enum fit_column)i, n_row, error);
     if (!status)
-        status = hdf5_column_create_strings(&writer->message, &writer->file, "/fits/message", 0, true, error);
+        status = hdf5_column_create_strings(&writer->message, &writer->file, "/fits/message", 0, n_row, true, error);
     if (!status)
         status = hdf5_put_text(&writer->file, fit_columns[FIT_COLUMN_OBJECTIVE].path, "kind", header->objective_kind,
                                error);
