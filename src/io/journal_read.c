@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SCAN_SIZE = 1 << 18, WINDOW_STEP = 1 << 15, N_WINDOW = 8, MAX_FILE = 1 << 16, OFFSET_BITS = 48 };
+/* A file has a stream of records for each slot of each worker, so windows are many and large: small ones read it ten times. */
+enum { SCAN_SIZE = 1 << 18, WINDOW_STEP = 1 << 18, N_WINDOW = 16, MAX_FILE = 1 << 16, OFFSET_BITS = 48 };
 
 /* Limits the search for the next record after damage, in bytes whose checksum is computed; each place tried also costs a
  * little. Enough for a MiB of garbage, and it limits the time that a forged journal can take. */
