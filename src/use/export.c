@@ -218,27 +218,6 @@ static enum status export_kept(struct sheet *sheet, struct error *error)
     return status;
 }
 
-/* The rows of measurements: predictions at the best fits, and residuals. */
-struct buffer {
-    size_t capacity;
-    double *prediction, *noise;
-};
-
-static enum status reserve(struct buffer *buffer, size_t n, struct error *error)
-{
-    if (n <= buffer->capacity)
-        return STATUS_OK;
-    free(buffer->prediction);
-    free(buffer->noise);
-    buffer->capacity = 0;
-    buffer->prediction = malloc(n * sizeof(double));
-    buffer->noise = malloc(n * sizeof(double));
-    if (!buffer->prediction || !buffer->noise)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", n);
-    buffer->capacity = n;
-    return STATUS_OK;
-}
-
 static void put_residual(struct csv_writer *writer, const struct residual_kind *errors, const struct measurements *measured,
                          size_t i, double prediction, double noise)
 {
@@ -251,29 +230,14 @@ static void put_residual(struct csv_writer *writer, const struct residual_kind *
     csv_put_text(writer, censored == 0 ? "none" : censored > 0 ? "left" : "right");
 }
 
-/* As in the fit: a measurement without a known scale leaves its dataset without a likelihood. */
-static struct residual_kind errors_of(const struct fitted *fitted, const struct fitted_dataset *dataset,
-                                      const struct measurements *measured, size_t n)
-{
-    struct residual_kind errors = fitted->errors;
-    size_t n_value = 0, n_sigma = 0;
-    for (size_t i = 0; i < n && !fitted->model.abi.noise; i++) {
-        errors.likelihood = errors.likelihood && (isnan(measured->value[i]) || !isnan(measured->sigma[i]));
-        n_value += !isnan(measured->value[i]);
-        n_sigma += !isnan(measured->value[i]) && !isnan(measured->sigma[i]);
-    }
-    if (n_value > 0 && errors.loss[measured->observable[0]].has_kink && n_sigma == 0)
-        errors.unit = dataset->record->chi_square / (double)n_value;
-    return errors;
-}
-
+/* The rows of measurements: predictions at the best fits, and residuals. */
 static void put_measurements(struct csv_writer *writer, const struct fitted *fitted, const struct fitted_dataset *dataset,
-                     const struct buffer *buffer, bool residuals)
+                             bool residuals)
 {
     const struct problem_block *block = dataset->block;
     size_t first = block->row[dataset->first], n = block->row[dataset->end] - first, e = dataset->first;
     const struct measurements measured = measurements_from(&block->measured, first);
-    struct residual_kind errors = errors_of(fitted, dataset, &measured, n);
+    struct residual_kind errors = fitted_errors(fitted, dataset);
     for (size_t i = 0; i < n; i++) {
         uint32_t observable = measured.observable[i];
         while (block->row[e + 1] <= first + i)
@@ -283,31 +247,11 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
             csv_put_text(writer, block->experiment_id[e]);
         csv_put_number(writer, measured.time[i]);
         csv_put_text(writer, observable < fitted->model.abi.n_observable ? fitted->model.abi.observable_name[observable] : "");
-        csv_put_number(writer, buffer->prediction[i]);
+        csv_put_number(writer, fitted->prediction[i]);
         if (residuals)
-            put_residual(writer, &errors, &measured, i, buffer->prediction[i], buffer->noise[i]);
+            put_residual(writer, &errors, &measured, i, fitted->prediction[i], fitted->noise[i]);
         csv_end_row(writer);
     }
-}
-
-static enum status predict(struct fitted *fitted, const struct fitted_dataset *dataset, struct buffer *buffer,
-                           bool *predicted, struct error *error)
-{
-    const size_t *row = dataset->block->row;
-    size_t first = row[dataset->first], n = row[dataset->end] - first;
-    char reason[160];
-    enum status status = reserve(buffer, n + 1, error);
-    if (status)
-        return status;
-    *predicted = dataset->p && !dataset->fault;
-    for (size_t e = dataset->first; *predicted && e < dataset->end; e++) {
-        const struct predictor_rows rows = fitted_rows(fitted, dataset, e);
-        *predicted = predictor_run(&fitted->predictor, &rows, buffer->prediction + row[e] - first,
-                                   buffer->noise + row[e] - first, reason);
-    }
-    for (size_t i = 0; !*predicted && i < n; i++)
-        buffer->prediction[i] = buffer->noise[i] = NAN;
-    return STATUS_OK;
 }
 
 /* A dataset as a PEtab problem. */
@@ -344,7 +288,6 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
     const struct export_options *options = sheet->options;
     struct fitted fitted;
     struct fitted_dataset dataset;
-    struct buffer buffer = {0, NULL, NULL};
     struct petab_export *petab = NULL;
     bool residuals = options->what == EXPORT_RESIDUALS, more = true, predicted;
     uint64_t n_without = 0;
@@ -362,14 +305,14 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
             break;
         if (!row_filter_takes(&sheet->filter, dataset.id, dataset.record))
             continue;
-        status = predict(&fitted, &dataset, &buffer, &predicted, error);
+        status = fitted_predict(&fitted, &dataset, &predicted, error);
         if (status)
             break;
         n_without += !predicted;
         if (!petab)
-            put_measurements(&sheet->csv, &fitted, &dataset, &buffer, residuals);
+            put_measurements(&sheet->csv, &fitted, &dataset, residuals);
         else if (predicted)
-            status = put_petab(petab, &fitted, &dataset, buffer.prediction, error);
+            status = put_petab(petab, &fitted, &dataset, fitted.prediction, error);
     }
     if (!status && n_without > 0 && options->files.listener.tell) {
         char line[120];
@@ -378,8 +321,6 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
                  petab ? "they are left out" : "predictions there are NaN");
         options->files.listener.tell(options->files.listener.context, line);
     }
-    free(buffer.prediction);
-    free(buffer.noise);
     petab_export_close(petab);
     fitted_close(&fitted);
     return status;

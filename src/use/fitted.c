@@ -143,6 +143,8 @@ void fitted_close(struct fitted *fitted)
     result_close(fitted->result);
     free(fitted->errors.loss);
     arena_fini(&fitted->arena);
+    free(fitted->prediction);
+    free(fitted->noise);
     memset(fitted, 0, sizeof *fitted);
 }
 
@@ -275,4 +277,56 @@ struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dat
         rows.rest = &fitted->rest;
     }
     return rows;
+}
+
+static enum status reserve(struct fitted *fitted, size_t n, struct error *error)
+{
+    if (n <= fitted->n_room)
+        return STATUS_OK;
+    free(fitted->prediction);
+    free(fitted->noise);
+    fitted->n_room = 0;
+    fitted->prediction = malloc(n * sizeof(double));
+    fitted->noise = malloc(n * sizeof(double));
+    if (!fitted->prediction || !fitted->noise)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", n);
+    fitted->n_room = n;
+    return STATUS_OK;
+}
+
+enum status fitted_predict(struct fitted *fitted, const struct fitted_dataset *dataset, bool *predicted, struct error *error)
+{
+    const size_t *row = dataset->block->row;
+    size_t first = row[dataset->first], n = row[dataset->end] - first;
+    char reason[160];
+    enum status status = reserve(fitted, n + 1, error);
+    if (status)
+        return status;
+    *predicted = dataset->p && !dataset->fault;
+    for (size_t e = dataset->first; *predicted && e < dataset->end; e++) {
+        const struct predictor_rows rows = fitted_rows(fitted, dataset, e);
+        *predicted = predictor_run(&fitted->predictor, &rows, fitted->prediction + row[e] - first,
+                                   fitted->noise + row[e] - first, reason);
+    }
+    for (size_t i = 0; !*predicted && i < n; i++)
+        fitted->prediction[i] = fitted->noise[i] = NAN;
+    return STATUS_OK;
+}
+
+/* A measurement without a known scale leaves its dataset without a likelihood. */
+struct residual_kind fitted_errors(const struct fitted *fitted, const struct fitted_dataset *dataset)
+{
+    const struct problem_block *block = dataset->block;
+    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first;
+    const struct measurements measured = measurements_from(&block->measured, first);
+    struct residual_kind errors = fitted->errors;
+    size_t n_value = 0, n_sigma = 0;
+    for (size_t i = 0; i < n && !fitted->model.abi.noise; i++) {
+        errors.likelihood = errors.likelihood && (isnan(measured.value[i]) || !isnan(measured.sigma[i]));
+        n_value += !isnan(measured.value[i]);
+        n_sigma += !isnan(measured.value[i]) && !isnan(measured.sigma[i]);
+    }
+    if (n_value > 0 && errors.loss[measured.observable[0]].has_kink && n_sigma == 0)
+        errors.unit = dataset->record->chi_square / (double)n_value;
+    return errors;
 }

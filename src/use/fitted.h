@@ -29,6 +29,8 @@ struct fitted {
     uint64_t i_data, i_fit; /* next rows within the blocks */
     struct arena arena;     /* of fitted_rows */
     struct predictor_rows rest;
+    size_t n_room;              /* of fitted_predict */
+    double *prediction, *noise;
 };
 
 /* One dataset with its fit; valid until the next call. */
@@ -49,3 +51,9 @@ void fitted_close(struct fitted *fitted);
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error);
 /* The measurements of experiment e of the block, as they are predicted in the fit. Valid until the next call. */
 struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e);
+
+/* Predictions and the model's noise (NaN: it has none) at all measurements of the dataset, in their order, into the arrays of
+ * `fitted`; valid until the next call. *predicted is false if they cannot be computed; they are NaN then. */
+enum status fitted_predict(struct fitted *fitted, const struct fitted_dataset *dataset, bool *predicted, struct error *error);
+/* How the residuals of the dataset counted in its fit. */
+struct residual_kind fitted_errors(const struct fitted *fitted, const struct fitted_dataset *dataset);

@@ -1,0 +1,95 @@
+/* `stiffit plot`: one fit as a picture.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "use/plot.h"
+
+#include <string.h>
+#include <strings.h>
+
+struct plot_call {
+    struct plot_options options;
+    enum when color;
+};
+
+#define FIELD(name) offsetof(struct plot_call, options.name)
+
+static const struct option table[] = {
+    {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(rows.id), .default_text = "the worst fit",
+     .help = "the dataset to be drawn"},
+    OPTION_ROWS(FIELD(rows)),
+    {.name = "observable", .kind = OPTION_LIST, .metavar = "NAME", .offset = FIELD(observable),
+     .default_text = "those that were measured", .help = "draw this observable; may be given several times"},
+    {.name = "log", .kind = OPTION_FLAG, .offset = FIELD(log_values), .help = "a logarithmic axis of values"},
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
+     .is_output = true, .default_text = "a chart in characters on standard output",
+     .help = "write a picture to this file, whose name ends in .svg, .png or .pdf; .txt: the chart in characters"},
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
+    {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
+     .default_text = "the problem that the result names", .help = "the problem that the result was made from"},
+    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(files.model), .is_file = true,
+     .default_text = "the model that was fitted", .help = "the model, text (.ode) or a plugin (.so), whose code is run"},
+    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(files.trust),
+     .help = "run the native code that the result or its problem names or embeds"},
+    OPTION_COLOR(offsetof(struct plot_call, color)),
+};
+
+/* By the file's name; -1: none of them. */
+static int format_of(const char *path)
+{
+    static const char *const ends[] = {".txt", ".svg", ".png", ".pdf"};
+    const char *end = path && strcmp(path, "-") ? strrchr(path, '.') : ends[PLOT_TEXT];
+    for (int i = 0; end && i < (int)(sizeof ends / sizeof *ends); i++)
+        if (!strcasecmp(end, ends[i]))
+            return i;
+    return -1;
+}
+
+static int plot(void *context)
+{
+    const struct plot_call *call = context;
+    struct error error = {.status = STATUS_OK};
+    struct output output = {.file = NULL};
+    enum status status = plot_write(&call->options, &output, &error);
+    if (!status)
+        status = output_finish(&output, &error);
+    output_close(&output);
+    return status ? message_usage("plot", &error, call->color) : command_close_output(0);
+}
+
+static int run(int argc, char **argv)
+{
+    struct plot_call call = {.options = {.files.listener = {.tell = message_hear}}};
+    struct plot_options *options = &call.options;
+    struct option_words words;
+    struct error error;
+    int code = command_parse(&command_plot, &call, &words, 1, argc, argv);
+    int format = format_of(options->files.output);
+    if (code < 0 && format < 0) {
+        error_set(&error, STATUS_USAGE, "--output: the name '%.200s' ends neither in .svg, .png, .pdf nor in .txt",
+                  options->files.output);
+        code = message_usage("plot", &error, call.color);
+    } else if (code < 0 && options->rows.id && (options->rows.failed || options->rows.status || options->rows.where)) {
+        error_set(&error, STATUS_USAGE, "--id excludes --failed, --status and --where, which choose among several fits");
+        code = message_usage("plot", &error, call.color);
+    } else if (code < 0) {
+        options->files.result = words.positional[0];
+        options->format = (enum plot_format)format;
+        options->color = !options->files.output && terminal_color(stdout, call.color);
+        options->width = options->files.output ? 100 : terminal_width(stdout);
+        code = contained_run(plot, &call, words.positional[0], call.color);
+    }
+    option_list_fini(&options->observable);
+    return code;
+}
+
+const struct command command_plot = {
+    .name = "plot", .synopsis = "RESULT.h5", .summary = "draw a fit: its data, curve and residuals",
+    .example = "stiffit plot wells.result.h5\n"
+               "stiffit plot wells.result.h5 --id A7 -o A7.svg\n"
+               "stiffit plot wells.result.h5 --where 'k > 2' --log",
+    .needs = "result file",
+    .description =
+        "Draws one dataset at its best fit: the measurements with error bars, the curve on a fine grid, and the residuals.\n"
+        "It needs the problem and the model, which the result names, and gnuplot.",
+    .table = COMMAND_TABLE(table), .run = run};

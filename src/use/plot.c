@@ -1,0 +1,379 @@
+/* Chooses the dataset, writes gnuplot's script into a temporary file and runs it. The script takes numbers as they are and all
+ * text in single quotes, where gnuplot knows no escapes, variables and commands; no shell is involved.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/plot.h"
+
+#include "base/words.h"
+#include "use/curves.h"
+#include "use/values.h"
+
+#include <errno.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define MOST_PANELS 16
+enum { N_GRID = 400, ROWS_AT_ONCE = 4096, MOST_KEYS = 10, TEXT_HEIGHT = 24, MOST_LABEL = 60 };
+
+/* Okabe and Ito's colours (2008), which the colour-blind can tell apart; points differ in shape, too. */
+static const char *const color[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A4F9E", "#6B6B6B"};
+enum { N_COLOR = sizeof color / sizeof *color };
+
+/* One quoted word: a quote twice, control characters and what is not UTF-8 as '?'; long ones are cut. */
+static void put_quoted(FILE *file, const char *text)
+{
+    int n_shown = 0;
+    putc('\'', file);
+    for (const unsigned char *s = (const unsigned char *)text; *s; n_shown++) {
+        int n = utf8_length(s);
+        bool is_plain = n > 0 && *s >= 0x20 && *s != 0x7f && !(*s == 0xc2 && s[1] < 0xa0);
+        if (n_shown == MOST_LABEL) {
+            fputs("...", file);
+            break;
+        }
+        if (*s == '\'')
+            putc('\'', file);
+        is_plain ? fwrite(s, 1, (size_t)n, file) : (size_t)putc('?', file);
+        s += n ? n : 1;
+    }
+    putc('\'', file);
+}
+
+static void put_number(FILE *file, double value)
+{
+    char text[NUMBER_SIZE];
+    fprintf(file, " %s", isfinite(value) ? number_text(text, value) : "NaN");
+}
+
+/* A block of rows of numbers, $NAME_e_k. Gnuplot wants at least one row. */
+static void begin_block(FILE *file, const char *name, size_t e, size_t k) { fprintf(file, "$%s_%zu_%zu <<EOD\n", name, e, k); }
+static void end_block(FILE *file) { fputs("NaN NaN NaN NaN NaN\nEOD\n", file); }
+
+static void put_data(FILE *file, const struct curves *curves)
+{
+    for (size_t e = 0; e < curves->n_curve; e++)
+        for (size_t k = 0; k < curves->n_shown; k++) {
+            const struct curve *curve = &curves->curve[e];
+            begin_block(file, "points", e, k);
+            for (size_t i = 0; i < curve->n_point; i++) {
+                const struct curve_point *point = &curve->point[i];
+                const double number[] = {point->time, point->value, point->low, point->high, point->residual};
+                if (point->observable != curves->shown[k])
+                    continue;
+                for (size_t j = 0; j < sizeof number / sizeof *number; j++)
+                    put_number(file, number[j]);
+                fputc('\n', file);
+            }
+            end_block(file);
+            begin_block(file, "curve", e, k);
+            for (size_t i = 0; i < curve->n_time; i++) {
+                put_number(file, curve->time[i]);
+                put_number(file, curve->value[k * curve->n_time + i]);
+                fputc('\n', file);
+            }
+            end_block(file);
+        }
+}
+
+/* The panels and their places. */
+struct layout {
+    size_t n_column, n_row, n_panel, shown[MOST_PANELS]; /* indices of struct curves' shown */
+    double width, height; /* of all, in pixels or characters */
+    bool is_text;
+};
+
+static void place_panels(struct layout *layout, const struct plot_options *options)
+{
+    size_t n_panel = layout->n_panel;
+    layout->is_text = options->format == PLOT_TEXT;
+    layout->n_column = layout->is_text ? 1 : n_panel < 4 ? n_panel : (size_t)ceil(sqrt((double)n_panel));
+    layout->n_row = (n_panel + layout->n_column - 1) / layout->n_column;
+    layout->width = layout->is_text ? options->width : n_panel == 1 ? 640 : 460 * (double)layout->n_column;
+    layout->height = layout->is_text ? TEXT_HEIGHT * (double)layout->n_row : 60 + 400 * (double)layout->n_row;
+}
+
+static void put_terminal(FILE *file, const struct plot_options *options, const struct layout *layout)
+{
+    int width = (int)layout->width, height = (int)layout->height;
+    if (options->format == PLOT_TEXT)
+        fprintf(file, "set terminal dumb noenhanced size %d,%d%s\n", width, height, options->color ? " ansi" : "");
+    else if (options->format == PLOT_PDF)
+        fprintf(file, "set terminal pdfcairo noenhanced size %gin,%gin font 'sans,10'\n", width / 96., height / 96.);
+    else if (options->format == PLOT_PNG)
+        fprintf(file, "set terminal pngcairo noenhanced size %d,%d font 'sans,10'\n", width, height);
+    else
+        fprintf(file, "set terminal svg noenhanced size %d,%d dynamic background rgb 'white' font 'sans-serif,12'\n", width,
+                height);
+}
+
+/* top, bottom: parts of the panel's height. Gnuplot counts from the lower left corner. */
+static void put_margins(FILE *file, const struct layout *layout, size_t panel, double top, double bottom)
+{
+    double title = layout->is_text ? 1 : 34, left = layout->is_text ? 11 : 74, right = layout->is_text ? 2 : 18;
+    double width = layout->width / (double)layout->n_column, height = (layout->height - title) / (double)layout->n_row;
+    double x = width * (double)(panel % layout->n_column);
+    double y = layout->height - title - height * (double)(panel / layout->n_column);
+    fprintf(file, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n", (x + left) / layout->width,
+            (x + width - right) / layout->width);
+    fprintf(file, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n", (y - top * height) / layout->height,
+            (y - bottom * height) / layout->height);
+}
+
+static bool has_bars(const struct curve *curve, uint32_t observable)
+{
+    bool any = false;
+    for (size_t i = 0; i < curve->n_point; i++)
+        any = any || (curve->point[i].observable == observable && isfinite(curve->point[i].low));
+    return any;
+}
+
+/* The axis of residuals: symmetric, to a round number. */
+static void put_residual_axis(FILE *file, const struct curves *curves, uint32_t observable)
+{
+    static const double round_number[] = {1, 2, 3, 5, 10};
+    double largest = 1, power, end = 0;
+    for (size_t e = 0; e < curves->n_curve; e++)
+        for (size_t i = 0; i < curves->curve[e].n_point; i++)
+            if (curves->curve[e].point[i].observable == observable && fabs(curves->curve[e].point[i].residual) < INFINITY)
+                largest = fmax(largest, fabs(curves->curve[e].point[i].residual));
+    power = pow(10, floor(log10(largest)));
+    for (size_t i = 0; i < sizeof round_number / sizeof *round_number && end < largest; i++)
+        end = round_number[i] * power;
+    fprintf(file, "set yrange [%g:%g]\nset ytics %g,%g,%g\n", -1.15 * end, 1.15 * end, -end, end, end);
+}
+
+/* Each experiment in its colour and shape; `what`: "value" with its curve, or "residual". */
+static void put_elements(FILE *file, const struct curves *curves, size_t k, bool residuals, bool is_text)
+{
+    static const char *const symbol[] = {"A", "B", "C", "D", "E", "F", "G", "H"};
+    bool has_key = curves->n_curve > 1 && curves->n_curve <= MOST_KEYS && !residuals;
+    fputs(residuals ? "plot 0 lt -1 dt 3 notitle" : "plot NaN notitle", file);
+    for (size_t e = 0; e < curves->n_curve; e++) {
+        const char *rgb = color[e % N_COLOR];
+        int shape = 5 + 2 * (int)((e + 1) % 5); /* filled ones */
+        if (!residuals && is_text)
+            fprintf(file, ", $curve_%zu_%zu using 1:2 with points pt '.' lc rgb '%s' notitle", e, k, rgb);
+        else if (!residuals)
+            fprintf(file, ", $curve_%zu_%zu using 1:2 with lines lw 2 lc rgb '%s' notitle", e, k, rgb);
+        if (!residuals && !is_text && has_bars(&curves->curve[e], curves->shown[k]))
+            fprintf(file, ", $points_%zu_%zu using 1:2:3:4 with yerrorbars ps 0 lw 1 lc rgb '%s' notitle", e, k, rgb);
+        fprintf(file, ", $points_%zu_%zu using 1:%d with points ", e, k, residuals ? 5 : 2);
+        if (is_text)
+            fprintf(file, "pt '%s'", curves->n_curve > 1 ? symbol[e % N_COLOR] : "o");
+        else
+            fprintf(file, "pt %d ps 0.7", shape);
+        fprintf(file, " lc rgb '%s' ", rgb);
+        fputs(has_key ? "title " : "notitle", file);
+        if (has_key)
+            put_quoted(file, curves->curve[e].experiment);
+    }
+    fputc('\n', file);
+}
+
+static void put_panel(FILE *file, const struct plot_options *options, const struct curves *curves, const struct layout *layout,
+                      const struct model *model, size_t panel)
+{
+    size_t k = layout->shown[panel];
+    bool is_text = layout->is_text, has_curve = curves->record->parameter && !curves->reason[0];
+    put_margins(file, layout, panel, 0.04, has_curve ? 0.62 : 0.86);
+    if (has_curve)
+        fputs("set format x ''\nunset xlabel\n", file);
+    else
+        fputs("set format x '% h'\nset xlabel 'time'\n", file);
+    fputs(options->log_values ? "set logscale y\n" : is_text ? "" : "set offsets 0, 0, graph 0.04, graph 0.04\n", file);
+    fputs("set key top right samplen 1\nset ylabel ", file);
+    put_quoted(file, model->abi.observable_name[curves->shown[k]]);
+    fputc('\n', file);
+    put_elements(file, curves, k, false, is_text);
+    if (!has_curve)
+        return;
+    put_margins(file, layout, panel, is_text ? 0.68 : 0.67, is_text ? 0.87 : 0.86);
+    fputs("unset logscale y\nset format x '% h'\nset xlabel 'time'\nset ylabel 'residual'\n", file);
+    fputs("unset offsets\n", file);
+    put_residual_axis(file, curves, curves->shown[k]);
+    put_elements(file, curves, k, true, is_text);
+    fputs("set autoscale y\nset ytics autofreq\n", file);
+}
+
+static void put_script(FILE *file, const struct plot_options *options, const struct curves *curves, const struct layout *layout,
+                       const struct model *model)
+{
+    const struct fit_record *record = curves->record;
+    double first = INFINITY, last = -INFINITY;
+    char title[200];
+    for (size_t e = 0; e < curves->n_curve; e++) {
+        const struct curve *curve = &curves->curve[e];
+        for (size_t i = 0; i < curve->n_point; i++) {
+            first = fmin(first, curve->point[i].time);
+            last = fmax(last, curve->point[i].time);
+        }
+        first = curve->n_time ? fmin(first, curve->time[0]) : first;
+    }
+    fputs("set encoding utf8\nset border 3\nset xtics nomirror\nset ytics nomirror\nset datafile missing 'NaN'\n", file);
+    put_terminal(file, options, layout);
+    put_data(file, curves);
+    snprintf(title, sizeof title, "%.60s: %s, %s %.4g", curves->id, outcome_name(record->outcome),
+             fit_has_reduced(record) ? "reduced chi-square" : "R squared",
+             fit_has_reduced(record) ? fit_badness(record) : record->r_squared);
+    if (!isfinite(fit_badness(record)))
+        snprintf(title, sizeof title, "%.60s: %s", curves->id, outcome_name(record->outcome));
+    fputs("set multiplot title ", file);
+    put_quoted(file, title);
+    fputs(layout->is_text ? "\n" : " offset 0,0.3\n", file);
+    if (curves->is_log)
+        fputs("set logscale x\n", file);
+    if (last > first)
+        fprintf(file, "set xrange [%.10g:%.10g]\n", first, last + (curves->is_log ? 0.05 * last : 0.02 * (last - first)));
+    for (size_t k = 0; k < layout->n_panel; k++)
+        put_panel(file, options, curves, layout, model, k);
+    fputs("unset multiplot\n", file);
+}
+
+static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
+{
+    static char name[] = "gnuplot", defaults[] = "--default-settings";
+    char *const arguments[] = {name, defaults, NULL};
+    posix_spawn_file_actions_t files;
+    pid_t child;
+    int wait_status = 0;
+    bool is_written = !fflush(script) && !ferror(script) && lseek(fileno(script), 0, SEEK_SET) == 0 && !fflush(out);
+    int failure = is_written ? posix_spawn_file_actions_init(&files) : errno;
+    if (failure)
+        return error_system(error, failure, "cannot write a script for gnuplot");
+    failure = posix_spawn_file_actions_adddup2(&files, fileno(script), 0);
+    if (!failure)
+        failure = posix_spawn_file_actions_adddup2(&files, fileno(out), 1);
+    if (!failure)
+        failure = posix_spawnp(&child, name, &files, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (failure == ENOENT)
+        return error_set(error, STATUS_SYSTEM, "gnuplot, which draws the plots, was not found\nInstall it (Debian: apt-get "
+                         "install gnuplot-nox; Fedora, conda, Homebrew: gnuplot), or take the numbers from `stiffit export "
+                         "--what residuals` and `stiffit simulate`.");
+    if (failure)
+        return error_system(error, failure, "cannot run gnuplot");
+    while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
+        continue;
+    if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status))
+        return error_set(error, STATUS_SYSTEM, "gnuplot failed; its message is above (without its cairo terminals it writes no "
+                         ".png and .pdf)");
+    return STATUS_OK;
+}
+
+/* The wanted dataset, or the worst one: failed without a best point counts only if there is nothing else. */
+static enum status choose(const struct plot_options *options, char **id, struct error *error)
+{
+    struct result *result = NULL;
+    struct result_block block = {0};
+    struct row_filter filter;
+    struct row_words words = options->rows;
+    double worst = NAN;
+    words.id = NULL;
+    enum status status = result_open(&result, options->files.result, error);
+    if (status)
+        return status;
+    status = row_filter_init(&filter, &words, result, error);
+    result_ignore(result, FIT_COLUMN_COVARIANCE);
+    while (!status && result_next(result, &block, ROWS_AT_ONCE, &status, error))
+        for (size_t i = 0; i < block.n; i++) {
+            const struct fit_record *record = &block.record[i];
+            double badness = fit_badness(record);
+            bool is_worse = !*id || badness > worst || (isnan(worst) && !isnan(badness));
+            if (!row_filter_takes(&filter, block.id[i], record) || !is_worse)
+                continue;
+            free(*id);
+            *id = strdup(block.id[i]);
+            worst = badness;
+        }
+    if (!status && !*id)
+        status = error_set(error, STATUS_USAGE, "%s: no dataset is selected", options->files.result);
+    if (!status && options->files.listener.tell) {
+        char line[200];
+        snprintf(line, sizeof line, "the worst fit of %llu is %.80s (--id names another)",
+                 (unsigned long long)filter.n_taken, *id);
+        options->files.listener.tell(options->files.listener.context, line);
+    }
+    row_filter_fini(&filter);
+    result_block_fini(&block);
+    result_close(result);
+    return status;
+}
+
+static enum status find_dataset(struct fitted *fitted, const char *id, struct curves *curves, struct error *error)
+{
+    struct fitted_dataset dataset;
+    bool more;
+    for (;;) {
+        enum status status = fitted_next(fitted, &dataset, &more, error);
+        if (!status && !more)
+            status = error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'", result_info(fitted->result)->path, id);
+        if (status)
+            return status;
+        if (!strcmp(dataset.id, id))
+            return curves_make(curves, fitted, &dataset, N_GRID, error);
+    }
+}
+
+/* The panels: what --observable names, in its order, or what was measured. */
+static enum status choose_panels(struct layout *layout, const struct curves *curves, const struct plot_options *options,
+                                 const struct model *model, struct error *error)
+{
+    const struct option_list *wanted = &options->observable;
+    size_t n = wanted->n ? wanted->n : curves->n_shown;
+    layout->n_panel = n < MOST_PANELS ? n : MOST_PANELS;
+    if (n > MOST_PANELS && options->files.listener.tell)
+        options->files.listener.tell(options->files.listener.context,
+                                     "note: " OPTION_TEXT(MOST_PANELS) " observables are drawn; --observable chooses");
+    for (size_t i = 0; i < layout->n_panel; i++) {
+        size_t index, k = i;
+        if (wanted->n) {
+            enum status status = values_name(wanted->item[i], "observable", "observable", model->abi.observable_name,
+                                             model->abi.n_observable, &index, error);
+            if (status)
+                return status;
+            for (k = 0; k < curves->n_shown && curves->shown[k] != index;)
+                k++;
+            if (k == curves->n_shown)
+                return error_set(error, STATUS_USAGE, "--observable: '%s' was not measured in dataset '%.100s'",
+                                 wanted->item[i], curves->id);
+        }
+        layout->shown[i] = k;
+    }
+    return STATUS_OK;
+}
+
+enum status plot_write(const struct plot_options *options, struct output *output, struct error *error)
+{
+    struct fitted fitted = {.n_room = 0};
+    struct curves curves = {.n_curve = 0};
+    struct layout layout = {.n_panel = 0};
+    char *worst = NULL;
+    FILE *script = NULL;
+    enum status status = options->rows.id ? STATUS_OK : choose(options, &worst, error);
+    if (!status)
+        status = fitted_open(&fitted, &options->files, error);
+    if (!status) /* before the model is called: it may print */
+        status = output_open(output, options->files.output, options->overwrite, error);
+    if (!status)
+        status = find_dataset(&fitted, worst ? worst : options->rows.id, &curves, error);
+    if (!status)
+        status = choose_panels(&layout, &curves, options, &fitted.model, error);
+    if (!status && !(script = tmpfile()))
+        status = error_system(error, errno, "cannot write a script for gnuplot");
+    if (!status) {
+        place_panels(&layout, options);
+        put_script(script, options, &curves, &layout, &fitted.model);
+        status = run_gnuplot(script, output->file, error);
+    }
+    if (script)
+        fclose(script);
+    curves_fini(&curves);
+    fitted_close(&fitted);
+    free(worst);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* What `stiffit plot` draws: one fitted dataset, by gnuplot.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "base/output.h"
+#include "use/fitted.h"
+#include "use/row_filter.h"
+
+enum plot_format { PLOT_TEXT, PLOT_SVG, PLOT_PNG, PLOT_PDF };
+
+struct plot_options {
+    struct fitted_options files;
+    struct row_words rows;         /* without an id: the worst of these fits */
+    struct option_list observable; /* none: all that were measured */
+    bool log_values, overwrite, color;
+    int width;                     /* of a chart in characters */
+    enum plot_format format;
+};
+
+/* Opens the output when there is something to write; the caller finishes it. STATUS_SYSTEM: gnuplot is missing or fails. */
+enum status plot_write(const struct plot_options *options, struct output *output, struct error *error);
