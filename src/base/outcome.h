@@ -69,7 +69,6 @@ bool outcome_is_success(enum outcome outcome);
     X(26, all_at_bounds, "bounds hold all free parameters: the data or the start are in other units, or the bounds too " \
       "narrow") \
     X(27, mixed_sigma, "some measurements have a sigma and the others none: these count with sigma 1, in their own units") \
-    X(27, mixed_sigma, "some measurements have a sigma and the others none: these count with sigma 1, in their own units") \
     X(28, left_out, "other datasets failed and were left out of this fit of all datasets (--leave-out-failed)") \
     X(29, no_signal, "no free parameter has an influence at the best fit: the data hold no signal (a dose of 0?), or the " \
       "start is far off")
