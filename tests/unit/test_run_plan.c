@@ -32,7 +32,7 @@ static void printed_options_are_parsed_again(void **state)
         {"--only=a,b c", NULL}, {"--shard=3/8", "--cost-from=r.h5"}, {"-mx.ode", "--portable"}, {"--trust", "-j3"},
         {"--starts=7", "--seed=9223372036854775807"}, {"--warm-start=pilot", "--profile=all"},
         {"--bootstrap=40", "--bootstrap-kind=parametric"}, {"--keep-starts", "--keep-profile"}, {"--keep-bootstrap", NULL},
-        {"--share=k", "--max-step=0.5"},
+        {"--share=k", "--max-step=0.5"}, {"--share=k", "--leave-out-failed"},
         {"--accept-failed=0.1%", NULL}, {"--accept-failed=3", NULL}, {"--rtol=3e-9", "--atol=0.1"},
         {"--linear-solver=klu", "--error=huber"}, {"--huber-k=2", "--student-nu=5.5"},
         {"--optimizer=lbfgs", "--engine=cvodes"},
