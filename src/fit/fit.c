@@ -353,7 +353,7 @@ static bool draw_again(struct fit_asker *asker, enum outcome outcome, double *st
     if (!has_failed || problem->start_number == 0 || asker->n_redrawn >= MAX_REDRAWN)
         return false;
     uint32_t number = problem->start_number + ++asker->n_redrawn * problem->n_start;
-    fit_start_theta(&asker->map, problem->seed, problem->dataset, number, problem->n_start, start);
+    fit_start_theta(&asker->map, problem->prior, problem->seed, problem->dataset, number, problem->n_start, start);
     asker->start_f = asker->prediction_error = NAN;
     asker->n_unsaved = 0;
     return true;
@@ -474,7 +474,7 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
         fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return;
     }
-    fit_start_theta(&asker->map, problem->seed, problem->dataset, problem->start_number, problem->n_start, theta);
+    fit_start_theta(&asker->map, problem->prior, problem->seed, problem->dataset, problem->start_number, problem->n_start, theta);
     search(asker, arena, theta, record);
 }
 

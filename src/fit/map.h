@@ -55,6 +55,7 @@ double fit_scale_to_natural(enum parameter_scale scale, double value);
  * on the optimiser's scale: in every coordinate each of that many equal strata contains one start, at a random place. An
  * infinite side of the box is replaced by a window around the given start: one decade on the logarithmic scales, max(1,
  * |start|) on the linear one. Writes theta (map->n_free). Each parameter has its own random stream, numbered by its index in
- * the model. */
-void fit_start_theta(const struct fit_map *map, uint64_t seed, uint64_t dataset, uint32_t start_number,
-                     uint32_t n_start, double *theta);
+ * the model. A parameter with a prior (`prior`, by its index in p; NULL: none) has strata of equal probability under the prior
+ * between the bounds instead. */
+void fit_start_theta(const struct fit_map *map, const struct fit_prior *prior, uint64_t seed, uint64_t dataset,
+                     uint32_t start_number, uint32_t n_start, double *theta);

@@ -133,14 +133,21 @@ struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, dou
     return (struct prior_terms){shape.f, root * row, shape.slope / root};
 }
 
+double fit_prior_below(const struct fit_prior *prior, double x)
+{
+    const struct form *form = &forms[prior->kind];
+    x = form->on_log ? fmax(x, 0) : x;
+    if (!form->below)
+        return form->on_log ? log(x) : x;
+    return form->below(prior, form->on_log && form->has_r ? log(x) : x);
+}
+
 double fit_prior_constant(const struct fit_prior *prior, double lower, double upper)
 {
     const struct form *form = &forms[prior->kind];
-    if (!form->below) /* uniform, or log-uniform */
-        return form->on_log ? log(log(upper / lower)) : log(upper - lower);
-    bool of_u = form->on_log && form->has_r;
-    double from = form->on_log ? fmax(lower, 0) : lower;
-    double mass = form->below(prior, of_u ? log(upper) : upper) - form->below(prior, of_u ? log(from) : from);
+    double mass = fit_prior_below(prior, upper) - fit_prior_below(prior, lower);
+    if (!form->below)
+        return log(mass);
     double constant = prior->kind == PRIOR_CAUCHY ? log(acos(-1.0) * prior->scale)
                       : form->has_kink            ? log(2 * prior->scale)
                       : form->has_r               ? HALF_LOG_2PI + log(prior->scale)

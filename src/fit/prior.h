@@ -35,6 +35,9 @@ struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, dou
                                 enum fit_curvature curvature);
 bool fit_prior_has_kink(const struct fit_prior *prior);
 
+/* P(X <= x) of the untruncated distribution; of a uniform one x itself, and of a log-uniform one log x. */
+double fit_prior_below(const struct fit_prior *prior, double x);
+
 /* What f lacks: f plus this is -log of the density of x, which is 0 outside of [lower, upper]. Infinite ends are legal, except
  * for uniform priors. The rounded kink is not considered. */
 double fit_prior_constant(const struct fit_prior *prior, double lower, double upper);

@@ -154,17 +154,17 @@ static void test_hypercube(void **state)
     unsigned char hit[4][ROWS] = {{0}};
     double theta[4], again[4];
     for (uint32_t k = 1; k <= ROWS; k++) {
-        fit_start_theta(&mapped->map, 5, 77, k, ROWS + 1, theta);
+        fit_start_theta(&mapped->map, NULL, 5, 77, k, ROWS + 1, theta);
         for (int j = 0; j < 4; j++) {
             int stratum = (int)floor((theta[j] - low[j]) / (high[j] - low[j]) * ROWS);
             assert_in_range(stratum, 0, ROWS - 1);
             hit[j][stratum]++;
         }
-        fit_start_theta(&mapped->map, 5, 77, k, ROWS + 1, again);
+        fit_start_theta(&mapped->map, NULL, 5, 77, k, ROWS + 1, again);
         assert_memory_equal(theta, again, sizeof theta);
-        fit_start_theta(&mapped->map, 5, 78, k, ROWS + 1, again);
+        fit_start_theta(&mapped->map, NULL, 5, 78, k, ROWS + 1, again);
         assert_memory_not_equal(theta, again, sizeof theta);
-        fit_start_theta(&mapped->map, 6, 77, k, ROWS + 1, again);
+        fit_start_theta(&mapped->map, NULL, 6, 77, k, ROWS + 1, again);
         assert_memory_not_equal(theta, again, sizeof theta);
     }
     for (int j = 0; j < 4; j++)
@@ -173,12 +173,67 @@ static void test_hypercube(void **state)
     /* coordinates are shuffled differently: the strata of two of them do not go together */
     int together = 0;
     for (uint32_t k = 1; k <= ROWS; k++) {
-        fit_start_theta(&mapped->map, 5, 77, k, ROWS + 1, theta);
+        fit_start_theta(&mapped->map, NULL, 5, 77, k, ROWS + 1, theta);
         together += (int)((theta[0] + 5) / 8 * ROWS) == (int)((theta[1] + 4) / 8 * ROWS);
     }
     assert_true(together < 10); /* one expected */
-    fit_start_theta(&mapped->map, 5, 77, 0, ROWS + 1, theta);
+    fit_start_theta(&mapped->map, NULL, 5, 77, 0, ROWS + 1, theta);
     assert_memory_equal(theta, mapped->map.start, sizeof theta);
+}
+
+/* Starts are quantiles of the priors between the bounds: one in each of ROWS strata of equal probability. Distribution functions
+ * from their definitions. */
+static double normal(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
+static double of_normal(double theta) { return normal((theta - 1) / 0.5); }
+static double of_natural(double theta) { return normal((exp(theta) - 1) / 0.5); }
+static double of_laplace(double theta) { return theta < 2 ? 0.5 * exp((theta - 2) / 3) : 1 - 0.5 * exp(-(theta - 2) / 3); }
+static double of_rayleigh(double theta) { return theta > 0 ? 1 - exp(-theta * theta / 8) : 0; }
+static double of_exponential(double theta) { return theta > 0 ? 1 - exp(-theta / 4) : 0; }
+static double of_log_uniform(double theta) { return theta > 0 ? log(theta) : -INFINITY; }
+static double of_uniform(double theta) { return theta; }
+
+static void test_priors(void **state)
+{
+    (void)state;
+    enum { ROWS = 50 };
+    const struct {
+        struct fit_prior prior;
+        enum parameter_scale scale;
+        double lower, upper, (*of)(double theta);
+    } cases[] = {
+        {{PRIOR_NORMAL, false, 1, 0.5}, SCALE_LIN, -INFINITY, INFINITY, of_normal},
+        {{PRIOR_NORMAL, false, 1, 0.5}, SCALE_LIN, 0.9, 5, of_normal},
+        {{PRIOR_NORMAL, false, 1, 0.5}, SCALE_LOG, 0.5, 2, of_natural},
+        {{PRIOR_NORMAL, true, 1, 0.5}, SCALE_LOG, 1e-9, INFINITY, of_normal},
+        {{PRIOR_LOG_NORMAL, false, 1, 0.5}, SCALE_LOG, 1e-9, 1e9, of_normal},
+        {{PRIOR_LAPLACE, false, 2, 3}, SCALE_LIN, -INFINITY, 7, of_laplace},
+        {{PRIOR_RAYLEIGH, false, 0, 2}, SCALE_LIN, 0, INFINITY, of_rayleigh},
+        {{PRIOR_EXPONENTIAL, false, 0, 4}, SCALE_LIN, -1e300, INFINITY, of_exponential},
+        {{PRIOR_LOG_UNIFORM, false, 0, 0}, SCALE_LIN, 0.01, 100, of_log_uniform},
+        {{PRIOR_UNIFORM, false, 0, 0}, SCALE_LIN, -3, 100, of_uniform},
+        {{PRIOR_NORMAL, false, 1e6, 1}, SCALE_LIN, 0, 1, of_uniform}, /* no probability between the bounds: evenly */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t index = 0;
+        double ends[2] = {cases[i].lower, cases[i].upper}, start = 0.95, theta;
+        enum parameter_scale scale = cases[i].scale;
+        for (int k = 0; k < 2 && scale == SCALE_LOG; k++)
+            ends[k] = log(ends[k]);
+        struct fit_map map = {.n_free = 1, .file_index = &index, .model_index = &index, .scale = &scale, .start = &start,
+                              .lower = &ends[0], .upper = &ends[1]};
+        unsigned char hit[ROWS] = {0};
+        double first = cases[i].of(ends[0]), last = cases[i].of(ends[1]);
+        for (uint32_t k = 1; k <= ROWS; k++) {
+            fit_start_theta(&map, &cases[i].prior, 5, 77, k, ROWS + 1, &theta);
+            assert_true(theta >= ends[0] && theta <= ends[1]);
+            double place = (cases[i].of(theta) - first) / (last - first) * ROWS;
+            assert_true(place > -1e-9 && place < ROWS + 1e-9);
+            hit[place < 0 ? 0 : place >= ROWS ? ROWS - 1 : (int)place]++;
+        }
+        for (int k = 0; k < ROWS; k++)
+            if (hit[k] != 1)
+                fail_msg("case %zu: %d starts in stratum %d", i, hit[k], k);
+    }
 }
 
 int main(void)
@@ -189,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_start_exact, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nonsense, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_hypercube, set_up, tear_down),
+        cmocka_unit_test(test_priors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

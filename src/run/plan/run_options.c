@@ -57,7 +57,7 @@ static const struct option table[] = {
      .default_text = "1", .in_file = true,
      .help = "fit each dataset from N starts and keep the one with the lowest objective: the given start, and N-1 points of "
      "a Latin hypercube between the bounds; a missing bound is replaced by a distance from the start: a factor of 10 on "
-     "scales log and log10, max(1, |start|) on scale lin"},
+     "scales log and log10, max(1, |start|) on scale lin; a parameter with a prior is drawn from it"},
     {.name = "seed", .effect = RUN_INPUT, .kind = OPTION_INTEGER, .offset = FIELD(recipe.seed), .min = 0, .max = NO_LIMIT,
      .default_text = "1", .in_file = true,
      .help = "seed of the random starts, which also depend on the dataset and the number of the start"},
