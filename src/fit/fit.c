@@ -474,7 +474,8 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
         fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return;
     }
-    fit_start_theta(&asker->map, problem->prior, problem->seed, problem->dataset, problem->start_number, problem->n_start, theta);
+    fit_start_theta(&asker->map, problem->prior, problem->seed, problem->dataset, problem->start_number, problem->n_start,
+                    theta);
     search(asker, arena, theta, record);
 }
 

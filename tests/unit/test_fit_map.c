@@ -181,8 +181,8 @@ static void test_hypercube(void **state)
     assert_memory_equal(theta, mapped->map.start, sizeof theta);
 }
 
-/* Starts are quantiles of the priors between the bounds: one in each of ROWS strata of equal probability. Distribution functions
- * from their definitions. */
+/* Starts are quantiles of the priors between the bounds: one in each of ROWS strata of equal probability. Distribution
+ * functions from their definitions. */
 static double normal(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
 static double of_normal(double theta) { return normal((theta - 1) / 0.5); }
 static double of_natural(double theta) { return normal((exp(theta) - 1) / 0.5); }
