@@ -38,7 +38,7 @@ struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
         {&s->point, STOPS_PARTS * (1 + n_function)}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n}, {&s->y_begin, n},
         {&s->star, larger(n, n_block)}, {&s->all, n * (1 + n_block)}, {&s->row, n_row}, {&s->by_state, n_row * (n + 1)},
         {&s->by_parameter, n_row * abi->n_parameter}, {&s->dt, n_block}, {&s->dt_cause, n_block}, {&s->rate, n},
-        {&s->by_share, n_block}, {&s->by_rate, n_block}, {&s->by_length, n_block},
+        {&s->dt_switch, n_block}, {&s->by_share, n_block}, {&s->by_rate, n_block}, {&s->by_length, n_block},
         {&s->rate_parameter, n * abi->n_parameter}};
     bool complete = true;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
@@ -58,7 +58,7 @@ void stops_free(struct stops *s)
         return;
     void *const arrays[] = {s->fixed, s->value, s->last, s->sample, s->point, s->f, s->f_left, s->y_new, s->y_begin, s->star,
                             s->all, s->row, s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate, s->rate_parameter,
-                            s->by_share, s->by_rate, s->by_length, s->i_knot,
+                            s->dt_switch, s->by_share, s->by_rate, s->by_length, s->i_knot,
                             s->is_watched, s->is_true, s->dose, s->later, s->later_number, s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
@@ -280,6 +280,7 @@ static bool pass_switches(struct observer *ob, double *y)
     struct stops *s = ob->stops;
     size_t n = s->abi->n_switching, first = n;
     double *dt = s->dt, *other = s->dt_cause, slope = 0;
+    s->has_switch = false;
     for (size_t i = 0; i < n; i++) {
         bool is_due = s->fixed[i] <= s->limit, is_root = s->is_root && root_differs(s, i);
         if (!is_due && !is_root)
@@ -289,10 +290,12 @@ static bool pass_switches(struct observer *ob, double *y)
         root_take(s, i);
         if (is_due ? !jump_fixed(ob, y, i, out) : !root_differentiate(ob, y, i, s->f_left, out, &slope))
             return false;
+        s->has_switch = s->has_switch || is_root;
         first = first == n ? i : first;
     }
     if (first == n)
         return true;
+    memcpy(s->dt_switch, dt, ob->n_block * sizeof(double));
     s->restarts = true;
     if (!jump_travel(ob, y, s->is_root ? s->f_left : NULL, dt, 1))
         return false;
@@ -328,6 +331,8 @@ static bool fire(struct observer *ob, double *y)
         }
         if (is_late)
             memset(dt, 0, ob->n_block * sizeof(double));
+        else if (is_root && s->has_switch) /* behind the switch, the trigger may be constant */
+            memcpy(dt, s->dt_switch, ob->n_block * sizeof(double));
         else if (!is_due && ob->n_block && derivatives_rhs(&ob->model, ob->t, y, s->f_left) != STIFFIT_OK)
             return observer_fail(ob);
         else if (is_due ? !jump_fixed(ob, y, i, dt) : !root_differentiate(ob, y, i, s->f_left, dt, &slope))

@@ -74,9 +74,6 @@ def check_gradient(case, engine, tmp):
         assert done.returncode == 2 and "--engine lanes: the model" in done.stderr, done.stderr
         return
     fits = helpers.read_fits(result)
-    if (engine, name) == ("lanes", "v2.0.0/0023"):  # an event where the right-hand side jumps seems to graze there in lanes
-        assert "differences" in set(fits["gradient"])
-        return
     objective, norm = fits["objective"].reshape(step.shape), fits["gradient_norm"].reshape(step.shape)[:, 0]
     quotient = [(objective[:, 5 - k] - objective[:, k])/(step[:, 5 - k] - step[:, k]) for k in (1, 2)]
     chain = [{"lin": 1, "log": start[j], "log10": start[j]*math.log(10)}[scale[j]] for j in free]

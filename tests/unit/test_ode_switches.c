@@ -202,10 +202,70 @@ static void test_third_value(void **state)
     }
 }
 
+/* x' = r up to the level L and 0 beyond it, where an event adds 1: behind the switch, nothing tells when x has reached L. y' = x.
+ * p = r, L, x at the beginning. */
+
+static int full_rhs(const struct stiffit_point *at, double *ydot)
+{
+    ydot[0] = branch_at(at)->y[0] <= branch_at(at)->p[1] ? at->p[0] : 0;
+    ydot[1] = at->y[0];
+    return STIFFIT_OK;
+}
+static int full_initial(const struct stiffit_point *at, double *y)
+{
+    y[0] = at->p[2];
+    y[1] = 0;
+    return STIFFIT_OK;
+}
+static int full_switching(const struct stiffit_point *at, double *out)
+{
+    out[0] = at->p[1] - at->y[0];
+    return STIFFIT_OK;
+}
+static int full_when(const struct stiffit_point *at, double *out)
+{
+    out[0] = at->y[0] - at->p[1];
+    return STIFFIT_OK;
+}
+static int full_assign(const struct stiffit_point *at, double *y)
+{
+    y[0] = at->y[0] + 1;
+    y[1] = at->y[1];
+    return STIFFIT_OK;
+}
+static int full_observe(const struct stiffit_point *at, double *h)
+{
+    memcpy(h, at->y, 2 * sizeof *h);
+    return STIFFIT_OK;
+}
+static const struct stiffit_model full = {MODEL(2, 3, 2), .rhs = full_rhs, .initial = full_initial, .observe = full_observe,
+                                          .n_switching = 1, .switching = full_switching, .n_event = 1,
+                                          .event_when = full_when, .event_assign = full_assign};
+
+static void full_closed(const double *p, double t, int side, double *out)
+{
+    (void)side;
+    double turn = (p[1] - p[2]) / p[0], rising = fmin(t, turn);
+    out[0] = t < turn ? p[2] + p[0] * t : p[1] + 1;
+    out[1] = p[2] * rising + 0.5 * p[0] * rising * rising + (t < turn ? 0 : (p[1] + 1) * (t - turn));
+}
+
+static void test_trigger_at_switch(void **state)
+{
+    (void)state;
+    const double time[] = {0.5, 3, 4};
+    for (int i = 0; i < 20; i++) { /* by rounding, the switch is passed with the event, or by it */
+        const double p[] = {1 + 0.013 * i, 2 + 0.1 * i, 1};
+        struct story s = {.model = &full, .p = p, .closed = full_closed, .n_time = 3, .time = time, .tolerance = 1e-7};
+        tell(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches), cmocka_unit_test(test_grazing),
                                        cmocka_unit_test(test_sliding), cmocka_unit_test(test_switching_times),
-                                       cmocka_unit_test(test_rest_before_switch), cmocka_unit_test(test_third_value)};
+                                       cmocka_unit_test(test_rest_before_switch), cmocka_unit_test(test_third_value),
+                                       cmocka_unit_test(test_trigger_at_switch)};
     return RUN_WITH_BOTH_ENGINES(tests);
 }
