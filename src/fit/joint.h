@@ -23,12 +23,18 @@ struct joint {
     const struct fit_options *options;
     const struct model *model;
     size_t n_block, n_parameter;
-    const uint8_t *is_shared; /* n_parameter */
+    struct joint_levels levels;
     const enum parameter_scale *scale; /* n_parameter */
     bool leaves_out;          /* blocks that cannot be evaluated: set it after joint_init */
     /* the search's */
     struct joint_block *block;
-    size_t s;                 /* free shared parameters, in the order of the model */
+    size_t s, s_block;        /* free shared parameters; parameters above a block: those of its group first */
+    size_t n_group;           /* parameters of a group */
+    struct joint_group *group;
+    struct joint_own *group_own; /* of all groups, one after another */
+    uint32_t *member, *first; /* blocks by group; the first one of each group of each column */
+    uint32_t *column;         /* 2 s_block: scratch */
+    size_t *n_of, *base;      /* of each column that counts as shared: parameters of a group, and where they begin */
     enum joint_pass pass;     /* what blocks do next */
     uint32_t *active;         /* n_active blocks that were not left out; the first one has the shared parameters' priors */
     size_t n_active;
@@ -60,7 +66,7 @@ struct joint {
 
 /* False: out of memory; joint_fini is legal. */
 bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model, size_t n_block,
-                size_t n_parameter, const uint8_t *is_shared, const enum parameter_scale *scale);
+                size_t n_parameter, const struct joint_levels *levels, const enum parameter_scale *scale);
 void joint_fini(struct joint *joint);
 /* What the pass asks of block i; its problem is the same in all passes. Scratch from `arena`. If the
  * host cancelled, the fit must not go on. */

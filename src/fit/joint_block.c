@@ -31,73 +31,6 @@ static bool reduce(struct joint_work *work, enum fit_curvature curvature, double
     return is_finite;
 }
 
-/* R'q for the rows of the own parameters or of all: the gradient by parameter k. */
-static double slope_of(const double *triangle, size_t all, const double *rhs, size_t k)
-{
-    double sum = 0;
-    for (size_t i = 0; i <= k; i++)
-        sum += triangle[i + k * all] * rhs[i];
-    return sum;
-}
-
-/* Sets the own model around `theta` for a step of the shared parameters (NULL: none). */
-static void set_own(struct joint_work *work, const struct joint_side *side, const double *theta, const double *shared_step)
-{
-    struct trust_model *model = &work->own.model;
-    size_t n = work->n, all = n + work->s;
-    for (size_t j = 0; j < n; j++) {
-        memcpy(model->triangle + j * n, side->triangle + j * all, n * sizeof(double));
-        model->rhs[j] = side->rhs[j];
-        for (size_t k = 0; shared_step && k < work->s; k++)
-            model->rhs[j] += side->triangle[j + (n + k) * all] * shared_step[k];
-    }
-    memcpy(work->own.point.theta, theta, n * sizeof *theta);
-    for (size_t j = 0; j < n; j++)
-        work->own.point.gradient[j] = slope_of(model->triangle, n, model->rhs, j);
-    memcpy(model->scale, side->scale, n * sizeof(double));
-    model->radius = work->block->radius;
-    trust_model_adopt(model, &work->own.point);
-    work->block->radius = model->radius;
-}
-
-/* What is left for the shared parameters at this side, whose triangle is there. */
-static void rest(struct joint_work *work, struct joint_side *side)
-{
-    struct trust_model *model = &work->own.model;
-    const struct joint *joint = work->joint;
-    size_t n = work->n, s = work->s, all = n + s;
-    set_own(work, side, side->theta, NULL);
-    memcpy(side->scale, model->scale, n * sizeof(double));
-    if (n > 0)
-        trust_model_step(model, &work->own.point);
-    side->promise = n > 0 ? model->promise : 0;
-    side->is_restricted = n > 0 && model->is_restricted;
-    side->promise_free = side->is_restricted ? trust_model_promise_free(model, &work->own.point) : side->promise;
-    side->gradient_norm = n > 0 ? fit_point_gradient_norm(&work->own.asker, &work->own.point) : 0;
-    if (n == 0 || (model->is_inverted && !side->is_restricted)) {
-        for (size_t k = 0; k < s; k++) {
-            memcpy(side->rest + k * s, side->triangle + n + (n + k) * all, s * sizeof(double));
-            side->rest_rhs[k] = side->rhs[n + k];
-        }
-        return;
-    }
-    /* Own parameters that a bound stops have moved there. */
-    double *moved = work->own.rhs;
-    memcpy(moved, side->rhs, all * sizeof *moved);
-    uint32_t *kept = model->loose + n; /* room for n + s */
-    bool *is_loose = (bool *)(kept + s);
-    memset(is_loose, 0, n * sizeof *is_loose);
-    for (size_t c = 0; c < model->n_loose; c++)
-        is_loose[model->loose[c]] = true;
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = 0; !is_loose[j] && i <= j; i++)
-            moved[i] += side->triangle[i + j * all] * model->step[j];
-    for (size_t k = 0; k < s; k++)
-        kept[k] = (uint32_t)k;
-    joint_eliminate(n, s, side->triangle, moved, model->loose, model->n_loose, kept, s, side->scale,
-                    fmax(model->damping, joint->least * joint->least), work->own.rows, side->rest, side->rest_rhs, NULL);
-}
-
 /* Evaluates at own and shared parameters, and reduces the derivatives to `side`. */
 static enum asked evaluate(struct joint_work *work, const double *own, const double *shared, struct joint_side *side)
 {
@@ -145,8 +78,8 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
 {
     enum asked asked = evaluate(work, own, shared, side);
     while (asked == ASKED_END && change_method(work, arena)) {
-        if (best && evaluate(work, best->theta, work->joint->theta, best) == ASKED_OK)
-            rest(work, best);
+        if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
+            joint_own_rest(&work->own, best, work->joint->least, &work->block->radius);
         asked = evaluate(work, own, shared, side);
     }
     if (asked == ASKED_END)
@@ -177,8 +110,8 @@ static void compare(struct joint_work *work)
     block->decrease = block->best.f - block->trial.f;
     block->by_slopes = block->slope = 0;
     for (size_t k = 0; k < all; k++) {
-        double before = slope_of(block->best.triangle, all, block->best.rhs, k);
-        double after = slope_of(block->trial.triangle, all, block->trial.rhs, k);
+        double before = joint_slope(block->best.triangle, all, block->best.rhs, k);
+        double after = joint_slope(block->trial.triangle, all, block->trial.rhs, k);
         block->slope += before * work->move[k];
         block->by_slopes -= 0.5 * (before + after) * work->move[k];
     }
@@ -211,9 +144,9 @@ static void step(struct joint_work *work, struct arena *arena)
     bool is_kept = false;
     block->has_failed = true;
     for (size_t k = 0; k < work->s; k++)
-        shared_step[k] = joint->trial[k] - joint->theta[k];
+        shared_step[k] = work->trial[k] - work->theta[k];
     for (int i = 0; i < MAX_TRY; i++) {
-        set_own(work, &block->best, block->best.theta, shared_step);
+        joint_own_set(&work->own, &block->best, block->best.theta, shared_step, &block->radius);
         if (work->n > 0 && i + 1 < MAX_TRY)
             trust_model_step(model, &work->own.point);
         else
@@ -222,7 +155,7 @@ static void step(struct joint_work *work, struct arena *arena)
         trust_model_target(model, &work->own.point, own);
         for (size_t j = 0; j < work->n; j++)
             work->move[j] = own[j] - block->best.theta[j];
-        enum asked asked = try(work, arena, own, joint->trial, &block->trial, &block->best);
+        enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
         if (asked == ASKED_END)
             return;
         if (asked == ASKED_FAILED) {
@@ -246,9 +179,9 @@ static void step(struct joint_work *work, struct arena *arena)
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     block->radius = block->has_failed ? radius : block->radius;
     if (block->radius != radius)
-        rest(work, &block->best); /* in case that the trial is rejected */
+        joint_own_rest(&work->own, &block->best, work->joint->least, &block->radius); /* in case that the trial is rejected */
     if (!block->has_failed)
-        rest(work, &block->trial);
+        joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
     else
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
 }
@@ -260,7 +193,7 @@ static void keep(struct joint_work *work)
     struct joint_block *block = work->block;
     size_t all = work->n + work->s;
     for (size_t k = 0; k < all; k++)
-        work->at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->joint->theta[k - work->n];
+        work->at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->theta[k - work->n];
     block->is_kept = fit_map_natural(map, work->at.theta, block->p);
     for (size_t k = 0; k < all; k++) {
         uint32_t j = work->order[k], file = map->file_index[j];
@@ -301,7 +234,7 @@ bool joint_block_again(struct joint_work *work)
     int64_t n_evaluation = asker->n_evaluation, n_step = asker->n_step;
     asker->n_evaluation = asker->n_step = 0;
     asker->tighter = work->joint->tighter;
-    enum asked asked = evaluate(work, block->best.theta, work->joint->theta, &block->best);
+    enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
     asker->n_evaluation = n_evaluation;
     asker->n_step = n_step;
     asker->tighter = tighter;
@@ -312,7 +245,7 @@ bool joint_block_again(struct joint_work *work)
     /* The metric halves what it remembers: twice the value gives the same one. */
     for (size_t j = 0; j < work->n; j++)
         block->best.scale[j] *= 2;
-    rest(work, &block->best);
+    joint_own_rest(&work->own, &block->best, work->joint->least, &block->radius);
     return true;
 }
 
@@ -329,7 +262,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         return;
     }
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    enum asked asked = try(work, arena, block->best.theta, joint->theta, &block->trial, NULL);
+    enum asked asked = try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
     block->has_failed = asked == ASKED_FAILED;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;
@@ -337,7 +270,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked != ASKED_OK)
         return;
-    rest(work, &block->trial);
+    joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
     if (joint->pass == JOINT_CHECK && !conclude(work))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
 }

@@ -22,16 +22,19 @@ static const double DAMPING = 1e-16, TOO_LARGE = 1e7, LEAST = 1e-7;
 
 struct joint_errors {
     size_t n_kept, n_flat;    /* shared parameters that no bound holds; directions of these that the data do not determine */
-    uint32_t *kept;           /* s */
+    uint32_t *place;          /* s: of each among those, or NOT_KEPT */
     double *basis, *flat;     /* n_kept x n_kept: columns whose products are the covariance; n_flat flat directions */
     double *length;           /* n_kept: of the columns of all blocks */
     bool *is_flat;            /* n_kept */
     double factor, quantile, freedom, residual_error, least;
     /* for one block, at most n_most own parameters */
-    size_t n_most;
-    uint32_t *loose;
+    uint32_t *loose, *kept, *column; /* n_above: of the parameters above that no bound holds; columns of their sum */
+    size_t n_above;
     double *scale, *rows, *inverse, *follow, *scratch;
+    double *above;            /* n_above x (loose ones of the group + n_kept): columns as those of basis, for them */
 };
+
+static const uint32_t NOT_KEPT = UINT32_MAX;
 
 /* The own parameters that no bound holds, and the lengths of their columns. */
 static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *loose, double *scale)
@@ -51,42 +54,110 @@ static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *lo
     return n_loose;
 }
 
-/* Reduces the information of a block; own: as in joint_eliminate. Returns the number of its own parameters in errors->loose. */
-static size_t eliminate(struct joint *joint, struct joint_block *block, double *own)
+static struct joint_group *group_of(const struct joint *joint, size_t i)
+{
+    return joint->group ? &joint->group[joint->levels.group[0][i]] : NULL;
+}
+
+/* The parameters above block i that no bound holds. */
+static void find_kept(struct joint *joint, size_t i)
 {
     struct joint_errors *errors = joint->errors;
-    size_t n = block->n, s = joint->s, n_loose = find_loose(block, s, errors->loose, errors->scale);
+    const struct joint_group *group = group_of(joint, i);
+    size_t n = joint->n_group, n_loose = group ? group->n_loose : 0, n_before = 0;
+    errors->n_above = 0;
+    joint_columns(joint, i, joint->column);
+    for (uint32_t k = 0; k < joint->s_block; k++) {
+        bool is_group = k < n;
+        uint32_t place = is_group ? (group->is_held[k] ? NOT_KEPT : (uint32_t)n_before++)
+                                  : errors->place[joint->column[k] - n];
+        if (place == NOT_KEPT)
+            continue;
+        errors->kept[errors->n_above] = k;
+        errors->column[errors->n_above++] = is_group ? place : (uint32_t)n_loose + place;
+    }
+}
+
+/* Reduces the information of block i; own: as in joint_eliminate. Returns the number of its own parameters in errors->loose. */
+static size_t eliminate(struct joint *joint, size_t i, double *own)
+{
+    struct joint_errors *errors = joint->errors;
+    struct joint_block *block = &joint->block[i];
+    size_t n = block->n, s = joint->s_block, n_loose = find_loose(block, s, errors->loose, errors->scale);
     double *zeros = errors->scratch + joint_scratch(n, s);
     memset(zeros, 0, (n + s) * sizeof *zeros);
-    joint_eliminate(n, s, block->information, zeros, errors->loose, n_loose, errors->kept, errors->n_kept, errors->scale,
+    find_kept(joint, i);
+    joint_eliminate(n, s, block->information, zeros, errors->loose, n_loose, errors->kept, errors->n_above, errors->scale,
                     DAMPING, errors->scratch, block->trial.rest, block->trial.rest_rhs, own);
     return n_loose;
 }
 
-static void rows_of_trial(const struct joint_block *block, const double **rest, const double **rest_rhs)
+struct reduction {
+    struct joint *joint;
+    const struct joint_group *group;
+};
+
+/* Of a block, by the number of those that take part, or in its group. */
+static struct joint_rows rows_of_block(void *context, size_t k)
 {
-    *rest = block->trial.rest;
-    *rest_rhs = block->trial.rest_rhs;
+    const struct reduction *reduction = context;
+    struct joint *joint = reduction->joint;
+    uint32_t i = reduction->group ? joint->member[reduction->group->first + k] : joint->active[k];
+    const struct joint_side *side = &joint->block[i].trial;
+    find_kept(joint, i);
+    return (struct joint_rows){side->rest, side->rest_rhs, joint->errors->n_above, joint->errors->column};
+}
+
+static struct joint_rows rows_of_group(void *context, size_t g)
+{
+    const struct joint *joint = ((const struct reduction *)context)->joint;
+    const struct joint_side *side = &joint->group[g].side;
+    return (struct joint_rows){side->rest, side->rest_rhs, joint->errors->n_kept, NULL};
+}
+
+/* Reduces the information of a group, and keeps the rows of its own parameters. */
+static bool eliminate_group(struct joint *joint, struct joint_group *group)
+{
+    struct joint_errors *errors = joint->errors;
+    struct reduction reduction = {.joint = joint, .group = group};
+    struct joint_side *side = &group->side;
+    size_t n = group->n_loose, width = n + errors->n_kept;
+    uint32_t *loose = errors->loose, *kept = errors->kept;
+    double *scratch = calloc(joint_scratch(n, errors->n_kept) + width + 1, sizeof *scratch);
+    bool is_good = scratch && joint_sum(group->n, width, rows_of_block, &reduction, side->triangle, side->rhs);
+    for (uint32_t j = 0; j < n; j++) {
+        loose[j] = j;
+        double length = is_good ? sqrt(matrix_squares(j + 1, side->triangle + j * width)) : 1;
+        errors->scale[j] = length > 0 ? length : 1;
+    }
+    for (uint32_t k = 0; k < errors->n_kept; k++)
+        kept[k] = k;
+    if (is_good)
+        joint_eliminate(n, errors->n_kept, side->triangle, scratch, loose, n, kept, errors->n_kept, errors->scale, DAMPING,
+                        scratch + width, side->rest, side->rest_rhs, group->error_rows);
+    free(scratch);
+    return is_good;
 }
 
 static bool make_errors(struct joint *joint)
 {
     struct arena *arena = &joint->arena;
     struct joint_errors *errors = joint->errors = arena_calloc(arena, 1, sizeof *errors);
-    size_t s = joint->s, n = 0;
+    size_t s = joint->s, above = joint->s_block, n = joint->n_group;
     for (size_t i = 0; i < joint->n_active; i++)
         n = joint_active(joint, i)->n > n ? joint_active(joint, i)->n : n;
     if (!errors)
         return false;
-    errors->n_most = n;
-    errors->kept = arena_calloc(arena, s + 1, sizeof *errors->kept);
+    errors->place = arena_calloc(arena, s + 1, sizeof *errors->place);
+    errors->kept = arena_calloc(arena, s + above + 1, sizeof *errors->kept);
+    errors->column = arena_calloc(arena, above + 1, sizeof *errors->column);
     errors->is_flat = arena_calloc(arena, s + 1, sizeof *errors->is_flat);
     errors->loose = arena_calloc(arena, n + 1, sizeof *errors->loose);
-    return errors->kept && errors->is_flat && errors->loose
+    return errors->place && errors->kept && errors->column && errors->is_flat && errors->loose
            && ARENA_DOUBLES(arena, {&errors->basis, s, s}, {&errors->flat, s, s}, {&errors->length, s, 1},
-                            {&errors->scale, n, 1}, {&errors->rows, n, n + s}, {&errors->inverse, n, n},
-                            {&errors->follow, n, s},
-                            {&errors->scratch, joint_scratch(n, s) + n + s, 1});
+                            {&errors->scale, n, 1}, {&errors->rows, n, n + above}, {&errors->inverse, n, n},
+                            {&errors->follow, above, 1}, {&errors->above, above, joint->n_group + s},
+                            {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
 }
 
 /* The singular values of the shared parameters' rows R, with columns scaled to the lengths that they had with the own
@@ -97,7 +168,9 @@ static bool decompose(struct joint *joint)
     size_t k = errors->n_kept;
     double *memory = calloc(3 * k * k + 2 * k + 1, sizeof *memory);
     double *r = memory, *v = r + k * k, *scaled = v + k * k, *s = scaled + k * k, *q = s + k;
-    bool done = memory && joint_sum(joint, k, rows_of_trial, r, q);
+    struct reduction reduction = {.joint = joint};
+    size_t n_item = joint->group ? joint->levels.n_group[0] : joint->n_active;
+    bool done = memory && joint_sum(n_item, k, joint->group ? rows_of_group : rows_of_block, &reduction, r, q);
     if (done && k > 0) {
         for (size_t c = 0; c < k; c++)
             for (size_t i = 0; i < k; i++)
@@ -126,15 +199,23 @@ bool joint_errors_compute(struct joint *joint)
     bool is_known = joint->asker.is_sigma_known;
     errors->least = fmax(FLAT * fit_asker_rtol(&joint->asker), LEAST);
     for (uint32_t k = 0; k < joint->s; k++)
-        if (!fit_point_is_held(&joint->asker.map, &joint->point, k))
-            errors->kept[errors->n_kept++] = k;
+        errors->place[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
+    for (size_t g = 0; joint->group && g < joint->levels.n_group[0]; g++) {
+        struct joint_group *group = &joint->group[g];
+        group->n_loose = 0;
+        for (size_t k = 0; k < joint->n_group; k++)
+            group->n_loose += !group->is_held[k];
+        errors->freedom -= group->n > 0 ? (double)group->n_loose : 0;
+    }
     for (size_t i = 0; i < joint->n_active; i++) {
-        struct joint_block *block = joint_active(joint, i);
-        size_t all = block->n + joint->s;
-        errors->freedom += (double)block->n_row - (double)eliminate(joint, block, NULL);
-        for (size_t c = 0; c < errors->n_kept; c++) {
-            size_t column = block->n + errors->kept[c];
-            errors->length[c] += matrix_squares(column + 1, block->information + column * all);
+        const struct joint_block *block = joint_active(joint, i);
+        size_t all = block->n + joint->s_block, n_loose = eliminate(joint, joint->active[i], NULL);
+        const struct joint_group *group = group_of(joint, joint->active[i]);
+        errors->freedom += (double)block->n_row - (double)n_loose;
+        for (size_t c = 0; c < errors->n_above; c++) {
+            size_t column = block->n + errors->kept[c], place = errors->column[c] - (group ? group->n_loose : 0);
+            if (errors->kept[c] >= joint->n_group)
+                errors->length[place] += matrix_squares(column + 1, block->information + column * all);
         }
         sum.chi_square += block->criteria.chi_square;
         sum.distances += block->criteria.distances;
@@ -148,6 +229,9 @@ bool joint_errors_compute(struct joint *joint)
     errors->factor = is_known ? 1 : errors->residual_error;
     errors->quantile = is_known ? distribution_normal_quantile(p)
                        : has_freedom ? distribution_t_quantile(p, errors->freedom) : NAN;
+    for (size_t g = 0; joint->group && g < joint->levels.n_group[0]; g++)
+        if (!eliminate_group(joint, &joint->group[g]))
+            return false;
     return decompose(joint);
 }
 
@@ -169,65 +253,119 @@ static void put(const struct joint *joint, const struct joint_block *block, size
     record->interval_upper[file] = fit_scale_to_natural(scale, theta + errors->quantile * deviation);
 }
 
-static void put_shared(const struct joint *joint, const struct joint_block *block, struct fit_record *record)
+static double squares_of_row(const double *matrix, size_t n_row, size_t row, size_t first, size_t end)
 {
-    const struct joint_errors *errors = joint->errors;
-    size_t k = errors->n_kept;
-    for (size_t c = 0; c < k; c++) {
-        double variance = 0;
-        for (size_t d = 0; d < k; d++)
-            variance += errors->basis[c + d * k] * errors->basis[c + d * k];
-        put(joint, block, block->n + errors->kept[c], joint->theta[errors->kept[c]], sqrt(variance), errors->is_flat[c],
-            record);
+    double sum = 0;
+    for (size_t c = first; c < end; c++)
+        sum += matrix[row + c * n_row] * matrix[row + c * n_row];
+    return sum;
+}
+
+/* Whether a direction that follows the shared parameters so follows flat ones. */
+static bool follows_flat(const struct joint_errors *errors, const double *follow, double scale)
+{
+    bool is_flat = false;
+    for (size_t d = 0; d < errors->n_flat; d++) {
+        double by = 0;
+        for (size_t l = 0; l < errors->n_kept; l++)
+            by += follow[l] * errors->flat[l + d * errors->n_kept];
+        is_flat = is_flat || fabs(by) * scale > PART;
+    }
+    return is_flat;
+}
+
+static bool is_too_large(const struct joint_errors *errors, double variance, double scale)
+{
+    return !(sqrt(variance) * scale < fmin(1 / errors->least, TOO_LARGE));
+}
+
+/* Parameters above a block: R d + F e = noise for those of a group, where e are the errors of the shared ones, so that
+ * d = R^-1 (noise - F e); and the shared ones. */
+static void put_above(struct joint *joint, size_t i, struct fit_record *record)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_block *block = &joint->block[i];
+    const struct joint_group *group = group_of(joint, i);
+    size_t n = group ? group->n_loose : 0, n_kept = errors->n_kept, width = n + n_kept;
+    double *follow = errors->scratch, *scale = follow + n_kept, *inverse = errors->inverse;
+    find_kept(joint, i);
+    for (size_t c = 0; c < n; c++) {
+        double length = sqrt(matrix_squares(c + 1, group->error_rows + c * n));
+        scale[c] = length > 0 ? length : 1;
+    }
+    if (n > 0)
+        matrix_invert(n, group->error_rows, scale, inverse);
+    for (size_t c = 0; c < errors->n_above; c++) {
+        double *row = errors->above + c;
+        size_t column = errors->column[c], m = errors->n_above;
+        bool is_flat = column >= n && errors->is_flat[column - n];
+        for (size_t d = 0; d < width; d++)
+            row[d * m] = column >= n && d >= n ? errors->basis[column - n + (d - n) * n_kept] : 0;
+        for (size_t k = column; column < n && k < n; k++)
+            row[k * m] = inverse[column + k * n];
+        for (size_t l = 0; column < n && l < n_kept; l++) {
+            follow[l] = 0;
+            for (size_t k = column; k < n; k++)
+                follow[l] -= inverse[column + k * n] * group->error_rows[k + (n + l) * n];
+        }
+        for (size_t d = 0; column < n && d < n_kept; d++)
+            for (size_t l = 0; l < n_kept; l++)
+                row[(n + d) * m] += follow[l] * errors->basis[l + d * n_kept];
+        if (column < n)
+            is_flat = is_too_large(errors, squares_of_row(errors->above, m, c, 0, n), scale[column])
+                      || follows_flat(errors, follow, scale[column]);
+        size_t above = errors->kept[c], k = block->n + above;
+        double theta = above < joint->n_group ? group->side.theta[above] : joint->theta[joint->column[above] - joint->n_group];
+        put(joint, block, k, theta, sqrt(squares_of_row(errors->above, m, c, 0, width)), is_flat, record);
     }
 }
 
-/* Own parameters: R d + F e = noise, where e are the shared parameters' errors, so that d = R^-1 (noise - F e). */
-static void put_own(struct joint *joint, struct joint_block *block, struct fit_record *record)
+/* Own parameters, as those of a group. */
+static void put_own(struct joint *joint, size_t i, struct fit_record *record)
 {
     struct joint_errors *errors = joint->errors;
-    size_t n_kept = errors->n_kept, n = eliminate(joint, block, errors->rows);
-    double *inverse = errors->inverse, *follow = errors->follow;
-    if (n == 0)
-        return;
-    double *scale = errors->scratch;
+    const struct joint_block *block = &joint->block[i];
+    const struct joint_group *group = group_of(joint, i);
+    size_t n = eliminate(joint, i, errors->rows), m = errors->n_above, n_group = group ? group->n_loose : 0;
+    double *inverse = errors->inverse, *follow = errors->follow, *shared = errors->scratch, *scale = shared + errors->n_kept;
     for (size_t c = 0; c < n; c++)
         scale[c] = errors->scale[errors->loose[c]];
-    matrix_invert(n, errors->rows, scale, inverse);
+    if (n > 0)
+        matrix_invert(n, errors->rows, scale, inverse);
     for (size_t c = 0; c < n; c++) {
-        double variance = 0;
-        bool is_flat = false;
+        double variance = 0, by_group = 0, by_shared = 0;
+        memset(shared, 0, errors->n_kept * sizeof *shared);
         for (size_t k = c; k < n; k++)
             variance += inverse[c + k * n] * inverse[c + k * n];
-        is_flat = !(sqrt(variance) * scale[c] < fmin(1 / errors->least, TOO_LARGE));
-        for (size_t l = 0; l < n_kept; l++) {
+        for (size_t l = 0; l < m; l++) {
             follow[l] = 0;
             for (size_t k = c; k < n; k++)
                 follow[l] -= inverse[c + k * n] * errors->rows[k + (n + l) * n];
+            if (errors->column[l] >= n_group)
+                shared[errors->column[l] - n_group] += follow[l];
         }
-        for (size_t d = 0; d < n_kept; d++) {
-            double by = 0, by_flat = 0;
-            for (size_t l = 0; l < n_kept; l++) {
-                by += follow[l] * errors->basis[l + d * n_kept];
-                by_flat += d < errors->n_flat ? follow[l] * errors->flat[l + d * n_kept] : 0;
-            }
-            variance += by * by;
-            is_flat = is_flat || fabs(by_flat) * scale[c] > PART;
+        for (size_t d = 0; d < n_group + errors->n_kept; d++) {
+            double by = 0;
+            for (size_t l = 0; l < m; l++)
+                by += follow[l] * errors->above[l + d * m];
+            *(d < n_group ? &by_group : &by_shared) += by * by;
         }
+        bool is_flat = is_too_large(errors, variance + by_group, scale[c]) || follows_flat(errors, shared, scale[c]);
         size_t own = errors->loose[c];
-        put(joint, block, own, block->best.theta[own], sqrt(variance), is_flat, record);
+        put(joint, block, own, block->best.theta[own], sqrt(variance + by_group + by_shared), is_flat, record);
     }
 }
 
-static void put_statistics(struct joint *joint, struct joint_block *block, struct fit_record *record)
+static void put_statistics(struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_errors *errors = joint->errors;
+    const struct joint_block *block = &joint->block[i];
     for (size_t k = 0; k < joint->n_parameter; k++)
         record->lack[k] = LACK_fixed;
-    for (size_t k = 0; k < block->n + joint->s; k++)
+    for (size_t k = 0; k < block->n + joint->s_block; k++)
         record->lack[block->file_index[k]] = LACK_at_bound;
-    put_own(joint, block, record);
-    put_shared(joint, block, record);
+    put_above(joint, i, record);
+    put_own(joint, i, record);
     record->n_freedom = (int64_t)errors->freedom;
     record->residual_error = errors->residual_error;
     record->chi_square = block->criteria.chi_square;
@@ -257,7 +395,7 @@ static void put_reason(const struct joint *joint, size_t i, struct fit_record *r
 
 void joint_record(struct joint *joint, size_t i, struct fit_record *record)
 {
-    struct joint_block *block = &joint->block[i];
+    const struct joint_block *block = &joint->block[i];
     fit_clear(record, joint->n_parameter, block->notes | (block->is_out ? 0 : joint->asker.notes));
     record->dataset = i;
     record->start = 0;
@@ -282,5 +420,5 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->tight_change = block->trial.f - block->best.f;
     record->tight_decrease = joint->certificate.decrease;
     if (joint->options->statistics)
-        put_statistics(joint, block, record);
+        put_statistics(joint, i, record);
 }

@@ -1,16 +1,30 @@
-/* Shared by the files of one fit over many datasets.
+/* Shared by the files of one fit over many datasets. The parameters above a block are, in this order, those of its group, those
+ * that all share, and those of columns of groups that are not eliminated, which count as shared.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "fit/joint.h"
 
-/* What a block needs in a pass. */
-struct joint_own { /* the trust model of its own parameters */
+/* The trust region of the own parameters of a block or a group, n of them, with s above; in joint_own.c. */
+struct joint_own {
+    size_t n, s;
     struct fit_asker asker;  /* only the map */
     struct fit_point point;  /* theta and gradient */
     struct trust_model model;
     double *rows, *rhs;      /* scratch: joint_scratch; n + s */
 };
+/* The map of these parameters of a whole one, and room for the rest. False: out of memory. */
+bool joint_own_init(struct joint_own *own, const struct fit_map *map, const uint32_t *order, size_t n, size_t s,
+                    struct arena *arena);
+/* Sets the model around `theta` for a step of the parameters above (NULL: none). */
+void joint_own_set(struct joint_own *own, const struct joint_side *side, const double *theta, const double *shared_step,
+                   double *radius);
+/* What is left for the parameters above at this side, whose triangle is there; least: as in struct joint. */
+void joint_own_rest(struct joint_own *own, struct joint_side *side, double least, double *radius);
+/* The map of some parameters, all that a trust model uses. */
+bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena);
+
+/* What a block needs in a pass. */
 struct joint_work {
     struct joint *joint;
     struct joint_block *block;
@@ -18,6 +32,7 @@ struct joint_work {
     struct fit_point at;
     size_t n, s;
     uint32_t *order;        /* n + s: indices in the asker's theta, own parameters first */
+    double *theta, *trial;  /* s: the parameters above */
     double *rows, *sorted, *rhs; /* of the residuals */
     double *move;           /* n + s: the step from the best point */
     struct joint_own own;
@@ -29,14 +44,24 @@ void joint_block_pass(struct joint_work *work, struct arena *arena);
 bool joint_block_again(struct joint_work *work);
 /* Ends the fit because of this block. */
 void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason);
-
-/* Lists the blocks that take part. */
+/* Lists the blocks that take part, and those of each group. */
 void joint_activate(struct joint *joint);
+/* Whether block i is the first one that takes part and has the same value of parameter k: it carries the prior. */
+bool joint_is_first(const struct joint *joint, size_t i, size_t k);
 /* The accuracy of all evaluations from now on. */
 void joint_set_tighter(struct joint *joint, double tighter);
 /* What joint_load left: the shared parameters' arrays, and a block's, once there is room for them. */
 void joint_restore_shared(struct joint *joint);
 void joint_restore_block(const struct joint *joint, struct joint_block *block);
+
+/* R'q for the rows of the own parameters or of all: the gradient by parameter k. */
+static inline double joint_slope(const double *triangle, size_t all, const double *rhs, size_t k)
+{
+    double sum = 0;
+    for (size_t i = 0; i <= k; i++)
+        sum += triangle[i + k * all] * rhs[i];
+    return sum;
+}
 
 /* Eliminates the own parameters `loose` (n_loose) from the rows triangle d + rhs of n + s columns, by an orthogonal
  * factorisation with `damping` scale^2 added to them; those which are not loose do not move. The rows left for the shared ones
@@ -50,12 +75,36 @@ static inline size_t joint_scratch(size_t n, size_t s) { return (4 * n + 3 * s +
 /* Block k of those that take part. */
 static inline struct joint_block *joint_active(const struct joint *joint, size_t k) { return &joint->block[joint->active[k]]; }
 
-/* Sums the blocks' rows of s columns in a tree whose shape depends only on their number: triangle and right-hand side of all
- * of them. get: those of a block. False: out of memory. */
-typedef void joint_rows(const struct joint_block *block, const double **rest, const double **rest_rhs);
-bool joint_sum(const struct joint *joint, size_t s, joint_rows *get, double *triangle, double *rhs);
+/* n rows and columns of an item, and where its columns are in the sum; NULL: in the same order, and these are all. */
+struct joint_rows {
+    const double *rest, *rhs;
+    size_t n;
+    const uint32_t *column;
+};
+typedef struct joint_rows joint_get(void *context, size_t i);
+/* Sums the rows of n_item items in a tree whose shape depends only on their number: triangle (width x width) and right-hand
+ * side of them all. False: out of memory. */
+bool joint_sum(size_t n_item, size_t width, joint_get *get, void *context, double *triangle, double *rhs);
+/* Adds rows of the least influence on the first n columns, so that what is below it has none. False: out of memory. */
+bool joint_add_least(size_t width, size_t n, const double *length, double least, double *triangle, double *rhs);
 /* The sum of a number of each block in the same tree. */
 double joint_total(const struct joint *joint, double (*get)(const struct joint_block *block));
+
+/* Groups, in joint_group.c. False: out of memory. */
+bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uint32_t *order);
+void joint_groups_fini(struct joint *joint);
+/* The columns of all parameters above block i: those of its group, then theirs among the shared ones behind these. */
+void joint_columns(const struct joint *joint, size_t i, uint32_t *column);
+/* Reduces the rows of the best or trial sides of all blocks to the shared parameters' triangle and right-hand side, by way of
+ * the groups, and sums the lengths of columns. */
+bool joint_reduce(struct joint *joint, bool of_trial, double *triangle, double *rhs);
+/* What joint_reduce found of all groups' own parameters: decreases predicted, and the rest; added to. */
+void joint_groups_look(const struct joint *joint, double *promise, double *promise_free, double *gradient_norm,
+                       bool *is_restricted);
+/* The groups follow the shared step; and learn from the trial, which was taken or not. */
+void joint_groups_step(struct joint *joint);
+void joint_groups_adapt(struct joint *joint);
+void joint_groups_take(struct joint *joint);
 
 /* Standard errors. False: out of memory. */
 bool joint_errors_compute(struct joint *joint);

@@ -27,10 +27,10 @@ void joint_set_tighter(struct joint *joint, double tighter)
 }
 
 bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model, size_t n_block,
-                size_t n_parameter, const uint8_t *is_shared, const enum parameter_scale *scale)
+                size_t n_parameter, const struct joint_levels *levels, const enum parameter_scale *scale)
 {
     *joint = (struct joint){.options = options, .model = model, .n_block = n_block, .n_parameter = n_parameter,
-                            .is_shared = is_shared, .scale = scale, .tighter = 1, .culprit = n_block};
+                            .levels = *levels, .scale = scale, .tighter = 1, .culprit = n_block};
     joint->problem = (struct fit_problem){.model = model, .n_experiment = 1};
     joint->asker = (struct fit_asker){.problem = &joint->problem, .options = options, .tighter = 1, .start_f = NAN,
                                       .prediction_error = NAN};
@@ -38,19 +38,15 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint->block = calloc(n_block + 1, sizeof *joint->block);
     joint->fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
     joint->active = arena_calloc(&joint->arena, n_block + 1, sizeof *joint->active);
-    if (joint->active && joint->block)
+    size_t n_group = 1;
+    for (size_t c = 0; c < levels->n_column; c++)
+        n_group += levels->n_group[c];
+    joint->first = arena_calloc(&joint->arena, n_group, sizeof *joint->first);
+    if (joint->active && joint->block && joint->first)
         joint_activate(joint);
-    return monitor_init(&joint->lock) && joint->block && joint->fixed && joint->active
+    return monitor_init(&joint->lock) && joint->block && joint->fixed && joint->active && joint->first
            && ARENA_DOUBLES(&joint->arena, {&joint->start, n_parameter, 1}, {&joint->lower, n_parameter, 1},
                             {&joint->upper, n_parameter, 1});
-}
-
-void joint_activate(struct joint *joint)
-{
-    joint->n_active = 0;
-    for (size_t i = 0; i < joint->n_block; i++)
-        if (!joint->block[i].is_out)
-            joint->active[joint->n_active++] = (uint32_t)i;
 }
 
 void joint_fini(struct joint *joint)
@@ -82,18 +78,6 @@ static double scale_of(const struct joint_block *block) { return block->objectiv
 static double squares_of(const struct joint_block *block) { return block->best.mean_square * (double)block->n_row; }
 static double variance_of(const struct joint_block *block) { return block->best.variance * (double)block->n_row; }
 
-static void rows_of_best(const struct joint_block *block, const double **rest, const double **rest_rhs)
-{
-    *rest = block->best.rest;
-    *rest_rhs = block->best.rest_rhs;
-}
-
-static void rows_of_trial(const struct joint_block *block, const double **rest, const double **rest_rhs)
-{
-    *rest = block->trial.rest;
-    *rest_rhs = block->trial.rest_rhs;
-}
-
 /* The fit ends; a best point gets one more pass. */
 static bool finish(struct joint *joint, enum outcome outcome)
 {
@@ -109,35 +93,12 @@ static bool finish_without_memory(struct joint *joint)
     return finish(joint, OUTCOME_out_of_memory);
 }
 
-/* Adds rows of the least influence, so that what is below it has none. */
-static bool add_least(struct joint *joint, bool of_trial)
+/* The shared model of the best sides, or of the trials'. False: the fit has ended, because memory is out or numbers are not
+ * finite. */
+static bool set_model(struct joint *joint, bool of_trial)
 {
     struct trust_model *model = &joint->shared;
-    size_t s = joint->s, m = 2 * s;
-    double *a = calloc(m * s + m + 1, sizeof *a), *b = a + m * s;
-    for (size_t c = 0; a && c < s; c++) {
-        double sum = 0;
-        for (size_t i = 0; i < joint->n_active; i++) {
-            const struct joint_block *block = joint_active(joint, i);
-            size_t column = block->n + c, all = block->n + s;
-            sum += matrix_squares(column + 1, (of_trial ? block->trial.triangle : block->best.triangle) + column * all);
-        }
-        joint->length[c] = sqrt(sum);
-        memcpy(a + c * m, model->triangle + c * s, s * sizeof *a);
-        a[s + c + c * m] = joint->least * joint->length[c];
-        b[c] = model->rhs[c];
-    }
-    if (a && s > 0)
-        matrix_triangle(m, s, a, b, model->triangle, model->rhs);
-    free(a);
-    return a != NULL;
-}
-
-/* The shared model of these rows. False: the fit has ended, because memory is out or numbers are not finite. */
-static bool set_model(struct joint *joint, joint_rows *get)
-{
-    struct trust_model *model = &joint->shared;
-    if (!joint_sum(joint, joint->s, get, model->triangle, model->rhs) || !add_least(joint, get == rows_of_trial)) {
+    if (!joint_reduce(joint, of_trial, model->triangle, model->rhs)) {
         finish_without_memory(joint);
         return false;
     }
@@ -169,6 +130,15 @@ static double promise_free(struct joint *joint, double own)
     return joint->s > 0 ? trust_model_promise_free(&joint->shared, &joint->point) + own : own;
 }
 
+/* The part of it that is not the shared parameters', for trials. */
+static double beyond_of_trial(const struct joint *joint)
+{
+    double promise = 0, promise_free = joint_total(joint, trial_free_of), norm = 0;
+    bool is_restricted = false;
+    joint_groups_look(joint, &promise, &promise_free, &norm, &is_restricted);
+    return promise_free;
+}
+
 static void begin_stopping(struct joint *joint)
 {
     struct stopping *stopping = &joint->stopping;
@@ -192,7 +162,7 @@ static bool plan_step(struct joint *joint)
     struct trust_model *model = &joint->shared;
     struct stopping *stopping = &joint->stopping;
     double n_row = fmax(1, (double)joint->asker.objective.n_row);
-    if (!set_model(joint, rows_of_best))
+    if (!set_model(joint, false))
         return joint->has_best;
     model->promise = model->length = 0;
     model->is_restricted = false;
@@ -201,6 +171,8 @@ static bool plan_step(struct joint *joint)
     model->promise += joint_total(joint, own_promise_of);
     stopping->beyond.promise = joint_total(joint, own_free_of);
     stopping->beyond.gradient_norm = 0;
+    joint_groups_look(joint, &model->promise, &stopping->beyond.promise, &stopping->beyond.gradient_norm,
+                      &model->is_restricted);
     stopping->beyond.variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
     for (size_t i = 0; i < joint->n_active; i++) {
         stopping->beyond.gradient_norm = fmax(stopping->beyond.gradient_norm, joint_active(joint, i)->best.gradient_norm);
@@ -209,6 +181,7 @@ static bool plan_step(struct joint *joint)
     enum outcome outcome = stopping_judge(stopping, model, &joint->point);
     if (outcome == OUTCOME_not_run) {
         trust_model_target(model, &joint->point, joint->trial);
+        joint_groups_step(joint);
         joint->pass = JOINT_STEP;
         return true;
     }
@@ -229,9 +202,9 @@ static double find_decrease(struct joint *joint)
     if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
         return by_value;
     double before = promise_free(joint, stopping->beyond.promise), radius = joint->shared.radius;
-    if (!set_model(joint, rows_of_trial))
+    if (!set_model(joint, true))
         return -INFINITY;
-    double after = promise_free(joint, joint_total(joint, trial_free_of));
+    double after = promise_free(joint, beyond_of_trial(joint));
     joint->shared.radius = radius;
     if (after > 0.5 * before)
         return fmin(by_value, by_slopes);
@@ -268,8 +241,10 @@ static bool judge_step(struct joint *joint)
         return true;
     joint->n_iteration++;
     adapt_radius(joint, decrease);
+    joint_groups_adapt(joint);
     if (decrease > 0) {
         memcpy(joint->theta, joint->trial, joint->s * sizeof *joint->theta);
+        joint_groups_take(joint);
         take_trials(joint);
     }
     stopping_note(&joint->stopping, &joint->shared, &joint->point, decrease);
@@ -305,10 +280,10 @@ static bool judge_check(struct joint *joint)
         }
     bool is_exact = joint->model->abi.n_state == 0;
     if (joint->options->certify) {
-        if (!set_model(joint, rows_of_trial))
+        if (!set_model(joint, true))
             return true;
         certificate->change = is_exact ? 0 : joint_total(joint, change_of);
-        certificate->decrease = promise_free(joint, joint_total(joint, trial_free_of));
+        certificate->decrease = promise_free(joint, beyond_of_trial(joint));
         double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
         fit_certificate_judge(certificate, joint->options, joint->f, joint->asker.objective.likelihood, variance,
                               joint_total(joint, squares_of) / n_row);
@@ -377,6 +352,7 @@ static bool may_leave(const struct joint *joint, const struct joint_block *block
 static bool settle(struct joint *joint, bool *goes_on)
 {
     size_t carrier = joint->active[0], n_before = joint->n_active;
+    bool loses_carrier = false;
     if (joint->pass == JOINT_KEEP)
         return true;
     if (joint->pass == JOINT_START) {
@@ -386,6 +362,8 @@ static bool settle(struct joint *joint, bool *goes_on)
     for (size_t i = 0; i < joint->n_active; i++) {
         struct joint_block *block = joint_active(joint, i);
         block->is_out = block->outcome != OUTCOME_not_run && may_leave(joint, block);
+        for (size_t k = 0; block->is_out && k < joint->n_parameter; k++)
+            loses_carrier = loses_carrier || (joint->levels.level[k] && joint_is_first(joint, joint->active[i], k));
         if (block->outcome == OUTCOME_not_run || block->is_out)
             continue;
         joint->culprit = joint->active[i];
@@ -399,7 +377,7 @@ static bool settle(struct joint *joint, bool *goes_on)
         *goes_on = finish(joint, joint->block[carrier].outcome);
         return false;
     }
-    bool counts = joint->n_active == n_before || (joint->pass == JOINT_START && joint->active[0] == carrier);
+    bool counts = joint->n_active == n_before || (joint->pass == JOINT_START && !loses_carrier);
     if (joint->n_active < n_before)
         joint->asker.notes |= NOTE_left_out;
     joint->pass = counts ? joint->pass : JOINT_START;

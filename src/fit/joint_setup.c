@@ -25,22 +25,53 @@ void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool 
     joint_block_end(&joint->block[i], outcome, reason);
 }
 
-/* The map of some parameters: what the trust model uses. */
-static bool take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena)
+/* How many free parameters a level has in the list of those above a block. */
+static size_t count_level(const struct joint *joint, const struct joint_work *work, size_t level)
 {
-    *to = (struct fit_map){.n_free = n, .scale = arena_calloc(arena, n + 1, sizeof *to->scale),
-                           .file_index = arena_calloc(arena, n + 1, sizeof *to->file_index)};
-    if (!to->scale || !to->file_index
-        || !ARENA_DOUBLES(arena, {&to->start, n, 1}, {&to->lower, n, 1}, {&to->upper, n, 1}))
+    size_t n = 0;
+    for (size_t k = 0; k < work->s; k++)
+        n += joint->levels.level[work->asker->map.file_index[work->order[work->n + k]]] == level;
+    return n;
+}
+
+/* What is the same for all blocks, by the first one. */
+static bool begin(struct joint *joint, const struct joint_work *work)
+{
+    struct arena *arena = &joint->arena;
+    const struct joint_levels *levels = &joint->levels;
+    const uint32_t *above = work->order + work->n;
+    joint->s_block = work->s;
+    assert(!joint->saved || joint->n_group == count_level(joint, work, 2));
+    joint->n_group = count_level(joint, work, 2);
+    joint->n_of = arena_calloc(arena, levels->n_column + 1, sizeof *joint->n_of);
+    joint->base = arena_calloc(arena, levels->n_column + 1, sizeof *joint->base);
+    joint->column = arena_calloc(arena, work->s + 1, sizeof *joint->column);
+    if (!joint->n_of || !joint->base || !joint->column)
         return false;
-    for (size_t k = 0; k < n; k++) {
-        uint32_t j = order[k];
-        to->scale[k] = from->scale[j];
-        to->file_index[k] = from->file_index[j];
-        to->start[k] = from->start[j];
-        to->lower[k] = from->lower[j];
-        to->upper[k] = from->upper[j];
+    size_t s = count_level(joint, work, 1), n_shared = s, place = joint->n_group + s, k = n_shared;
+    for (size_t c = 1; c < levels->n_column; c++) {
+        joint->base[c] = s;
+        joint->n_of[c] = count_level(joint, work, 2 + c);
+        s += joint->n_of[c] * levels->n_group[c];
     }
+    assert(!joint->saved || joint->s == s);
+    joint->s = s;
+    uint32_t *order = arena_calloc(arena, s + 1, sizeof *order);
+    for (size_t j = 0; order && j < n_shared; j++)
+        order[j] = above[joint->n_group + j];
+    for (size_t c = 1; order && c < levels->n_column; place += joint->n_of[c++])
+        for (size_t g = 0; g < levels->n_group[c]; g++)
+            for (size_t j = 0; j < joint->n_of[c]; j++)
+                order[k++] = above[place + j];
+    if (!order || !ARENA_DOUBLES(arena, {&joint->theta, s, 1}, {&joint->trial, s, 1}, {&joint->length, s, 1},
+                                 {&joint->point.gradient, s, 1})
+        || !joint_take_map(&joint->asker.map, &work->asker->map, order, s, arena)
+        || !trust_model_init(&joint->shared, &joint->asker, arena) || !joint_groups_init(joint, &work->asker->map, above))
+        return false;
+    memcpy(joint->theta, joint->asker.map.start, s * sizeof(double));
+    joint->point.theta = joint->theta;
+    if (joint->saved)
+        joint_restore_shared(joint);
     return true;
 }
 
@@ -55,20 +86,7 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
         memcpy(joint->lower, problem->lower, bytes);
         memcpy(joint->upper, problem->upper, bytes);
         memcpy(joint->fixed, problem->fixed, n);
-        assert(!joint->saved || joint->s == work->s);
-        joint->s = work->s;
-        is_good = ARENA_DOUBLES(&joint->arena, {&joint->theta, work->s, 1}, {&joint->trial, work->s, 1},
-                                {&joint->length, work->s, 1},
-                                {&joint->point.gradient, work->s, 1})
-                  && take_map(&joint->asker.map, &work->asker->map, work->order + work->n, work->s, &joint->arena)
-                  && trust_model_init(&joint->shared, &joint->asker, &joint->arena);
-        if (is_good) {
-            memcpy(joint->theta, joint->asker.map.start, work->s * sizeof(double));
-            if (joint->saved)
-                joint_restore_shared(joint);
-            joint->point.theta = joint->theta;
-            joint->is_begun = true;
-        }
+        is_good = joint->is_begun = begin(joint, work);
     }
     monitor_leave(&joint->lock);
     if (!is_good)
@@ -76,7 +94,7 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
     work->block->agreement = FNV_OFFSET;
     work->block->disagrees = false;
     for (size_t i = 0; i < n && is_good; i++) {
-        if (!joint->is_shared[i])
+        if (joint->levels.level[i] == 0)
             continue;
         const double here[] = {problem->start[i] + 0.0, problem->lower[i], problem->upper[i], problem->fixed[i] != 0};
         const double there[] = {joint->start[i] + 0.0, joint->lower[i], joint->upper[i], joint->fixed[i] != 0};
@@ -136,10 +154,10 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     struct joint_block *block = work->block;
     struct fit_record record = {.dataset = i};
     bool is_known = block->is_made || block->saved;
-    if (problem->prior && i != joint->active[0]) { /* those of shared parameters count once */
+    if (problem->prior) { /* those of shared parameters count once */
         struct fit_prior *prior = arena_calloc(arena, joint->n_parameter + 1, sizeof *prior);
         for (size_t k = 0; prior && k < joint->n_parameter; k++)
-            if (!joint->is_shared[k])
+            if (joint_is_first(joint, i, k))
                 prior[k] = problem->prior[k];
         problem->prior = prior;
     }
@@ -175,24 +193,41 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
 static bool make_work(struct joint_work *work, struct arena *arena)
 {
     const struct fit_map *map = &work->asker->map;
+    const struct joint_levels *levels = &work->joint->levels;
     size_t all = map->n_free, n_row = fit_objective_n_row(&work->asker->objective);
     work->order = arena_calloc(arena, all + 1, sizeof *work->order);
-    for (uint32_t j = 0; work->order && j < all; j++)
-        if (!work->joint->is_shared[map->file_index[j]])
-            work->order[work->n++] = j;
-    for (uint32_t j = 0; work->order && j < all; j++)
-        if (work->joint->is_shared[map->file_index[j]])
-            work->order[work->n + work->s++] = j;
-    struct joint_own *own = &work->own;
-    size_t n = work->n;
-    if (!work->order || !fit_point_init(&work->at, work->asker, arena) || !take_map(&own->asker.map, map, work->order, n, arena)
-        || !trust_model_init(&own->model, &own->asker, arena)
-        || !ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all}, {&work->rhs, n_row, 1},
-                          {&work->move, all, 1}, {&own->point.theta, n, 1}, {&own->point.gradient, n, 1}, {&own->rhs, all, 1},
-                          {&own->rows, joint_scratch(n, work->s), 1}))
+    if (!work->order)
         return false;
-    own->model.loose = arena_calloc(arena, 3 * all + 2, sizeof *own->model.loose);
-    return own->model.loose != NULL;
+    for (uint32_t j = 0; j < all; j++)
+        if (levels->level[map->file_index[j]] == 0)
+            work->order[work->n++] = j;
+    for (size_t k = 0; k < levels->n_column + 2; k++) { /* level 2, those of the eliminated groups, comes before 1 */
+        size_t level = k == 0 ? 2 : k == 1 ? 1 : k + 1;
+        for (uint32_t j = 0; j < all; j++)
+            if (levels->level[map->file_index[j]] == level)
+                work->order[work->n + work->s++] = j;
+    }
+    return fit_point_init(&work->at, work->asker, arena)
+           && joint_own_init(&work->own, map, work->order, work->n, work->s, arena)
+           && ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all}, {&work->rhs, n_row, 1},
+                            {&work->move, all, 1}, {&work->theta, work->s, 1}, {&work->trial, work->s, 1});
+}
+
+/* The parameters above, at the best point and at the trial. */
+static bool find_above(struct joint_work *work, size_t i, struct arena *arena)
+{
+    const struct joint *joint = work->joint;
+    uint32_t *column = arena_calloc(arena, work->s + 1, sizeof *column);
+    size_t n = joint->n_group;
+    if (!column)
+        return false;
+    joint_columns(joint, i, column);
+    for (size_t k = 0; k < work->s; k++) {
+        const struct joint_group *group = k < n ? &joint->group[joint->levels.group[0][i]] : NULL;
+        work->theta[k] = group ? group->side.theta[k] : joint->theta[column[k] - n];
+        work->trial[k] = group ? group->trial[k] : joint->trial[column[k] - n];
+    }
+    return true;
 }
 
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
@@ -210,7 +245,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     bool is_resumed = !block->is_made && block->saved;
     if (!make_work(&work, arena) || (!block->is_made && !make_block(&work)))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    else if (agree(joint, &work, problem) && (!is_resumed || joint_block_again(&work)))
+    else if (agree(joint, &work, problem) && find_above(&work, i, arena) && (!is_resumed || joint_block_again(&work)))
         joint_block_pass(&work, arena);
     if (!fit_seek_pulses(work.asker))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");

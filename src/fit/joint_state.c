@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1 };
+enum { FORMAT = 1, MAX_SHARED = 1 << 20 };
 
 /* Goes over the state: measures (bytes and from NULL), writes, or reads. */
 struct cursor {
@@ -35,8 +35,8 @@ static void pass_over(struct cursor *cursor, void *value, size_t n)
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
-    struct trust_model *shared = &joint->shared;
     FIELD(joint->s);
+    FIELD(joint->n_group);
     FIELD(joint->pass);
     FIELD(joint->f);
     FIELD(joint->tighter);
@@ -54,16 +54,27 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->asker.is_sigma_known);
     FIELD(joint->asker.objective.likelihood);
     FIELD(joint->asker.objective.n_row);
-    FIELD(shared->radius);
-    FIELD(shared->length);
-    FIELD(shared->promise);
-    FIELD(shared->is_restricted);
+}
+
+static void pass_group(struct cursor *cursor, struct joint_group *group, size_t n)
+{
+    ARRAY(group->side.theta, n);
+    ARRAY(group->trial, n);
+    ARRAY(group->side.scale, n);
+    ARRAY(group->is_held, n);
+    FIELD(group->radius);
+    FIELD(group->step);
+    FIELD(group->is_restricted);
 }
 
 static void pass_arrays(struct cursor *cursor, struct joint *joint)
 {
     struct trust_model *shared = &joint->shared;
     size_t s = joint->s;
+    FIELD(shared->radius);
+    FIELD(shared->length);
+    FIELD(shared->promise);
+    FIELD(shared->is_restricted);
     ARRAY(joint->theta, s);
     ARRAY(joint->trial, s);
     ARRAY(joint->length, s);
@@ -73,6 +84,10 @@ static void pass_arrays(struct cursor *cursor, struct joint *joint)
     ARRAY(shared->high, s);
     ARRAY(shared->rhs, s);
     ARRAY(shared->triangle, s * s);
+    for (size_t g = 0; joint->levels.n_column && g < joint->levels.n_group[0]; g++) {
+        struct joint_group none = {.n = 0}; /* passed over */
+        pass_group(cursor, joint->group ? &joint->group[g] : &none, joint->n_group);
+    }
 }
 
 static void pass_block(struct cursor *cursor, struct joint_block *block)
@@ -132,10 +147,10 @@ unsigned char *joint_save(struct joint *joint, size_t *n)
 
 static bool is_sound(const struct joint *joint)
 {
-    bool is_good = joint->s <= joint->n_parameter && joint->pass <= JOINT_KEEP && joint->tighter > 0;
+    bool is_good = joint->pass <= JOINT_KEEP && joint->tighter > 0;
     for (size_t i = 0; is_good && i < joint->n_block; i++) {
         const struct joint_block *block = &joint->block[i];
-        is_good = block->n + joint->s <= joint->n_parameter && block->outcome < N_OUTCOME && block->engine < N_ENGINE
+        is_good = block->n <= joint->n_parameter && block->outcome < N_OUTCOME && block->engine < N_ENGINE
                   && block->gradient < N_GRADIENT;
     }
     return is_good && joint->n_active > 0;
@@ -151,7 +166,7 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
     pass_numbers(cursor, joint);
     joint->saved = bytes;
     joint->saved_arrays = cursor->at;
-    if (cursor->is_bad || joint->s > joint->n_parameter)
+    if (cursor->is_bad || joint->s > MAX_SHARED || joint->n_group > joint->n_parameter)
         return false;
     pass_arrays(cursor, joint); /* which are not there yet: passed over */
     for (size_t i = 0; i < joint->n_block; i++) {

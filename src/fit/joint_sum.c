@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks whose rows are reduced at once at the bottom of the tree. */
+/* Items whose rows are reduced at once at the bottom of the tree. */
 enum { AT_ONCE = 8 };
 
 void joint_eliminate(size_t n, size_t s, const double *triangle, const double *rhs, const uint32_t *loose, size_t n_loose,
@@ -35,57 +35,82 @@ void joint_eliminate(size_t n, size_t s, const double *triangle, const double *r
         memcpy(own + c * n_loose, r + c * width, n_loose * sizeof *own);
 }
 
-/* Reduces n pieces of s rows to one. */
+/* Reduces up to AT_ONCE pieces of at most `width` rows to one. */
 struct pieces {
-    size_t s, n;
-    double *rows, *rhs; /* AT_ONCE s x s, AT_ONCE s */
+    size_t width, n_row;
+    double *rows, *rhs; /* AT_ONCE width x width, AT_ONCE width */
 };
 
-static void put_piece(struct pieces *pieces, const double *rest, const double *rest_rhs)
+static void put_piece(struct pieces *pieces, const struct joint_rows *piece)
 {
-    size_t s = pieces->s, m = AT_ONCE * s, first = pieces->n++ * s;
-    for (size_t c = 0; c < s; c++)
-        memcpy(pieces->rows + c * m + first, rest + c * s, s * sizeof *rest);
-    memcpy(pieces->rhs + first, rest_rhs, s * sizeof *rest_rhs);
+    size_t m = AT_ONCE * pieces->width, first = pieces->n_row, n = piece->n;
+    for (size_t c = 0; piece->column && c < pieces->width; c++)
+        memset(pieces->rows + c * m + first, 0, n * sizeof *pieces->rows);
+    for (size_t c = 0; c < n; c++)
+        memcpy(pieces->rows + (piece->column ? piece->column[c] : c) * m + first, piece->rest + c * n, n * sizeof *piece->rest);
+    memcpy(pieces->rhs + first, piece->rhs, n * sizeof *piece->rhs);
+    pieces->n_row += n;
 }
 
 static void reduce_pieces(struct pieces *pieces, double *triangle, double *rhs)
 {
-    size_t s = pieces->s, m = pieces->n * s;
-    for (size_t c = 1; c < s; c++)
-        memmove(pieces->rows + c * m, pieces->rows + c * AT_ONCE * s, m * sizeof *pieces->rows);
-    matrix_triangle(m, s, pieces->rows, pieces->rhs, triangle, rhs);
-    pieces->n = 0;
+    size_t width = pieces->width, m = pieces->n_row;
+    for (size_t c = 1; c < width; c++)
+        memmove(pieces->rows + c * m, pieces->rows + c * AT_ONCE * width, m * sizeof *pieces->rows);
+    matrix_triangle(m, width, pieces->rows, pieces->rhs, triangle, rhs);
 }
 
-/* The rows of blocks [first, first + n), where n is AT_ONCE to some power, or beyond the last block: of each AT_ONCE parts in
+struct sum {
+    size_t n, width;
+    joint_get *get;
+    void *context;
+};
+
+/* The rows of items [first, first + n), where n is AT_ONCE to some power, or beyond the last one: of each AT_ONCE parts in
  * turn. `room`: AT_ONCE pieces and one result for each level. */
-static void sum_range(const struct joint *joint, size_t s, joint_rows *get, size_t first, size_t n, double *room,
-                      double *triangle, double *rhs)
+static void sum_range(const struct sum *sum, size_t first, size_t n, double *room, double *triangle, double *rhs)
 {
-    struct pieces pieces = {.s = s, .rows = room, .rhs = room + AT_ONCE * s * s};
-    double *part = pieces.rhs + AT_ONCE * s, *part_rhs = part + s * s, *below = part_rhs + s;
-    for (size_t k = 0; k < AT_ONCE && first < joint->n_active; k++, first += n / AT_ONCE) {
-        const double *rest = part, *rest_rhs = part_rhs;
+    size_t width = sum->width;
+    struct pieces pieces = {.width = width, .rows = room, .rhs = room + AT_ONCE * width * width};
+    double *part = pieces.rhs + AT_ONCE * width, *part_rhs = part + width * width, *below = part_rhs + width;
+    for (size_t k = 0; k < AT_ONCE && first < sum->n; k++, first += n / AT_ONCE) {
+        struct joint_rows piece = {.n = width, .rest = part, .rhs = part_rhs};
         if (n == AT_ONCE)
-            get(joint_active(joint, first), &rest, &rest_rhs);
+            piece = sum->get(sum->context, first);
         else
-            sum_range(joint, s, get, first, n / AT_ONCE, below, part, part_rhs);
-        put_piece(&pieces, rest, rest_rhs);
+            sum_range(sum, first, n / AT_ONCE, below, part, part_rhs);
+        put_piece(&pieces, &piece);
     }
     reduce_pieces(&pieces, triangle, rhs);
 }
 
-bool joint_sum(const struct joint *joint, size_t s, joint_rows *get, double *triangle, double *rhs)
+bool joint_sum(size_t n_item, size_t width, joint_get *get, void *context, double *triangle, double *rhs)
 {
+    const struct sum sum = {n_item, width, get, context};
     size_t n = AT_ONCE, n_level = 1;
-    for (; n < joint->n_active; n *= AT_ONCE)
+    for (; n < n_item; n *= AT_ONCE)
         n_level++;
-    double *room = malloc(n_level * (AT_ONCE + 1) * s * (s + 1) * sizeof *room + 1);
-    if (room && s > 0)
-        sum_range(joint, s, get, 0, n, room, triangle, rhs);
+    double *room = malloc(n_level * (AT_ONCE + 1) * width * (width + 1) * sizeof *room + 1);
+    if (room && width > 0)
+        sum_range(&sum, 0, n, room, triangle, rhs);
     free(room);
     return room != NULL;
+}
+
+bool joint_add_least(size_t width, size_t n, const double *length, double least, double *triangle, double *rhs)
+{
+    size_t m = width + n;
+    double *a = calloc(m * width + m + 1, sizeof *a), *b = a + m * width;
+    for (size_t c = 0; a && c < width; c++) {
+        memcpy(a + c * m, triangle + c * width, width * sizeof *a);
+        b[c] = rhs[c];
+        if (c < n)
+            a[width + c + c * m] = least * length[c];
+    }
+    if (a && width > 0)
+        matrix_triangle(m, width, a, b, triangle, rhs);
+    free(a);
+    return a != NULL;
 }
 
 static double total(const struct joint *joint, double (*get)(const struct joint_block *block), size_t first, size_t end)

@@ -1,8 +1,17 @@
-/* What a fit over many datasets keeps of one of them, its block.
+/* What a fit over many datasets keeps of one of them, its block, and of groups of them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "fit/certificate.h"
+
+/* Which parameters have one value for all datasets, or for each group of them. Groups of the first column are eliminated as
+ * blocks are; those of the others, nested or crossed, count as shared. */
+struct joint_levels {
+    const uint8_t *level;         /* n_parameter: 0 of datasets, 1 shared by all, 2 + c by the groups of column c */
+    size_t n_column;
+    const uint32_t *const *group; /* n_column: of n_block datasets, from 0 */
+    const size_t *n_group;        /* n_column */
+};
 
 /* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
 struct joint_side {
@@ -50,4 +59,17 @@ struct joint_block {
     int8_t *side;             /* n_parameter: record.at_bound */
     struct fit_criteria criteria;
     bool has_excess, is_sigma_known;
+};
+
+/* A group of blocks at the best point; `side` is of the point that was reduced last. */
+struct joint_group {
+    size_t first, n;          /* its blocks in joint->member */
+    struct joint_side side;
+    double *trial;            /* theta of the next step */
+    double *length;           /* of its columns with own parameters fixed */
+    bool *is_held;            /* by a bound */
+    double radius, step;      /* step: the length of the latest one */
+    bool is_restricted;       /* that one */
+    double *error_rows;       /* for standard errors: of its loose parameters and those above, and */
+    size_t n_loose;
 };

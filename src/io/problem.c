@@ -86,7 +86,7 @@ static void open_model(struct problem *problem)
 
 static void open_parameters(struct problem *problem)
 {
-    static const char *const scales[] = {"lin", "log", "log10"}, *const levels[] = {"dataset", "shared"};
+    static const char *const scales[] = {"lin", "log", "log10"};
     struct problem_info *info = &problem->info;
     size_t n_scale;
     problem_read_names(problem, "/parameters/name", PROBLEM_MAX_PARAMETER, &info->n_parameter, &info->parameter_name);
@@ -99,10 +99,6 @@ static void open_parameters(struct problem *problem)
     }
     problem->n_scale = info->parameter_scale ? n_scale : 0;
     problem_read_values(problem, "/parameters/level", PROBLEM_MAX_PARAMETER, &info->n_level, &info->parameter_level);
-    for (size_t i = 0; info->parameter_level && i < info->n_level; i++)
-        if (words_find(info->parameter_level[i], levels, 2) < 0)
-            faults_add(&problem->faults, "/parameters/level row %zu: \"%.40s\" is not a level; use dataset or shared", i,
-                       info->parameter_level[i]);
     if (info->parameter_level && info->parameter_name && info->n_level != info->n_parameter)
         faults_add(&problem->faults, "/parameters/level: has %zu entries for %zu parameters", info->n_level,
                    info->n_parameter);
@@ -115,6 +111,17 @@ static void open_parameters(struct problem *problem)
     if (info->parameter_scale && info->parameter_name && n_scale != info->n_parameter)
         faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", n_scale,
                    info->n_parameter);
+}
+
+static void check_levels(struct problem *problem)
+{
+    static const char *const levels[] = {"dataset", "shared"};
+    const struct problem_info *info = &problem->info;
+    for (size_t i = 0; info->parameter_level && i < info->n_level; i++)
+        if (words_find(info->parameter_level[i], levels, 2) < 0
+            && words_find(info->parameter_level[i], info->covariate_name, info->n_covariate) < 0)
+            faults_add(&problem->faults, "/parameters/level row %zu: \"%.40s\" is not a level; use dataset, shared or the "
+                       "name of a column of groups in /datasets/covariate_names", i, info->parameter_level[i]);
 }
 
 static void open_rows(struct problem *problem)
@@ -159,6 +166,7 @@ static enum status read_contents(struct problem *problem, struct error *error)
     open_model(problem);
     open_parameters(problem);
     open_rows(problem);
+    check_levels(problem);
     problem_read_options(problem);
     if (problem->info.parameter_name)
         problem_settle_tables(problem, problem->info.n_parameter);

@@ -20,7 +20,7 @@ struct problem_info {
     size_t n_parameter;             /* 0: no /parameters/name, the model's own parameters are meant */
     const char *const *parameter_name;
     const char *const *parameter_scale; /* n_parameter, or NULL */
-    const char *const *parameter_level; /* n_level words "dataset" or "shared", or NULL */
+    const char *const *parameter_level; /* n_level words, as problem_level; or NULL */
     size_t n_level;
     const char *const *parameter_prior; /* /parameters/prior, not checked yet; or NULL */
     size_t n_prior;                     /* its rows that are not "none" */
@@ -100,8 +100,9 @@ void problem_block_fini(struct problem_block *block);
 size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
-/* Whether /parameters/level says that the parameter has one value for all datasets. */
-bool problem_is_shared(const struct problem *problem, size_t parameter);
+/* The word of /parameters/level (NULL: none): "dataset", "shared" or a column of /datasets/covariates; and such a column. */
+const char *problem_level(const struct problem *problem, size_t parameter);
+enum status problem_read_covariate(const struct problem *problem, const char *name, double *out, struct error *error);
 /* Index of the file's parameter in the model; PROBLEM_NOT_OF_MODEL: substitutes alone use it. */
 const uint32_t *problem_to_model(const struct problem *problem);
 #define PROBLEM_NOT_OF_MODEL UINT32_MAX

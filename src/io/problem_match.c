@@ -272,12 +272,12 @@ size_t problem_n_parameter(const struct problem *problem) { return problem->n_pa
 const char *const *problem_parameter_name(const struct problem *problem) { return problem->parameter_name; }
 const char *const *problem_parameter_scale(const struct problem *problem) { return problem->parameter_scale; }
 const uint32_t *problem_to_model(const struct problem *problem) { return problem->to_model; }
-bool problem_is_shared(const struct problem *problem, size_t parameter)
+const char *problem_level(const struct problem *problem, size_t parameter)
 {
     const struct problem_info *info = &problem->info;
     int i = problem->level_name ? words_find(problem->parameter_name[parameter], problem->level_name, info->n_level)
                                 : (int)parameter;
-    return info->parameter_level && i >= 0 && (size_t)i < info->n_level && !strcmp(info->parameter_level[i], "shared");
+    return info->parameter_level && i >= 0 && (size_t)i < info->n_level ? info->parameter_level[i] : NULL;
 }
 size_t problem_n_none(const struct problem *problem)
 {

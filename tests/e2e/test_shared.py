@@ -75,7 +75,7 @@ def run_file(path, *words, code=(0, 1), env=None):
 def read(path):
     with h5py.File(h.result_path(path)) as f:
         return {name: data[()] for name, data in f["fits"].items()} | {f"shared/{name}": data[()]
-                                                                       for name, data in f["shared"].items()}
+                                                                       for name, data in f.get("shared", {}).items()}
 
 
 def stacked(y, shared, lower, upper, weight=1.0, start=(1, 5, 0.2, 0), fixed=()):

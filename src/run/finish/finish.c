@@ -260,7 +260,11 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     const struct result_info *info = result_info(finish->skeleton);
     if ((status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, info->n_parameter, error)))
         return status;
-    if (plan->recipe.share && (status = open_shared(&finish->shared, plan->recipe.share, info, error)))
+    char *by_all = plan->recipe.share ? share_by_all(plan->recipe.share) : NULL;
+    if (by_all && *by_all)
+        status = open_shared(&finish->shared, by_all, info, error);
+    free(by_all);
+    if (status)
         return status;
     if ((status = journal_read(&finish->journal, place->journal, &plan->identity, error)))
         return status;

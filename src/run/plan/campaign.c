@@ -45,7 +45,8 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     /* CVODES is not described: it was the engine of runs before there were others. */
     recipe.engine = campaign->fit.engine == ENGINE_LANES ? 1 + ENGINE_LANES : 0;
     recipe.profile = refit_plan_profile(&campaign->plan.refits, problem_parameter_name(campaign->problem), profile);
-    recipe.share = refit_names_text(campaign->share.index, campaign->share.n, problem_parameter_name(campaign->problem), share);
+    const char *const shares = campaign->share.text;
+    recipe.share = refit_names_text(&(uint32_t){0}, shares != NULL, &shares, share);
     /* A plugin is what it is; how text was compiled changes bits. */
     const struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0,
                                      .huber_k = campaign_has_error(campaign, ERROR_HUBER),
@@ -182,7 +183,7 @@ static enum status plan_refits(struct campaign *campaign, struct error *error)
 bool campaign_joint_init(struct campaign *campaign)
 {
     bool is_good = joint_init(campaign->joint, &campaign->fit, &campaign->model, (size_t)campaign->n_dataset,
-                              campaign->n_parameter, campaign->share.is_shared, campaign->scale);
+                              campaign->n_parameter, &campaign->share.levels, campaign->scale);
     campaign->joint->leaves_out = campaign->share.leaves_out;
     return is_good;
 }

@@ -1,0 +1,97 @@
+/* The part of a fit over many datasets that has parameters of its own, a block or a group: its trust region, and what is left
+ * for the parameters above.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_internal.h"
+
+#include "fit/matrix.h"
+
+#include <math.h>
+#include <string.h>
+
+void joint_own_set(struct joint_own *own, const struct joint_side *side, const double *theta, const double *shared_step,
+                   double *radius)
+{
+    struct trust_model *model = &own->model;
+    size_t n = own->n, all = n + own->s;
+    for (size_t j = 0; j < n; j++) {
+        memcpy(model->triangle + j * n, side->triangle + j * all, n * sizeof(double));
+        model->rhs[j] = side->rhs[j];
+        for (size_t k = 0; shared_step && k < own->s; k++)
+            model->rhs[j] += side->triangle[j + (n + k) * all] * shared_step[k];
+    }
+    memcpy(own->point.theta, theta, n * sizeof *theta);
+    for (size_t j = 0; j < n; j++)
+        own->point.gradient[j] = joint_slope(model->triangle, n, model->rhs, j);
+    memcpy(model->scale, side->scale, n * sizeof(double));
+    model->radius = *radius;
+    trust_model_adopt(model, &own->point);
+    *radius = model->radius;
+}
+
+void joint_own_rest(struct joint_own *own, struct joint_side *side, double least, double *radius)
+{
+    struct trust_model *model = &own->model;
+    size_t n = own->n, s = own->s, all = n + s;
+    joint_own_set(own, side, side->theta, NULL, radius);
+    memcpy(side->scale, model->scale, n * sizeof(double));
+    if (n > 0)
+        trust_model_step(model, &own->point);
+    side->promise = n > 0 ? model->promise : 0;
+    side->is_restricted = n > 0 && model->is_restricted;
+    side->promise_free = side->is_restricted ? trust_model_promise_free(model, &own->point) : side->promise;
+    side->gradient_norm = n > 0 ? fit_point_gradient_norm(&own->asker, &own->point) : 0;
+    if (n == 0 || (model->is_inverted && !side->is_restricted)) {
+        for (size_t k = 0; k < s; k++) {
+            memcpy(side->rest + k * s, side->triangle + n + (n + k) * all, s * sizeof(double));
+            side->rest_rhs[k] = side->rhs[n + k];
+        }
+        return;
+    }
+    /* Own parameters that a bound stops have moved there. */
+    double *moved = own->rhs;
+    memcpy(moved, side->rhs, all * sizeof *moved);
+    uint32_t *kept = model->loose + n; /* room for n + s */
+    bool *is_loose = (bool *)(kept + s);
+    memset(is_loose, 0, n * sizeof *is_loose);
+    for (size_t c = 0; c < model->n_loose; c++)
+        is_loose[model->loose[c]] = true;
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; !is_loose[j] && i <= j; i++)
+            moved[i] += side->triangle[i + j * all] * model->step[j];
+    for (size_t k = 0; k < s; k++)
+        kept[k] = (uint32_t)k;
+    joint_eliminate(n, s, side->triangle, moved, model->loose, model->n_loose, kept, s, side->scale,
+                    fmax(model->damping, least * least), own->rows, side->rest, side->rest_rhs, NULL);
+}
+
+bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena)
+{
+    *to = (struct fit_map){.n_free = n, .scale = arena_calloc(arena, n + 1, sizeof *to->scale),
+                           .file_index = arena_calloc(arena, n + 1, sizeof *to->file_index)};
+    if (!to->scale || !to->file_index
+        || !ARENA_DOUBLES(arena, {&to->start, n, 1}, {&to->lower, n, 1}, {&to->upper, n, 1}))
+        return false;
+    for (size_t k = 0; k < n; k++) {
+        uint32_t j = order[k];
+        to->scale[k] = from->scale[j];
+        to->file_index[k] = from->file_index[j];
+        to->start[k] = from->start[j];
+        to->lower[k] = from->lower[j];
+        to->upper[k] = from->upper[j];
+    }
+    return true;
+}
+
+bool joint_own_init(struct joint_own *own, const struct fit_map *map, const uint32_t *order, size_t n, size_t s,
+                    struct arena *arena)
+{
+    size_t all = n + s;
+    own->n = n;
+    own->s = s;
+    if (!joint_take_map(&own->asker.map, map, order, n, arena) || !trust_model_init(&own->model, &own->asker, arena)
+        || !ARENA_DOUBLES(arena, {&own->point.theta, n, 1}, {&own->point.gradient, n, 1}, {&own->rhs, all, 1},
+                          {&own->rows, joint_scratch(n, s), 1}))
+        return false;
+    own->model.loose = arena_calloc(arena, 3 * all + 2, sizeof *own->model.loose);
+    return own->model.loose != NULL;
+}
