@@ -74,7 +74,8 @@ endif
 # --- what is built ---------------------------------------------------------------------------------------------------
 SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 MODEL_HEADER := $(B)/obj/model_header
-OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(MODEL_HEADER).o
+REPORT_FILES := $(B)/obj/report_files
+OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(MODEL_HEADER).o $(REPORT_FILES).o
 MODELS := $(patsubst models/%/,%,$(wildcard models/*/))
 MODELS_C := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).c),$(m)))
 MODELS_TEXT := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).ode),$(m)))
@@ -118,7 +119,21 @@ $(MODEL_HEADER).c: include/stiffit/model.h
 	$(Q){ echo '#include "model/build/compile.h"' && echo 'const char compile_model_header[] =' && \
 		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' $< && echo '    ;'; } >$@.tmp && mv $@.tmp $@
 
-$(MODEL_HEADER).o: $(MODEL_HEADER).c | $(B)/dependencies.found
+# Pages of `stiffit report` carry their style, their script and a library of charts, as text. The library is Chart.js (MIT): the
+# smallest maintained one in Debian that draws scatter plots, bars and lines with logarithmic axes by itself (200 KB; d3 draws no
+# charts, plotly has 3 MB, vega is three libraries, flot needs jQuery; uPlot is not in Debian 12). Without it pages have tables
+# alone. CHART_JS names another place.
+CHART_JS ?= $(firstword $(wildcard /usr/share/javascript/chart.js/chart.min.js /usr/share/nodejs/chart.js/dist/chart.min.js))
+$(REPORT_FILES).c: src/use/report.css src/use/report.js $(CHART_JS) $(B)/chart.place
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "use/report_parts.h"' && for f in css:src/use/report.css js:src/use/report.js charts:$(CHART_JS); do \
+		echo "const char report_$${f%%:*}[] = \"\"" && { [ -z "$${f#*:}" ] || grep -v '^//# sourceMapping' "$${f#*:}" | \
+		od -An -v -to1 | sed 's/ /\\/g; s/.*/"&"/'; } && echo ';'; done; } >$@.tmp && mv $@.tmp $@
+$(B)/chart.place: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CHART_JS)' | cmp -s - $@ || echo '$(CHART_JS)' >$@
+
+$(MODEL_HEADER).o $(REPORT_FILES).o: %.o: %.c | $(B)/dependencies.found
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 

@@ -13,19 +13,19 @@ void json_begin(struct json *json, FILE *file) { *json = (struct json){.file = f
 
 static uint64_t bit(const struct json *json) { return UINT64_C(1) << json->depth; }
 
-static void put_character(FILE *file, unsigned char c)
+static void put_character(FILE *file, unsigned char c, bool in_page)
 {
     static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
     const char *found = strchr(plain, c);
     if (found)
         fprintf(file, "\\%c", letter[found - plain]);
-    else if (c < 0x20 || c == 0x7f)
+    else if (c < 0x20 || c == 0x7f || (in_page && c == '<'))
         fprintf(file, "\\u%04x", c);
     else
         putc(c, file);
 }
 
-static void put_string(FILE *file, const char *text)
+static void put_string(FILE *file, const char *text, bool in_page)
 {
     putc('"', file);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
@@ -33,7 +33,7 @@ static void put_string(FILE *file, const char *text)
         if (n == 0)
             fputs("\xef\xbf\xbd", file);
         else if (n == 1)
-            put_character(file, *s);
+            put_character(file, *s, in_page);
         else
             fwrite(s, 1, (size_t)n, file);
         s += n ? n : 1;
@@ -49,11 +49,11 @@ static void begin_item(struct json *json, const char *key)
     if (json->has_item & bit(json))
         putc(',', json->file);
     json->has_item |= bit(json);
-    if (json->depth)
+    if (json->depth && !json->in_page)
         fprintf(json->file, "\n%*s", 2 * json->depth, "");
     if (key) {
-        put_string(json->file, key);
-        fputs(": ", json->file);
+        put_string(json->file, key, json->in_page);
+        fputs(json->in_page ? ":" : ": ", json->file);
     }
 }
 
@@ -72,7 +72,7 @@ static void close_group(struct json *json, bool is_array)
     assert(json->depth > 0 && ((json->is_array & bit(json)) != 0) == is_array);
     bool has_item = json->has_item & bit(json);
     json->depth--;
-    if (has_item)
+    if (has_item && !json->in_page)
         fprintf(json->file, "\n%*s", 2 * json->depth, "");
     putc(is_array ? ']' : '}', json->file);
 }
@@ -105,7 +105,7 @@ void json_string(struct json *json, const char *key, const char *text)
         return;
     }
     begin_item(json, key);
-    put_string(json->file, text);
+    put_string(json->file, text, json->in_page);
 }
 
 void json_strings(struct json *json, const char *key, const char *const *texts, size_t n)

@@ -14,6 +14,7 @@ struct json {
     FILE *file;
     int depth;
     uint64_t is_array, has_item; /* bit d: whether an array is open at depth d, and whether that level has an item */
+    bool in_page;                /* set after json_begin: for a script element of HTML, without blanks and with \u003c for < */
 };
 
 /* Indented by two blanks a level. The file stays the caller's, who checks ferror at the end. */

@@ -222,7 +222,7 @@ enum status curves_make(struct curves *curves, struct fitted *fitted, const stru
         status = fill_points(curves, fitted, dataset, error);
     if (!status)
         status = choose_axes(curves, fitted, error);
-    for (size_t e = 0; !status && dataset->p && e < curves->n_curve; e++)
+    for (size_t e = 0; !status && n_grid && dataset->p && e < curves->n_curve; e++)
         status = fill_curve(curves, &curves->curve[e], fitted, dataset, dataset->first + e, n_grid, error);
     return status;
 }

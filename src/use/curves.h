@@ -36,7 +36,7 @@ struct curves {
     char reason[160];         /* why there are no curves, or "" */
 };
 
-/* n_grid >= 2: times besides those of measurements, doses and events. */
+/* n_grid: times besides those of measurements, doses and events, at least 2; 0: points alone, without curves. */
 enum status curves_make(struct curves *curves, struct fitted *fitted, const struct fitted_dataset *dataset, size_t n_grid,
                         struct error *error);
 void curves_fini(struct curves *curves);

@@ -218,8 +218,7 @@ static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t
     }
 }
 
-/* Sorts the numbers; is_log: a logarithmic axis, if all are above 0. */
-static void fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log)
+void show_fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log)
 {
     uint64_t n_finite = 0;
     for (uint64_t i = 0; i < n; i++)
@@ -256,7 +255,7 @@ static void fill_spreads(struct show_summary *summary, const struct sample *samp
     summary->n_sampled = sample->n;
     for (size_t j = 0; j < n_parameter; j++) {
         bool is_log = info->parameter_scale && strncmp(info->parameter_scale[j], "log", 3) == 0;
-        fill_spread(&summary->parameter[j], sample->number + j * sample->capacity, sample->n, is_log);
+        show_fill_spread(&summary->parameter[j], sample->number + j * sample->capacity, sample->n, is_log);
         double *errors = sample->number + (n_parameter + N_SINGLE + j) * sample->capacity;
         uint64_t n = 0;
         for (uint64_t i = 0; i < sample->n; i++)
@@ -266,7 +265,7 @@ static void fill_spreads(struct show_summary *summary, const struct sample *samp
     }
     struct show_spread *const single[N_SINGLE] = {&summary->objective, &summary->reduced, &summary->r_squared};
     for (size_t k = 0; k < N_SINGLE; k++)
-        fill_spread(single[k], sample->number + (n_parameter + k) * sample->capacity, sample->n, k < 2);
+        show_fill_spread(single[k], sample->number + (n_parameter + k) * sample->capacity, sample->n, k < 2);
 }
 
 enum status show_summarise(struct result *result, const struct row_words *rows, struct show_summary *summary,

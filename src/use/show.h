@@ -85,6 +85,9 @@ struct show_summary {
 enum status show_summarise(struct result *result, const struct row_words *rows, struct show_summary *summary,
                            struct error *error);
 void show_summary_fini(struct show_summary *summary);
+/* All but `error` and what is counted, of the finite ones of n numbers, which it sorts; is_log: a logarithmic axis, if all are
+ * above 0. */
+void show_fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log);
 void show_add_example(struct show_examples *examples, const char *id);
 
 /* show_flat.c: the record's flattest direction or, if there are several flat ones with no parameters in common, number 1, 2,

@@ -1,0 +1,458 @@
+/* The charts,
+the gallery and the table of a report. Everything comes from the three JSON elements of the page; text enters the page
+ * as text only (textContent). Charts are drawn when they come into view.
+ * SPDX-License-Identifier: BSD-3-Clause */
+"use strict";
+(() => {
+const read = id => JSON.parse(document.getElementById(id).textContent);
+const data = read("data"), rows = read("rows"), gallery = read("curves");
+const [ID, STATUS, BADNESS, OBJECTIVE, SECONDS, EVALUATIONS, NOTES, PLACE, IN_TABLE, FIRST] = Array(10).keys();
+const N = data.parameters.length, MESSAGE = FIRST + N, BINS = 24, CONVERGED = 1;
+const badness = data.reduced ? "reduced chi-square" : "1 \u2212 R squared";
+const byId = id => document.getElementById(id);
+const hasCharts = typeof Chart === "function";
+
+function add(parent, tag, text, attributes) {
+    const element = document.createElement(tag);
+    if (text !== undefined && text !== null) element.textContent = text;
+    for (const [name, value] of Object.entries(attributes || {})) element.setAttribute(name, value);
+    return parent.appendChild(element);
+}
+function short(x) { /* 4 digits */
+    if (x === null || x === undefined) return "\u2013";
+    const size = Math.abs(x);
+    return x === 0 ? "0" : size >= 1e6 || size < 1e-3 ? x.toExponential(2).replace(/\.?0*e\+?/,
+        "e") : String(+x.toPrecision(4));
+}
+const label = spread => spread.unit ? `${spread.name} [${spread.unit}]` : spread.name;
+
+/* Charts: made anew when the colours change. */
+const charts = [];
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const series = e => colour("c" + e % 8);
+const shapes = ["circle", "rect", "triangle", "rectRot", "star"];
+const watch = new IntersectionObserver(entries => {
+    for (const entry of entries) if (entry.isIntersecting) draw(charts.find(chart => chart.box === entry.target));
+}, {rootMargin: "300px"});
+
+function draw(chart) {
+    if (!chart || chart.drawn) return;
+    Chart.defaults.color = colour("soft");
+    Chart.defaults.borderColor = colour("line");
+    Chart.defaults.font.family = "system-ui, sans-serif";
+    chart.drawn = new Chart(chart.canvas, chart.make());
+}
+function addChart(parent, title, make, size) {
+    if (!hasCharts) return null;
+    const box = add(parent, "div", null, {class: "chart" + (size ? " " + size : "")});
+    const chart = {box, make, drawn: null, canvas: add(box, "canvas", null, {role: "img", "aria-label": title})};
+    charts.push(chart);
+    watch.observe(box);
+    return chart;
+}
+function dropCharts(parent) { /* those that are in the element */
+    for (let i = charts.length; i-- > 0;)
+        if (parent.contains(charts[i].box)) {
+            watch.unobserve(charts[i].box);
+            if (charts[i].drawn) charts[i].drawn.destroy();
+            charts.splice(i, 1);
+        }
+    parent.replaceChildren();
+}
+function redraw(chart) { if (chart.drawn) { chart.drawn.destroy(); chart.drawn = null; draw(chart); } }
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(redraw));
+addEventListener("beforeprint", () => charts.forEach(draw));
+
+function logTicks(scale) {
+    const first = Math.floor(Math.log10(scale.min)), last = Math.ceil(Math.log10(scale.max)), n = last - first, ticks = [];
+    for (let k = first; k <= last; k += Math.max(1, Math.round(n / 6)))
+        for (const digit of n > 4 ? [1] : n > 2 ? [1, 3] : [1, 2, 5]) ticks.push({value: +`${digit}e${k}`});
+    scale.ticks = ticks.filter(tick => tick.value >= scale.min && tick.value <= scale.max);
+}
+const axis = (title, log, more) => ({type: log ? "logarithmic" : "linear", title: {display: !!title, text: title},
+    ticks: {maxTicksLimit: 6, maxRotation: 0, includeBounds: false, callback: short}, ...(log && {afterBuildTicks: logTicks}),
+        ...more});
+/* From the least to the largest, with a margin; logarithmic if it is wanted and worth it. */
+function range(title, log, low, high) {
+    log = log && low > 0 && high > 8 * low;
+    if (!(high > low)) [low, high] = [low - Math.abs(low || 1) * 0.1, high + Math.abs(high || 1) * 0.1];
+    const margin = log ? (high / low) ** 0.03 : (high - low) * 0.03;
+    return axis(title, log, log ? {min: low / margin, max: high * margin} : {min: low - margin, max: high + margin});
+}
+const frame = (title, x, y, more) => ({animation: false, maintainAspectRatio: false, parsing: false,
+    scales: {x, y}, ...more, plugins: {legend: {display: false}, title: {display: !!title, text: title, color: colour("fore")},
+        ...(more && more.plugins)}});
+const pairs = (x, y) => x.map((t, i) => ({x: t, y: y[i]}));
+
+/* Bars drawn on true axes: edges, and how many lie between two. */
+const barsPlugin = {id: "bars", beforeDatasetsDraw(chart) {
+    const {ctx, scales: {x, y}} = chart, {edges, counts} = chart.options.bars || {};
+    if (!edges) return;
+    ctx.fillStyle = colour("c0");
+    counts.forEach((count, i) => {
+        const left = x.getPixelForValue(edges[i]), right = x.getPixelForValue(edges[i + 1]), top = y.getPixelForValue(count);
+        ctx.fillRect(left, top, Math.max(right - left - 1, 1), y.getPixelForValue(0) - top);
+    });
+}};
+/* Counts in cells, darker where there are more. */
+const cellsPlugin = {id: "cells", beforeDatasetsDraw(chart) {
+    const {ctx, scales: {x, y}} = chart, cells = chart.options.cells;
+    if (!cells) return;
+    const most = Math.log1p(Math.max(...cells.counts)), nx = cells.x.length - 1;
+    ctx.save();
+    ctx.fillStyle = colour("c0");
+    cells.counts.forEach((count, i) => {
+        if (!count) return;
+        const c = i % nx, r = Math.floor(i / nx), left = x.getPixelForValue(cells.x[c]),
+            top = y.getPixelForValue(cells.y[r + 1]);
+        ctx.globalAlpha = 0.12 + 0.88 * Math.log1p(count) / most;
+        ctx.fillRect(left, top, x.getPixelForValue(cells.x[c + 1]) - left + 0.5, y.getPixelForValue(cells.y[r]) - top + 0.5);
+    });
+    ctx.restore();
+}};
+const errorPlugin = {id: "errors", beforeDatasetsDraw(chart) {
+    const {ctx, scales: {x, y}, chartArea: area} = chart;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(area.left, area.top, area.width, area.height);
+    ctx.clip();
+    for (const set of chart.data.datasets)
+        for (const point of set.data)
+            if (set.bars && point.low !== null && point.high !== null) {
+                const at = x.getPixelForValue(point.x);
+                ctx.strokeStyle = set.borderColor;
+                ctx.beginPath();
+                ctx.moveTo(at, y.getPixelForValue(point.low));
+                ctx.lineTo(at, y.getPixelForValue(point.high));
+                ctx.stroke();
+            }
+    ctx.restore();
+}};
+if (hasCharts) Chart.register(barsPlugin, cellsPlugin, errorPlugin);
+
+function edges(low, high, n, log) {
+    if (!(high > low)) [low, high] = low > 0 ? [low * 0.9, low * 1.1] : low < 0 ? [low * 1.1, low * 0.9] : [-1, 1];
+    return Array.from({length: n + 1}, (_, i) => log ? low * (high / low) ** (i / n) : low + (high - low) * i / n);
+}
+function histogram(parent, spread) {
+    if (spread.median === null) return;
+    const at = edges(spread.low, spread.high, BINS, spread.log);
+    addChart(parent, `Distribution of ${spread.name}: median ${short(spread.median)}`, () => ({type: "scatter",
+        data: {datasets: [{data: []}]},
+        options: {...frame(label(spread) + (spread.cut ? " (98 %)" : ""),
+            range("", spread.log, at[0], at[BINS]), axis("", false, {min: 0, suggestedMax: Math.max(...spread.bins) * 1.05})),
+        bars: {edges: at, counts: spread.bins}}}));
+}
+
+/* What can be on an axis of the pairs. */
+const axes = [...data.parameters.map((p, j) => ({name: p.name, at: FIRST + j, log: p.log, spread: p})),
+    {name: badness, at: BADNESS, log: data.reduced}, {name: "objective", at: OBJECTIVE, log: false},
+    {name: "seconds", at: SECONDS, log: true}, {name: "evaluations", at: EVALUATIONS, log: true}];
+
+function select(parent, text, words, value, change) {
+    const element = add(add(parent, "label", text + " "), "select");
+    words.forEach((word, i) => add(element, "option", word, {value: i}));
+    element.value = value;
+    element.addEventListener("change", () => change(+element.value));
+    return element;
+}
+
+function showPairs() {
+    const box = byId("pair-box"), bar = add(box, "div", null, {class: "bar"}), place = add(box, "div");
+    let x = 0, y = Math.min(1, axes.length - 1);
+    const show = () => {
+        dropCharts(place);
+        const a = axes[x], b = axes[y], fits = rows.filter(row => row[a.at] !== null && row[b.at] !== null);
+        const binned = data.pairs.find(pair => pair.x === Math.min(x, y) && pair.y === Math.max(x, y));
+        add(place, "p", data.all_rows ? "Each point is a fit; a click shows it."
+            : "Points: the worst fits and some at random; a click shows one." + (binned ? " Squares: all converged fits." : ""),
+            {class: "soft"});
+        const set = (good, at) => ({data: fits.filter(row => (row[STATUS] === CONVERGED) === good)
+            .map(row => ({x: row[a.at], y: row[b.at], row})), backgroundColor: series(at), borderColor: series(at),
+            pointStyle: good ? "circle" : "triangle", radius: !good ? 4 : binned ? 1.3 : 2.5,
+                label: good ? "converged" : "failed"});
+        addChart(place, `${a.name} and ${b.name} of the fits`, () => {
+            const across = axis => {
+                const values = fits.map(row => row[axis.at]);
+                if (binned) values.push(axis.spread.low, axis.spread.high);
+                return range(axis.name, axis.log, values.reduce((x, y) => Math.min(x, y), Infinity),
+                    values.reduce((x, y) => Math.max(x, y), -Infinity));
+            };
+            const options = frame("", across(a), across(b), {
+                plugins: {legend: {display: true, labels: {usePointStyle: true, boxWidth: 7, boxHeight: 7}},
+                    tooltip: {callbacks: {label: item => {
+                    const row = item.raw.row;
+                    return `${row[ID]}: ${short(row[a.at])}, ${short(row[b.at])} (${data.status[row[STATUS]]})`;
+                }}}},
+                onClick: (event, found) => { if (found.length) choose(found[0].element.$context.raw.row); }});
+            if (binned) {
+                const ax = edges(a.spread.low, a.spread.high, BINS, a.spread.log), bx = edges(b.spread.low, b.spread.high,
+                    BINS, b.spread.log);
+                const counts = [];
+                for (let r = 0; r < BINS; r++)
+                    for (let c = 0; c < BINS; c++) counts.push(binned.counts[x < y ? c * BINS + r : r * BINS + c]);
+                options.cells = {x: ax, y: bx, counts};
+            }
+            return {type: "scatter", data: {datasets: [set(true, binned ? 4 : 0), set(false, 1)]}, options};
+        }, "tall");
+    };
+    const words = axes.map(axis => axis.name);
+    select(bar, "across", words, x, value => { x = value; show(); });
+    select(bar, "up", words, y, value => { y = value; show(); });
+    show();
+}
+
+function showResiduals() {
+    const box = byId("residual-box"), bar = add(box, "div", null, {class: "bar"}), place = add(box, "div", null,
+        {class: "charts wide"});
+    if (!data.residuals.length) {
+        add(box, "p", data.model ? "There are none." : "There are none without the problem and its model.", {class: "soft"});
+        return;
+    }
+    const show = k => {
+        dropCharts(place);
+        const set = data.residuals[k], end = data.residual_end;
+        for (const [what, cloud] of [["time", set.time], ["prediction", set.prediction]])
+            addChart(place, `Residuals over ${what}`, () => {
+                const points = [];
+                for (let i = 0; cloud.points && i < cloud.points.length; i += 2)
+                    points.push({x: cloud.points[i], y: cloud.points[i + 1]});
+                const options = frame(`residuals over ${what}`, axis(what, cloud.log, {suggestedMin: cloud.low,
+                    suggestedMax: cloud.high}),
+                    axis("", false, {suggestedMin: -3, suggestedMax: 3}));
+                if (cloud.counts)
+                    options.cells = {x: edges(cloud.low, cloud.high, 40, cloud.log), y: edges(-end, end, 30, false),
+                        counts: cloud.counts};
+                if (cloud.counts) Object.assign(options.scales.y, {min: -end, max: end});
+                return {type: "scatter", data: {datasets: [{data: points, backgroundColor: colour("c0"),
+                    borderColor: colour("c0"), radius: 1.5}]}, options};
+            }, "tall");
+        addChart(place, "Quantiles of the residuals over those of a normal distribution", () => {
+            const points = [];
+            for (let i = 0; i < set.quantiles.length; i += 2) points.push({x: set.quantiles[i], y: set.quantiles[i + 1]});
+            return {type: "scatter", data: {datasets: [{data: points, backgroundColor: colour("c0"), borderColor: colour("c0"),
+                radius: 2},
+                {data: [{x: -3, y: -3}, {x: 3, y: 3}], showLine: true, radius: 0, borderColor: colour("soft"), borderDash: [4,
+                    4]}]},
+                options: frame("quantiles", axis("normal", false), axis("found", false))};
+        }, "tall");
+    };
+    add(bar, "span",
+        `Residuals are divided by sigma, or by the fit's residual error where there is none; of ${data.residual_datasets} ` +
+        "datasets.", {class: "soft"});
+    if (data.residuals.length > 1) select(bar, "observable", data.residuals.map(set => set.observable), 0, show);
+    show(0);
+}
+
+/* The panels above each other have the same width of labels. */
+const LEFT = {afterFit: scale => { scale.width = 52; }};
+
+/* Data and curve of observable k of a dataset in the gallery, or its residuals. */
+function fitChart(parent, fit, k, title, size) {
+    return addChart(parent, `Data and curve of ${fit.id}`, () => {
+        const sets = [];
+        fit.experiments.forEach((experiment, e) => {
+            const points = experiment.data.filter(d => d[0] === k).map(d => ({x: d[1], y: d[2], low: d[3], high: d[4]}));
+            sets.push({data: points, bars: true, borderColor: series(e), backgroundColor: series(e), pointStyle: shapes[e % 5],
+                radius: size ? 3 : 2, label: experiment.name || "data"});
+            if (experiment.curve[k])
+                sets.push({data: pairs(experiment.time, experiment.curve[k]), showLine: true, radius: 0, borderWidth: 1.8,
+                    borderColor: series(e), label: ""});
+        });
+        return {type: "scatter", data: {datasets: sets}, options: frame(title, axis("", fit.log),
+            axis("", false, size ? LEFT : {}), {plugins: {legend: {display: !!size && fit.experiments.length > 1,
+                labels: {usePointStyle: true, boxWidth: 7, boxHeight: 7, filter: item => item.text !== ""}}},
+                    events: size ? ["mousemove", "mouseout"] : []})};
+    }, size);
+}
+function residualChart(parent, fit, k) {
+    addChart(parent, `Residuals of ${fit.id}`, () => ({type: "scatter", data: {datasets: fit.experiments.map((experiment,
+        e) => ({
+        data: experiment.data.filter(d => d[0] === k && d[5] !== null).map(d => ({x: d[1], y: d[5]})),
+        backgroundColor: series(e), borderColor: series(e), pointStyle: shapes[e % 5]}))},
+        options: frame("residuals", axis("time", fit.log), axis("", false, {suggestedMin: -2, suggestedMax: 2, ...LEFT,
+            ticks: {maxTicksLimit: 4}}))}), "low");
+}
+
+const quote = word => /^[\w./:@%+=-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'";
+
+function showKept(box, fit) {
+    const names = data.parameters.map(p => p.name);
+    for (const [key, title, take] of [["profiles", "Profiles: the objective above its least value", profile],
+                                      ["bootstrap", "Bootstrap replicates", replicate]]) {
+        if (!fit[key] || !fit[key].length) continue;
+        add(box, "h3", title);
+        const place = add(box, "div", null, {class: "charts"});
+        names.forEach((name, j) => take(place, name, j));
+    }
+    function profile(place, name, j) {
+        const points = fit.profiles.filter(p => p[0] === j && p[2] !== null).map(p => ({x: p[1], y: p[2] - fit.objective}))
+            .sort((a, b) => a.x - b.x);
+        if (points.length)
+            addChart(place, `Profile of ${name}`, () => ({type: "scatter", data: {datasets: [{data: points, showLine: true,
+                borderColor: colour("c0"), backgroundColor: colour("c0"), radius: 2}, {data: [{x: fit.parameters[j], y: 0}],
+                    radius: 5,
+                pointStyle: "rectRot", backgroundColor: colour("c1")}]}, options: frame(name, axis("", false), axis("",
+                    false))}));
+    }
+    function replicate(place, name, j) {
+        const values = fit.bootstrap.map(p => p[j]).filter(value => value !== null);
+        if (!values.length) return;
+        const low = Math.min(...values), high = Math.max(...values), at = edges(low, high, BINS, false),
+            counts = Array(BINS).fill(0);
+        for (const value of values) counts[Math.min(BINS - 1, Math.floor((value - at[0]) / (at[BINS] - at[0]) * BINS))]++;
+        addChart(place, `Bootstrap replicates of ${name}`, () => ({type: "scatter", data: {datasets: [{data: []}]},
+            options: {...frame(name, axis("", false, {min: at[0], max: at[BINS]}), axis("", false, {min: 0})),
+                bars: {edges: at, counts}}}));
+    }
+}
+
+/* A fit that was clicked on: its panel, or the command that draws it. */
+function choose(row, quiet) {
+    const box = byId("dataset-box"), head = byId("dataset-head"), fit = gallery[row[PLACE]];
+    dropCharts(box);
+    head.textContent = "Dataset " + row[ID];
+    const facts = [data.status[row[STATUS]], `${badness} ${short(row[BADNESS])}`, `objective ${short(row[OBJECTIVE])}`,
+        `${row[EVALUATIONS]} evaluations`, `${short(row[SECONDS])} s`];
+    add(box, "p", facts.join(" \u00b7 "));
+    const notes = data.notes.filter((name, bit) => name && row[NOTES] >>> bit & 1);
+    if (notes.length) add(box, "p", "Notes: " + notes.join(", "), {class: "soft"});
+    if (row[MESSAGE]) add(box, "p", row[MESSAGE], {class: "note"});
+    const command = `stiffit plot ${quote(data.file)} --id ${quote(row[ID])}`;
+    const line = add(box, "p", fit ? "The same in a terminal: " : "It is not in the gallery. Its plot: ");
+    add(line, "code", command);
+    const table = add(add(add(box, "div", null, {class: "scroll"}), "table"), "tbody");
+    data.parameters.forEach((parameter, j) => {
+        const line = add(table, "tr"), error = fit && fit.errors[j];
+        add(line, "th", label(parameter), {scope: "row"});
+        add(line, "td", short(row[FIRST + j]), {class: "n"});
+        if (fit) add(line, "td", error === null ? "" : "\u00b1 " + short(error), {class: "n"});
+    });
+    if (fit) {
+        if (fit.reason) add(box, "p", "No curve: " + fit.reason, {class: "note"});
+        if (fit.steady) add(box, "p", `${fit.steady} measurements of the steady state are not drawn.`, {class: "soft"});
+        const place = add(box, "div", null, {class: "charts wide"});
+        fit.observables.forEach((name, k) => {
+            const panel = add(place, "div");
+            fitChart(panel, fit, k, name, "tall");
+            residualChart(panel, fit, k);
+        });
+        showKept(box, fit);
+    }
+    if (!quiet) { head.scrollIntoView(); head.focus({preventScroll: true}); }
+}
+
+const rowOf = new Map(rows.filter(row => row[PLACE] >= 0).map(row => [row[PLACE], row]));
+
+function showGallery() {
+    const box = byId("gallery-box"), bar = add(box, "div", null, {class: "bar"}), place = add(box, "div", null,
+        {class: "charts"});
+    if (!gallery.length) {
+        add(box, "p", data.model ? "It is empty." : "It needs the problem and its model.", {class: "soft"});
+        return;
+    }
+    const used = data.groups.map((name, bit) => bit).filter(bit => gallery.some(fit => fit.groups >> bit & 1));
+    const all = gallery.map((fit, i) => i), foot = add(box, "p", null, {class: "bar"});
+    let list = all, observable = 0, shown = 0;
+    const more = n => {
+        for (const i of list.slice(shown, shown + n)) {
+            const fit = gallery[i], card = add(place, "div", null, {class: "card"}),
+                k = fit.observables.indexOf(names[observable]);
+            const button = add(card, "button", fit.status === CONVERGED ? `${short(fit.badness)} \u00b7 ${fit.id}`
+                : `${data.status[fit.status]} \u00b7 ${fit.id}`, {class: "pick", title: fit.id});
+            button.addEventListener("click", () => choose(rowOf.get(i)));
+            fitChart(card, fit, k < 0 ? 0 : k, "", "");
+        }
+        shown = Math.min(shown + n, list.length);
+        foot.replaceChildren();
+        if (shown < list.length) add(foot, "button", `${list.length - shown} more`).addEventListener("click", () => more(60));
+    };
+    const order = (a, b) => (gallery[b].badness ?? Infinity) - (gallery[a].badness ?? Infinity);
+    const show = bit => {
+        list = (bit < 0 ? all.slice() : all.filter(i => gallery[i].groups >> bit & 1)).sort(order);
+        if (bit >= 0 && data.groups[bit] === "best") list.reverse();
+        shown = 0;
+        dropCharts(place);
+        more(12);
+    };
+    const names = [...new Set(gallery.flatMap(fit => fit.observables))];
+    let bit = -1;
+    select(bar, "fits", ["all", ...used.map(at => data.groups[at])], 0,
+        value => { bit = value ? used[value - 1] : -1; show(bit); });
+    if (names.length > 1) select(bar, "observable", names, 0, value => { observable = value; show(bit); });
+    add(bar, "span", `${gallery.length} datasets; the worst come first. The number is ${badness}.`, {class: "soft"});
+    show(bit);
+    choose(rowOf.get(list[0]), true);
+}
+
+function showTable() {
+    const box = byId("table-box"), heads = ["id", "status", badness, "objective", "seconds", "evaluations",
+        ...data.parameters.map(label), "message"];
+    const cell = [ID, STATUS, BADNESS, OBJECTIVE, SECONDS, EVALUATIONS, ...data.parameters.map((_, j) => FIRST + j), MESSAGE];
+    const list = rows.filter(row => row[IN_TABLE]);
+    let by = 2, down = true, words = "", page = 0, n_page = 100, kept = [];
+    box.replaceChildren();
+    const bar = add(box, "div", null, {class: "bar"}), filter = add(add(bar, "label", "filter "), "input", null,
+        {type: "search", placeholder: "id, status or message"});
+    const said = add(bar, "span", "", {class: "soft", role: "status"});
+    const back = add(bar, "button", "\u2039 previous"), next = add(bar, "button", "next \u203a");
+    const table = add(add(box, "div", null, {class: "scroll"}), "table"), line = add(add(table, "thead"), "tr"),
+        body = add(table, "tbody");
+    const value = row => by === 1 ? data.status[row[STATUS]] : row[cell[by]] ?? (cell[by] === MESSAGE ? "" : null);
+    const compare = (a, b) => {
+        const x = value(a), y = value(b);
+        if (x === null || y === null) return (x === null) - (y === null) === 0 ? 0 : x === null ? 1 : -1;
+        const order = typeof x === "string" ? (x < y ? -1 : x > y ? 1 : 0) : x - y;
+        return down ? -order : order;
+    };
+    const fill = () => {
+        body.replaceChildren();
+        for (const row of kept.slice(page * n_page, (page + 1) * n_page)) {
+            const tr = add(body, "tr");
+            cell.forEach((at, i) => {
+                if (i === 0) add(add(tr, "td"), "button", row[ID], {class: "pick"}).addEventListener("click",
+                    () => choose(row));
+                else if (i === 1) add(tr, "td", data.status[row[at]]);
+                else if (at === MESSAGE) add(tr, "td", row[at] ?? "");
+                else add(tr, "td", short(row[at]), {class: "n"});
+            });
+        }
+        const from = kept.length ? page * n_page + 1 : 0;
+        said.textContent = `${from} to ${Math.min((page + 1) * n_page, kept.length)} of ${kept.length} rows` +
+            (data.all_rows ? "" : ` (the worst of ${data.fits})`);
+        back.disabled = page === 0;
+        next.disabled = (page + 1) * n_page >= kept.length;
+    };
+    const show = () => {
+        const text = row => `${row[ID]} ${data.status[row[STATUS]]} ${row[MESSAGE] ?? ""}`.toLowerCase();
+        kept = list.filter(row => !words || text(row).includes(words));
+        kept.sort(compare);
+        page = 0;
+        [...line.children].forEach((th, i) => th.setAttribute("aria-sort",
+            i !== by ? "none" : down ? "descending" : "ascending"));
+        [...line.children].forEach((th,
+            i) => { th.firstChild.textContent = heads[i] + (i !== by ? "" : down ? " \u25be" : " \u25b4"); });
+        fill();
+    };
+    heads.forEach((head, i) => add(add(line, "th", null, {scope: "col"}), "button", head).addEventListener("click", () => {
+        down = i === by ? !down : i > 1;
+        by = i;
+        show();
+    }));
+    filter.addEventListener("input", () => { words = filter.value.toLowerCase(); show(); });
+    back.addEventListener("click", () => { page--; fill(); });
+    next.addEventListener("click", () => { page++; fill(); });
+    show();
+}
+
+if (hasCharts) {
+    document.documentElement.classList.add("on");
+    data.parameters.forEach(spread => histogram(byId("parameter-charts"), spread));
+    data.quality.forEach(spread => histogram(byId("quality-charts"), spread));
+    data.costs.forEach(spread => histogram(byId("cost-charts"), spread));
+    showPairs();
+    showResiduals();
+    showGallery();
+}
+showTable();
+})();

@@ -1,0 +1,298 @@
+/* The page of a report: tables that any browser shows, and behind them the data and scripts for the charts. All text from files
+ * is escaped; the page's policy lets no script run but its own two, and loads nothing.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/report_parts.h"
+
+#include "base/sha256.h"
+#include "base/version.h"
+#include "base/words.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+void report_text(FILE *file, const char *text)
+{
+    static const char special[] = "&<>\"'";
+    static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        int n = utf8_length(s);
+        const char *found = n == 1 ? strchr(special, *s) : NULL;
+        if (found)
+            fputs(entity[found - special], file);
+        else if (n == 0 || (*s < 0x20 && !strchr("\t\n", *s)) || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0))
+            fputs("\xef\xbf\xbd", file);
+        else
+            fwrite(s, 1, (size_t)n, file);
+        s += n ? n : 1;
+    }
+}
+
+static unsigned long long count(uint64_t n) { return n; }
+
+static void put_number(FILE *file, double value)
+{
+    if (isfinite(value))
+        fprintf(file, "<td class=n>%.4g</td>", value);
+    else
+        fputs("<td class=n>&ndash;</td>", file);
+}
+
+static void put_count(FILE *file, uint64_t n) { fprintf(file, "<td class=n>%llu</td>", count(n)); }
+
+static void put_cell(FILE *file, const char *text)
+{
+    fputs("<td>", file);
+    report_text(file, text);
+    fputs("</td>", file);
+}
+
+/* Words between bars: "a|b|c". */
+static void begin_table(FILE *file, const char *caption, const char *head)
+{
+    fputs("<div class=scroll><table><caption>", file);
+    report_text(file, caption);
+    fputs("</caption><thead><tr>", file);
+    for (const char *at = head; *at; at += strcspn(at, "|") + (at[strcspn(at, "|")] == '|')) {
+        fprintf(file, "<th scope=col>%.*s</th>", (int)strcspn(at, "|"), at);
+    }
+    fputs("</tr></thead><tbody>\n", file);
+}
+
+static void end_table(FILE *file) { fputs("</tbody></table></div>\n", file); }
+
+static void put_examples(FILE *file, const struct show_examples *fits)
+{
+    fputs("<td>", file);
+    for (uint64_t k = 0; k < SHOW_N_EXAMPLE && k < fits->n; k++) {
+        fputs(k ? ", " : "", file);
+        report_text(file, fits->id[k]);
+    }
+    fputs("</td>", file);
+}
+
+void report_static_row(FILE *file, const struct report *report, const char *id, const char *message,
+                       const struct fit_record *record)
+{
+    fputs("<tr>", file);
+    put_cell(file, id);
+    put_cell(file, outcome_name(record->outcome));
+    put_number(file, fit_badness(record));
+    put_number(file, record->objective);
+    put_number(file, record->seconds);
+    put_count(file, record->n_evaluation > 0 ? (uint64_t)record->n_evaluation : 0);
+    for (size_t j = 0; j < report->info->n_parameter; j++)
+        put_number(file, record->parameter[j]);
+    put_cell(file, message);
+    fputs("</tr>\n", file);
+}
+
+static void put_health(FILE *file, const struct report *report)
+{
+    const struct show_summary *summary = &report->summary;
+    uint64_t n_failed = summary->n_fit - summary->n_success;
+    fputs("<section id=health><h2>Health</h2>\n", file);
+    fprintf(file, "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> converged, <b>%llu</b> failed; <b>%llu</b> converged to a "
+                  "curve that does not describe the data.</p>\n", count(summary->n_fit), summary->n_fit == 1 ? "" : "s",
+            count(summary->n_success), count(n_failed), count(summary->by_note[25].n));
+    if (isfinite(summary->reduced.median))
+        fprintf(file, "<p>Reduced chi-square, where every sigma is known: median %.4g, quartiles %.4g and %.4g, largest %.4g. "
+                      "It is near 1 for a good model with right sigmas.</p>\n", summary->reduced.median, summary->reduced.q25,
+                summary->reduced.q75, summary->reduced.max);
+    if (isfinite(summary->r_squared.median))
+        fprintf(file, "<p>R squared, where sigmas are not known: median %.4g, quartiles %.4g and %.4g, least %.4g.</p>\n",
+                summary->r_squared.median, summary->r_squared.q25, summary->r_squared.q75, summary->r_squared.min);
+    const struct show_refits *refits = &summary->refits;
+    if (refits->n_same + refits->n_some + refits->alone.n + refits->only.n > 0)
+        fprintf(file, "<p>Starts: all ended at one optimum in %llu fits, some elsewhere in %llu; the best start is alone in "
+                      "%llu; all others failed in %llu.</p>\n", count(refits->n_same), count(refits->n_some),
+                count(refits->alone.n), count(refits->only.n));
+    if (n_failed) {
+        begin_table(file, "Failures", "status|fits|message of the first|examples|what to do");
+        for (size_t i = 0; i < summary->n_group; i++) {
+            const struct show_group *group = &summary->group[i];
+            const char *advice = outcome_advice(group->outcome);
+            fputs("<tr>", file);
+            put_cell(file, outcome_name(group->outcome));
+            put_count(file, group->fits.n);
+            put_cell(file, group->message[0] ? group->message : outcome_meaning(group->outcome));
+            put_examples(file, &group->fits);
+            put_cell(file, advice ? advice : "");
+            fputs("</tr>\n", file);
+        }
+        if (summary->n_other)
+            fprintf(file, "<tr><td>others</td><td class=n>%llu</td><td colspan=3></td></tr>\n", count(summary->n_other));
+        end_table(file);
+    }
+    bool any = summary->n_fit_flat > 0;
+    for (int bit = 0; bit < 32; bit++)
+        any = any || summary->by_note[bit].n > 0;
+    if (any) {
+        begin_table(file, "Notes", "note|fits|meaning|examples");
+        for (int bit = 0; bit < 32; bit++)
+            if (summary->by_note[bit].n && note_name(bit)) {
+                fputs("<tr>", file);
+                put_cell(file, note_name(bit));
+                put_count(file, summary->by_note[bit].n);
+                put_cell(file, note_meaning(bit));
+                put_examples(file, &summary->by_note[bit]);
+                fputs("</tr>\n", file);
+            }
+        for (size_t i = 0; i < summary->n_flat; i++) {
+            char text[300];
+            fputs("<tr><td>flat</td>", file);
+            put_count(file, summary->flat[i].fits.n);
+            put_cell(file, show_combination_text(report->info, summary->flat[i].weight, text, sizeof text));
+            put_examples(file, &summary->flat[i].fits);
+            fputs("</tr>\n", file);
+        }
+        end_table(file);
+    }
+    fputs("</section>\n", file);
+}
+
+static void put_spread(FILE *file, const char *name, const char *unit, const struct show_spread *spread)
+{
+    fputs("<tr>", file);
+    put_cell(file, name);
+    put_cell(file, unit ? unit : "");
+    put_number(file, spread->min);
+    put_number(file, spread->q25);
+    put_number(file, spread->median);
+    put_number(file, spread->q75);
+    put_number(file, spread->max);
+}
+
+static void put_tables(FILE *file, const struct report *report)
+{
+    static const char *const cost[N_COST] = {"computing time", "evaluations", "integrator steps"};
+    const struct result_info *info = report->info;
+    fputs("<section id=parameters><h2>Parameters</h2>\n", file);
+    begin_table(file, "Converged fits", "parameter|unit|least|quartile|median|quartile|largest|median relative error|at lower "
+                                        "bound|at upper bound");
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        const struct show_spread *spread = &report->summary.parameter[j];
+        put_spread(file, info->parameter_name[j], info->parameter_unit ? info->parameter_unit[j] : NULL, spread);
+        put_number(file, spread->error);
+        put_count(file, spread->n_at_lower);
+        put_count(file, spread->n_at_upper);
+        fputs("</tr>\n", file);
+    }
+    end_table(file);
+    fputs("<div class=charts id=parameter-charts></div></section>\n"
+          "<section id=pairs class=script><h2>Pairs</h2><div id=pair-box></div></section>\n"
+          "<section id=quality class=script><h2>Quality of the fits</h2><div class=charts id=quality-charts></div></section>\n"
+          "<section id=residuals class=script><h2>Residuals</h2><div id=residual-box></div></section>\n"
+          "<section id=costs><h2>Costs</h2>\n", file);
+    begin_table(file, "All fits", "number|unit|least|quartile|median|quartile|largest");
+    for (int k = 0; k < N_COST; k++) {
+        put_spread(file, cost[k], k == COST_SECONDS ? "s" : "", &report->cost[k]);
+        fputs("</tr>\n", file);
+    }
+    end_table(file);
+    fputs("<div class=charts id=cost-charts></div></section>\n", file);
+}
+
+static void copy(FILE *from, FILE *to)
+{
+    char block[1 << 14];
+    rewind(from);
+    for (size_t n; (n = fread(block, 1, sizeof block, from)) > 0;)
+        fwrite(block, 1, n, to);
+}
+
+static void put_rows(FILE *file, const struct report *report)
+{
+    const struct result_info *info = report->info;
+    fputs("<section id=gallery class=script><h2>Gallery</h2><div id=gallery-box></div></section>\n"
+          "<section id=dataset class=script><h2 id=dataset-head tabindex=-1>Dataset</h2><div id=dataset-box "
+          "aria-live=polite></div></section>\n<section id=fits><h2>Fits</h2><div id=table-box>\n", file);
+    fputs("<div class=scroll><table><caption>The worst fits, in the order of the file</caption><thead><tr><th>id</th>"
+          "<th>status</th><th>", file);
+    report_text(file, report->by_reduced ? "reduced chi-square" : "1 - R squared");
+    fputs("</th><th>objective</th><th>seconds</th><th>evaluations</th>", file);
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        fputs("<th>", file);
+        report_text(file, info->parameter_name[j]);
+        fputs("</th>", file);
+    }
+    fputs("<th>message</th></tr></thead><tbody>\n", file);
+    copy(report->table, file);
+    end_table(file);
+    fputs("</div></section>\n<section id=provenance><h2>Provenance</h2>\n", file);
+    begin_table(file, "How the result was made", "fact|value");
+    for (size_t i = 0; i < info->provenance.n; i++)
+        if (strcmp(info->provenance.name[i], "model_source")) {
+            fputs("<tr>", file);
+            put_cell(file, info->provenance.name[i]);
+            put_cell(file, info->provenance.value[i]);
+            fputs("</tr>\n", file);
+        }
+    end_table(file);
+    fputs("</section>\n", file);
+}
+
+/* 'sha256-...' of a script or style: what the page's policy names. */
+static void put_hash(FILE *file, const char *text)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char hash[SHA256_BYTES + 1] = {0};
+    sha256_of(text, strlen(text), hash);
+    fputs(" 'sha256-", file);
+    for (size_t i = 0; i < SHA256_BYTES; i += 3) {
+        unsigned bits = (unsigned)hash[i] << 16 | (unsigned)hash[i + 1] << 8 | (i + 2 < SHA256_BYTES ? hash[i + 2] : 0);
+        for (int k = 0; k < 4; k++)
+            putc(k == 3 && i + 2 >= SHA256_BYTES ? '=' : digit[bits >> (18 - 6 * k) & 63], file);
+    }
+    putc('\'', file);
+}
+
+static void put_data(FILE *file, const char *id)
+{
+    fprintf(file, "<script type=\"application/json\" id=%s>", id);
+}
+
+enum status report_page(struct report *report, FILE *file, struct error *error)
+{
+    fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n<meta http-equiv=Content-Security-Policy content=\""
+          "default-src 'none'; base-uri 'none'; form-action 'none'; script-src", file);
+    put_hash(file, report_charts);
+    put_hash(file, report_js);
+    fputs("; style-src", file);
+    put_hash(file, report_css);
+    fputs("\">\n<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=referrer content=no-referrer>\n<title>stiffit report: ", file);
+    report_text(file, words_file(report->info->path));
+    fprintf(file, "</title>\n<style>%s</style></head><body>\n<header><h1>", report_css);
+    report_text(file, words_file(report->info->path));
+    fputs("</h1><p>Report of stiffit " STIFFIT_VERSION "</p><nav><a href=#health>Health</a> "
+          "<a href=#parameters>Parameters</a> "
+          "<a class=script href=#pairs>Pairs</a> <a class=script href=#quality>Quality</a> "
+          "<a class=script href=#residuals>Residuals</a> <a href=#costs>Costs</a> <a class=script href=#gallery>Gallery</a> "
+          "<a href=#fits>Fits</a> <a href=#provenance>Provenance</a></nav></header>\n<main>\n"
+          "<noscript><p class=note>Without JavaScript this page shows its tables, but no charts.</p></noscript>\n", file);
+    if (!report_charts[0])
+        fputs("<p class=note>This stiffit was built without a library of charts (Debian: libjs-chart.js): the page shows "
+              "tables alone.</p>\n", file);
+    if (!report->has_model) {
+        fputs("<p class=note>The page has no curves and no residuals: ", file);
+        report_text(file, report->no_model);
+        fputs("</p>\n", file);
+    }
+    put_health(file, report);
+    put_tables(file, report);
+    put_rows(file, report);
+    fputs("</main>\n", file);
+    put_data(file, "data");
+    report_summary(report, file);
+    fputs("</script>\n", file);
+    put_data(file, "rows");
+    copy(report->rows, file);
+    fputs("</script>\n", file);
+    put_data(file, "curves");
+    copy(report->gallery, file);
+    fprintf(file, "</script>\n<script>%s</script>\n<script>%s</script>\n</body></html>\n", report_charts, report_js);
+    if (ferror(report->rows) || ferror(report->gallery) || ferror(report->table))
+        return error_system(error, EIO, "cannot write temporary files");
+    return STATUS_OK;
+}
