@@ -10,6 +10,7 @@ bindir ?= $(prefix)/bin
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 datadir ?= $(prefix)/share
+pkgconfigdir ?= $(datadir)/pkgconfig
 PKG_CONFIG ?= pkg-config
 PYTHON ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
 NPROC := $(shell nproc 2>/dev/null || echo 2)
@@ -310,20 +311,30 @@ $(COMPLETIONS): $(B)/completion/%: $(B)/stiffit
 	@mkdir -p $(@D)
 	$(Q)$(B)/stiffit help --completion $* >$@.tmp && mv $@.tmp $@
 
+VERSION = $(shell sed -n 's/^.define STIFFIT_VERSION "\(.*\)"/\1/p' src/base/version.h)
+# What install puts where: its file here, and under DESTDIR.
+INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
+	$(foreach m,$(MAN_PAGES),$(m):$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
+	$(B)/completion/bash:$(datadir)/bash-completion/completions/stiffit \
+	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit
+PC_FILE = $(DESTDIR)$(pkgconfigdir)/stiffit.pc
+
 .PHONY: install uninstall
-install: all $(COMPLETIONS) ## install program, header, manual pages and completions under DESTDIR and prefix
-	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(includedir)/stiffit
-	install -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
-	install -m 644 include/stiffit/model.h $(DESTDIR)$(includedir)/stiffit/model.h
-	$(foreach m,$(MAN_PAGES),install -D -m 644 $(m) $(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)) &&) :
-	install -D -m 644 $(B)/completion/bash $(DESTDIR)$(datadir)/bash-completion/completions/stiffit
-	install -D -m 644 $(B)/completion/zsh $(DESTDIR)$(datadir)/zsh/site-functions/_stiffit
+install: $(B)/stiffit $(COMPLETIONS) ## install program, header, manual pages, completions, stiffit.pc under DESTDIR and prefix
+	install -D -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
+	$(foreach i,$(INSTALLED),install -D -m 644 $(subst :, $(DESTDIR),$(i)) &&) :
+	install -d $(dir $(PC_FILE))
+	printf '%s\n' 'prefix=$(prefix)' 'includedir=$(patsubst $(prefix)/%,$${prefix}/%,$(includedir))' '' 'Name: stiffit' \
+		'Description: header for models of stiffit, which fits one stiff ODE model to many datasets' \
+		'Version: $(VERSION)' 'Cflags: -I$${includedir}' >$(PC_FILE)
 
 uninstall: ## remove what install has put there
-	rm -f $(DESTDIR)$(bindir)/stiffit $(DESTDIR)$(includedir)/stiffit/model.h \
-		$(foreach m,$(MAN_PAGES),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
-		$(DESTDIR)$(datadir)/bash-completion/completions/stiffit $(DESTDIR)$(datadir)/zsh/site-functions/_stiffit
+	rm -f $(DESTDIR)$(bindir)/stiffit $(PC_FILE) $(foreach i,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(i))))
 	-rmdir $(DESTDIR)$(includedir)/stiffit 2>/dev/null
+
+.PHONY: dist
+dist: ## a tarball of the sources, build/stiffit-VERSION.tar.gz
+	$(Q)scripts/dist $(VERSION) build/stiffit-$(VERSION).tar.gz
 
 .PHONY: clean
 clean: ## remove build/
