@@ -124,11 +124,16 @@ static void put_margins(FILE *file, const struct layout *layout, size_t panel, d
             (y - bottom * height) / layout->height);
 }
 
-static bool has_bars(const struct curve *curve, uint32_t observable)
+/* Whether the curve has any points of the observable; with error bars, or with residuals. */
+enum { POINT_VALUE, POINT_BAR, POINT_RESIDUAL };
+static bool has_points(const struct curve *curve, uint32_t observable, int what)
 {
     bool any = false;
-    for (size_t i = 0; i < curve->n_point; i++)
-        any = any || (curve->point[i].observable == observable && isfinite(curve->point[i].low));
+    for (size_t i = 0; i < curve->n_point; i++) {
+        const struct curve_point *point = &curve->point[i];
+        double number = what == POINT_BAR ? point->low : what == POINT_RESIDUAL ? point->residual : point->value;
+        any = any || (point->observable == observable && isfinite(number));
+    }
     return any;
 }
 
@@ -152,16 +157,24 @@ static void put_elements(FILE *file, const struct curves *curves, size_t k, bool
 {
     static const char *const symbol[] = {"A", "B", "C", "D", "E", "F", "G", "H"};
     bool has_key = curves->n_curve > 1 && curves->n_curve <= MOST_KEYS && !residuals;
-    fputs(residuals ? "plot 0 lt -1 dt 3 notitle" : "plot NaN notitle", file);
+    uint32_t observable = curves->shown[k];
+    bool any = false;
+    for (size_t e = 0; e < curves->n_curve && !residuals; e++)
+        any = any || curves->curve[e].n_time || has_points(&curves->curve[e], observable, POINT_VALUE);
+    /* Gnuplot complains of what has no points. */
+    fputs(residuals ? "plot 0 lt -1 dt 3 notitle" : any ? "plot 1/0 notitle" : "plot [0:1] [0:1] -1 notitle", file);
     for (size_t e = 0; e < curves->n_curve; e++) {
+        const struct curve *curve = &curves->curve[e];
         const char *rgb = color[e % N_COLOR];
         int shape = 5 + 2 * (int)((e + 1) % 5); /* filled ones */
-        if (!residuals && is_text)
+        if (!residuals && curve->n_time && is_text)
             fprintf(file, ", $curve_%zu_%zu using 1:2 with points pt '.' lc rgb '%s' notitle", e, k, rgb);
-        else if (!residuals)
+        else if (!residuals && curve->n_time)
             fprintf(file, ", $curve_%zu_%zu using 1:2 with lines lw 2 lc rgb '%s' notitle", e, k, rgb);
-        if (!residuals && !is_text && has_bars(&curves->curve[e], curves->shown[k]))
+        if (!residuals && !is_text && has_points(curve, observable, POINT_BAR))
             fprintf(file, ", $points_%zu_%zu using 1:2:3:4 with yerrorbars ps 0 lw 1 lc rgb '%s' notitle", e, k, rgb);
+        if (!has_points(curve, observable, residuals ? POINT_RESIDUAL : POINT_VALUE))
+            continue;
         fprintf(file, ", $points_%zu_%zu using 1:%d with points ", e, k, residuals ? 5 : 2);
         if (is_text)
             fprintf(file, "pt '%s'", curves->n_curve > 1 ? symbol[e % N_COLOR] : "o");
@@ -180,13 +193,13 @@ static void put_panel(FILE *file, const struct plot_options *options, const stru
 {
     size_t k = layout->shown[panel];
     bool is_text = layout->is_text, has_curve = curves->record->parameter && !curves->reason[0];
-    put_margins(file, layout, panel, 0.04, has_curve ? 0.62 : 0.86);
+    put_margins(file, layout, panel, curves->n_curve > 1 && !is_text ? 0.1 : 0.04, has_curve ? 0.62 : 0.86);
     if (has_curve)
         fputs("set format x ''\nunset xlabel\n", file);
     else
         fputs("set format x '% h'\nset xlabel 'time'\n", file);
     fputs(options->log_values ? "set logscale y\n" : is_text ? "" : "set offsets 0, 0, graph 0.04, graph 0.04\n", file);
-    fputs("set key top right samplen 1\nset ylabel ", file);
+    fputs("set key tmargin center horizontal samplen 1\nset ylabel ", file);
     put_quoted(file, model->abi.observable_name[curves->shown[k]]);
     fputc('\n', file);
     put_elements(file, curves, k, false, is_text);
@@ -366,6 +379,10 @@ enum status plot_write(const struct plot_options *options, struct output *output
     if (!status && !(script = tmpfile()))
         status = error_system(error, errno, "cannot write a script for gnuplot");
     if (!status) {
+        char line[sizeof curves.reason + 20];
+        snprintf(line, sizeof line, "note: no curve: %s", curves.reason);
+        if (curves.reason[0] && options->files.listener.tell)
+            options->files.listener.tell(options->files.listener.context, line);
         place_panels(&layout, options);
         put_script(script, options, &curves, &layout, &fitted.model);
         status = run_gnuplot(script, output->file, error);

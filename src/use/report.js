@@ -209,14 +209,15 @@ function showResiduals() {
         add(box, "p", data.model ? "There are none." : "There are none without the problem and its model.", {class: "soft"});
         return;
     }
+    const end = data.residual_end, atEdge = (x, y) => ({x, y: Math.max(-end, Math.min(end, y))});
     const show = k => {
         dropCharts(place);
-        const set = data.residuals[k], end = data.residual_end;
+        const set = data.residuals[k];
         for (const [what, cloud] of [["time", set.time], ["prediction", set.prediction]])
             addChart(place, `Residuals over ${what}`, () => {
                 const points = [];
                 for (let i = 0; cloud.points && i < cloud.points.length; i += 2)
-                    points.push({x: cloud.points[i], y: cloud.points[i + 1]});
+                    points.push(atEdge(cloud.points[i], cloud.points[i + 1]));
                 const options = frame(`residuals over ${what}`, axis(what, cloud.log, {suggestedMin: cloud.low,
                     suggestedMax: cloud.high}),
                     axis("", false, {suggestedMin: -3, suggestedMax: 3}));
@@ -229,7 +230,8 @@ function showResiduals() {
             }, "tall");
         addChart(place, "Quantiles of the residuals over those of a normal distribution", () => {
             const points = [];
-            for (let i = 0; i < set.quantiles.length; i += 2) points.push({x: set.quantiles[i], y: set.quantiles[i + 1]});
+            for (let i = 0; i < set.quantiles.length; i += 2)
+                points.push(atEdge(set.quantiles[i], set.quantiles[i + 1]));
             return {type: "scatter", data: {datasets: [{data: points, backgroundColor: colour("c0"), borderColor: colour("c0"),
                 radius: 2},
                 {data: [{x: -3, y: -3}, {x: 3, y: 3}], showLine: true, radius: 0, borderColor: colour("soft"), borderDash: [4,
@@ -239,7 +241,7 @@ function showResiduals() {
     };
     add(bar, "span",
         `Residuals are divided by sigma, or by the fit's residual error where there is none; of ${data.residual_datasets} ` +
-        "datasets.", {class: "soft"});
+        `datasets. Those beyond ${end} are drawn at the edge.`, {class: "soft"});
     if (data.residuals.length > 1) select(bar, "observable", data.residuals.map(set => set.observable), 0, show);
     show(0);
 }
@@ -361,7 +363,8 @@ function showGallery() {
             const button = add(card, "button", fit.status === CONVERGED ? `${short(fit.badness)} \u00b7 ${fit.id}`
                 : `${data.status[fit.status]} \u00b7 ${fit.id}`, {class: "pick", title: fit.id});
             button.addEventListener("click", () => choose(rowOf.get(i)));
-            fitChart(card, fit, k < 0 ? 0 : k, "", "");
+            if (fit.experiments.some(experiment => experiment.data.length)) fitChart(card, fit, k < 0 ? 0 : k, "", "");
+            else add(card, "p", fit.message || fit.reason, {class: "note"});
         }
         shown = Math.min(shown + n, list.length);
         foot.replaceChildren();

@@ -94,7 +94,7 @@ static void put_health(FILE *file, const struct report *report)
     fputs("<section id=health><h2>Health</h2>\n", file);
     fprintf(file, "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> converged, <b>%llu</b> failed; <b>%llu</b> converged to a "
                   "curve that does not describe the data.</p>\n", count(summary->n_fit), summary->n_fit == 1 ? "" : "s",
-            count(summary->n_success), count(n_failed), count(summary->by_note[25].n));
+            count(summary->n_success), count(n_failed), count(summary->by_note[__builtin_ctz(NOTE_poor_fit)].n));
     if (isfinite(summary->reduced.median))
         fprintf(file, "<p>Reduced chi-square, where every sigma is known: median %.4g, quartiles %.4g and %.4g, largest %.4g. "
                       "It is near 1 for a good model with right sigmas.</p>\n", summary->reduced.median, summary->reduced.q25,
