@@ -199,7 +199,7 @@ static void put_panel(FILE *file, const struct plot_options *options, const stru
     else
         fputs("set format x '% h'\nset xlabel 'time'\n", file);
     fputs(options->log_values ? "set logscale y\n" : is_text ? "" : "set offsets 0, 0, graph 0.04, graph 0.04\n", file);
-    fputs("set key tmargin center horizontal samplen 1\nset ylabel ", file);
+    fputs("set key at graph 1, graph 1.03 right bottom horizontal samplen 1\nset ylabel ", file);
     put_quoted(file, model->abi.observable_name[curves->shown[k]]);
     fputc('\n', file);
     put_elements(file, curves, k, false, is_text);
