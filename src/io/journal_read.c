@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* A file has a stream of records for each slot of each worker, so windows are many and large: small ones read it ten times. */
-enum { SCAN_SIZE = 1 << 18, WINDOW_STEP = 1 << 18, N_WINDOW = 16, MAX_FILE = 1 << 16, OFFSET_BITS = 48 };
+enum { SCAN_SIZE = 1 << 18, WINDOW_STEP = 1 << 16, N_WINDOW = 16, MAX_FILE = 1 << 16, OFFSET_BITS = 48 };
 
 /* Limits the search for the next record after damage, in bytes whose checksum is computed; each place tried also costs a
  * little. Enough for a MiB of garbage, and it limits the time that a forged journal can take. */
@@ -281,8 +281,11 @@ static void tidy_index(struct journal_reader *reader)
     }
 }
 
+/* On first use: most readers want the index alone. */
 static enum status make_windows(struct journal_reader *reader, struct error *error)
 {
+    if (reader->windows)
+        return STATUS_OK;
     reader->window_size = 2 * (size_t)WINDOW_STEP + journal_record_max(reader->identity.n_parameter);
     reader->windows = malloc(N_WINDOW * reader->window_size);
     if (!reader->windows)
@@ -317,7 +320,6 @@ enum status journal_read(struct journal_reader **reader, const char *directory, 
     if (status)
         goto done;
     tidy_index(made);
-    status = make_windows(made, error);
 done:
     if (status) {
         journal_reader_free(made);
@@ -372,6 +374,8 @@ static const unsigned char *window_at(struct journal_reader *reader, uint64_t pl
                                       struct error *error)
 {
     struct window *oldest = &reader->window[0], *window = NULL;
+    if (make_windows(reader, error))
+        return NULL;
     for (size_t i = 0; i < N_WINDOW && !window; i++) {
         struct window *w = &reader->window[i];
         bool whole = place >= w->place && place - w->place < w->n &&
