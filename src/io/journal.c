@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal.h"
 
+#include "base/process.h"
 #include "io/answers.h"
 #include "io/durable.h"
 #include "io/journal_format.h"
@@ -53,24 +54,11 @@ static enum status make_directory(const char *directory, struct error *error)
     return durable_sync_directory(parent, error);
 }
 
-/* Field 22 of /proc/self/stat: with host and process number it identifies a process for good. */
+/* With host and process number it identifies a process for good. */
 static uint64_t start_time(void)
 {
-    char text[2048];
-    uint64_t value = (uint64_t)time(NULL);
-    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    ssize_t n = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0)
-        close(file);
-    if (n <= 0)
-        return value;
-    text[n] = '\0';
-    char *field = strrchr(text, ')'); /* the program's name, field 2, may hold blanks */
-    for (int i = 2; field && i < 22; i++)
-        field = strchr(field + 1, ' ');
-    if (field)
-        value = strtoull(field, NULL, 10);
-    return value;
+    uint64_t value = process_number(PROCESS_START_TIME);
+    return value ? value : (uint64_t)time(NULL);
 }
 
 static void host_name(char host[65])

@@ -87,6 +87,7 @@ struct run_request {
     const char *problem, *journal;
     double time_limit_s;      /* infinity: none */
     bool is_trace;            /* there is no result to be written */
+    int (*compute)(int argc, char **argv), (*finish)(int argc, char **argv); /* the processes; they return exit codes */
     int argc;
     char **argv;              /* of the compute processes; the finisher gets the journal, which holds the plan */
 };

@@ -53,11 +53,26 @@ def wait_for_records(process, journal, n):
 
 
 KILLED_AT_BIRTH = """#include <signal.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 __attribute__((constructor)) static void begin(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], PROCESS))
         raise(SIGNAL);
+}
+
+int prctl(int option, ...)
+{
+    va_list list;
+    va_start(list, option);
+    unsigned long argument = va_arg(list, unsigned long);
+    va_end(list);
+    if (option == PR_SET_NAME && !strcmp((const char *)argument, "stiffit-" NAME))
+        raise(SIGNAL);
+    return (int)syscall(SYS_prctl, option, argument, 0, 0, 0);
 }
 """
 
@@ -67,7 +82,8 @@ def killed_at_birth(tmp, process, number):
     if h.SANITIZE:
         h.skip("the sanitizer wants to be loaded first")
     library = tmp / f"{process}{number}.so"
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", f'-DPROCESS="{process}"', f"-DSIGNAL={int(number)}",
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-D_GNU_SOURCE", f'-DPROCESS="{process}"',
+                    f'-DNAME="{process[2:]}"', f"-DSIGNAL={int(number)}",
                     "-o", library, "-xc", "-"], input=KILLED_AT_BIRTH, text=True, check=True)
     return h.environment(LD_PRELOAD=library)
 
@@ -175,28 +191,27 @@ STUCK = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 static void stand_still(const char *process)
 {
-    char line[100] = "";
-    int file = open("/proc/self/cmdline", O_RDONLY);
-    ssize_t n = read(file, line, sizeof line - 1);
-    close(file);
-    while (n > 0 && !access(getenv("STUCK"), F_OK) && !strcmp(line + strlen(line) + 1, process))
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    while (!access(getenv("STUCK"), F_OK) && !strcmp(name, process))
         pause();
 }
 
 int rename(const char *from, const char *to)
 {
-    stand_still("__finish");
+    stand_still("stiffit-finish");
     return (int)syscall(SYS_rename, from, to);
 }
 
 ssize_t pread(int file, void *bytes, size_t n, off_t offset)
 {
-    stand_still("__compute");
+    stand_still("stiffit-compute");
     return syscall(SYS_pread64, file, bytes, n, offset);
 }
 

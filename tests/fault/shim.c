@@ -1,5 +1,5 @@
 /* A library for LD_PRELOAD that lets the k-th call of a function fail, or ends the process there. Tests build it and run
- * the program with it (tests/e2e/faults.py). Calls are counted for each kind of process (by argv[1]) in a file that all of
+ * the program with it (tests/e2e/faults.py). Calls are counted for each kind of process (by argv[1], or by the name of a forked child) in a file that all of
  * them share, so that counts go on over a child that is started again.
  *   SHIM_COUNTS   file of N_PROCESS x N_CALL counts (uint64), for which SHIM_NAMES tells the order
  *   SHIM_FAULT    PROCESS CALL K HOW: K counts from 1; HOW is `once ERRNO`, `ever ERRNO`, or `kill` before the call, `half`
@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,6 +89,15 @@ static void leave_out_hdf5(void)
     syscall(SYS_munmap, bytes, size);
 }
 
+/* By the name that a forked child gives itself. */
+static int kind_of_child(const char *name)
+{
+    for (int i = 1; i < N_PROCESS; i++)
+        if (!strncmp(name, "stiffit-", 8) && !strcmp(name + 8, process_name[i] + 2))
+            return i;
+    return -1;
+}
+
 static int kind_of_process(void)
 {
     char line[4096];
@@ -107,11 +117,11 @@ static int kind_of_process(void)
     return -1;
 }
 
-__attribute__((constructor)) static void begin(void)
+static void begin_as(int kind)
 {
     char process[20] = "", call[20] = "", way[20] = "";
     const char *path = getenv("SHIM_COUNTS"), *fault = getenv("SHIM_FAULT");
-    int kind = kind_of_process(), file = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
+    int file = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
     any_caller = getenv("SHIM_ANY") != NULL;
     dl_iterate_phdr(find_text, NULL);
     if (kind < 0 || file < 0)
@@ -130,6 +140,24 @@ __attribute__((constructor)) static void begin(void)
     how = !strcmp(way, "once") ? ONCE : !strcmp(way, "ever") ? EVER : !strcmp(way, "half") ? HALF
           : !strcmp(way, "after") ? AFTER : KILL;
     counts = (_Atomic uint64_t *)memory + kind * N_CALL;
+}
+
+__attribute__((constructor)) static void begin(void) { begin_as(kind_of_process()); }
+
+int prctl(int option, ...)
+{
+    unsigned long argument[4];
+    va_list list;
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        argument[i] = va_arg(list, unsigned long);
+    va_end(list);
+    if (option == PR_SET_NAME && kind_of_child((const char *)argument[0]) >= 0) {
+        counts = NULL;
+        bad_call = -1;
+        begin_as(kind_of_child((const char *)argument[0]));
+    }
+    return (int)syscall(SYS_prctl, option, argument[0], argument[1], argument[2], argument[3]);
 }
 
 static void die(void)

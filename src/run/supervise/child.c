@@ -4,14 +4,19 @@
 #include "run/supervise/child.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 extern char **environ;
 
@@ -39,10 +44,9 @@ static const char *own_path(void)
     return access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : getenv("STIFFIT_EXECUTABLE");
 }
 
-/* posix_spawn, because a plain fork would run the fork handlers of loaded libraries. */
-pid_t child_start(const char *command, int argc, char **argv, struct error *error)
+static pid_t spawn_child(const struct child_command *command, struct error *error)
 {
-    char **arguments = calloc((size_t)argc + 3, sizeof *arguments);
+    char **arguments = calloc((size_t)command->argc + 3, sizeof *arguments);
     pid_t child = -1;
     posix_spawnattr_t attributes;
     if (!arguments || posix_spawnattr_init(&attributes)) {
@@ -55,9 +59,9 @@ pid_t child_start(const char *command, int argc, char **argv, struct error *erro
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     arguments[0] = (char *)(uintptr_t)"stiffit";
-    arguments[1] = (char *)(uintptr_t)command;
-    for (int i = 0; i < argc; i++)
-        arguments[2 + i] = argv[i];
+    arguments[1] = (char *)(uintptr_t)command->word;
+    for (int i = 0; i < command->argc; i++)
+        arguments[2 + i] = command->argv[i];
     const char *self = own_path();
     int failure = self ? posix_spawn(&child, self, NULL, &attributes, arguments, environ) : ENOENT;
     posix_spawnattr_destroy(&attributes);
@@ -67,6 +71,37 @@ pid_t child_start(const char *command, int argc, char **argv, struct error *erro
         return -1;
     }
     return child;
+}
+
+/* The child of a fork. This process has loaded all libraries, which takes as long as the rest of a small run's start, but has
+ * used none of them. */
+static void be_child(const struct child_command *command)
+{
+    sigset_t none;
+#ifdef __linux__
+    prctl(PR_SET_NAME, command->name);
+#endif
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    exit(command->run(command->argc, command->argv));
+}
+
+static pid_t fork_child(const struct child_command *command, struct error *error)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        be_child(command);
+    if (child < 0)
+        error_system(error, errno, "cannot start a process");
+    return child;
+}
+
+/* A library that is loaded may have started threads (OpenBLAS does, one per core): then a fork is no copy of this process and may
+ * deadlock. */
+pid_t child_start(const struct child_command *command, struct error *error)
+{
+    return process_number(PROCESS_N_THREAD) == 1 ? fork_child(command, error) : spawn_child(command, error);
 }
 
 /* How long each worker, and the whole process, has shown no sign of life. */

@@ -1,4 +1,4 @@
-/* A child of the supervisor: started by exec of this program, watched for signs of life, and stopped with the run; and the
+/* A child of the supervisor: started, watched for signs of life, and stopped with the run; and the
  * signals that ask supervisor and children to stop.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
@@ -30,8 +30,15 @@ struct watch {
 /* Blocks the signals of the set in this process permanently. */
 void watch_init(struct watch *watch, struct board *board);
 
-/* Starts this program as `command` with the same arguments; -1 and `error` on failure. */
-pid_t child_start(const char *command, int argc, char **argv, struct error *error);
+/* What a child does: `run` with these arguments, after a fork; where a fork is not safe, this program with `word` before them. */
+struct child_command {
+    const char *word, *name; /* name: of the process */
+    int (*run)(int argc, char **argv); /* the exit code */
+    int argc;
+    char **argv;
+};
+/* -1 and `error` on failure. */
+pid_t child_start(const struct child_command *command, struct error *error);
 /* Returns when the child has ended. */
 struct ending child_watch(pid_t child, struct watch *watch);
 

@@ -105,7 +105,7 @@ static bool may_go_on(struct supervisor *supervisor, const struct ending *ending
     return true;
 }
 
-static int start_and_watch(struct supervisor *supervisor, const char *command, int argc, char **argv, struct ending *ending,
+static int start_and_watch(struct supervisor *supervisor, const struct child_command *command, struct ending *ending,
                            struct error *error)
 {
     struct board *board = supervisor->watch.board;
@@ -113,7 +113,7 @@ static int start_and_watch(struct supervisor *supervisor, const char *command, i
         board_offer(board);
         counter_set(&board->phase, BOARD_OPENING);
     }
-    pid_t child = child_start(command, argc, argv, error);
+    pid_t child = child_start(command, error);
     if (child < 0)
         return status_exit_code(error->status);
     *ending = child_watch(child, &supervisor->watch);
@@ -130,9 +130,10 @@ static int compute_all(struct supervisor *supervisor, struct error *error)
 {
     const struct run_request *request = supervisor->request;
     struct board *board = supervisor->watch.board;
+    const struct child_command command = {"__compute", "stiffit-compute", request->compute, request->argc, request->argv};
     for (;;) {
         struct ending ending;
-        int code = start_and_watch(supervisor, "__compute", request->argc, request->argv, &ending, error);
+        int code = start_and_watch(supervisor, &command, &ending, error);
         if (code)
             return code;
         if (board)
@@ -171,7 +172,8 @@ static int run_all(struct supervisor *supervisor, struct error *error)
         char *journal = (char *)(uintptr_t)supervisor->request->journal; /* which holds the plan */
         if (board)
             counter_set(&board->n_finished, 1); /* the fits are in the journal: a death from now on loses nothing */
-        code = start_and_watch(supervisor, "__finish", 1, &journal, &ending, error);
+        const struct child_command command = {"__finish", "stiffit-finish", supervisor->request->finish, 1, &journal};
+        code = start_and_watch(supervisor, &command, &ending, error);
         if (code)
             return code;
         if (has_died(board, &ending))
