@@ -40,6 +40,10 @@ struct joint {
     size_t n_active;
     double *theta, *trial;    /* s: the best point and the trial */
     double f, tighter;
+    double rough, doubt;      /* relative tolerance of the first steps, 0 after them; what these must gain to be believed */
+    bool was_rough, restarts; /* the best point is from them; blocks go back to their starts */
+    bool lands;               /* JOINT_START is at the next step, not at the best point, which had another tolerance: */
+    double lands_from;        /* as tighter */
     double least;             /* relative to the columns' lengths: directions with less influence are not followed */
     double *length;           /* s: of the columns of the model that is set, with own parameters fixed */
     struct fit_asker asker;   /* of the shared parameters: only map, options, problem->model, notes and reason */

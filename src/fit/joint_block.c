@@ -134,6 +134,20 @@ static bool adapt_radius(struct joint_work *work, double gain)
     return false;
 }
 
+/* Puts the own parameters that follow the shared trial into own.rhs. */
+static void follow(struct joint_work *work)
+{
+    struct trust_model *model = &work->own.model;
+    struct joint_block *block = work->block;
+    double *shared_step = work->move + work->n;
+    for (size_t k = 0; k < work->s; k++)
+        shared_step[k] = work->trial[k] - work->theta[k];
+    joint_own_set(&work->own, &block->best, block->best.theta, shared_step, &block->radius);
+    if (work->n > 0)
+        trust_model_step(model, &work->own.point);
+    trust_model_target(model, &work->own.point, work->own.rhs);
+}
+
 /* Follows the shared trial by own steps, until one can be evaluated and gives what it promises. */
 static void step(struct joint_work *work, struct arena *arena)
 {
@@ -229,11 +243,11 @@ bool joint_block_again(struct joint_work *work)
     struct joint_block *block = work->block;
     struct fit_asker *asker = work->asker;
     double tighter = asker->tighter;
-    if (work->joint->pass == JOINT_START || work->joint->pass == JOINT_KEEP)
+    if ((work->joint->pass == JOINT_START && !work->joint->lands) || work->joint->pass == JOINT_KEEP)
         return true; /* which need only the parameters and the objective */
     int64_t n_evaluation = asker->n_evaluation, n_step = asker->n_step;
     asker->n_evaluation = asker->n_step = 0;
-    asker->tighter = work->joint->tighter;
+    asker->tighter = work->joint->lands ? work->joint->lands_from : work->joint->tighter;
     enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
     asker->n_evaluation = n_evaluation;
     asker->n_step = n_step;
@@ -261,8 +275,13 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         keep(work);
         return;
     }
+    for (size_t k = 0; joint->restarts && k < work->n; k++)
+        block->best.theta[k] = work->own.asker.map.start[k];
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    enum asked asked = try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
+    if (joint->lands)
+        follow(work);
+    enum asked asked = joint->lands ? try(work, arena, work->own.rhs, work->trial, &block->trial, NULL)
+                                    : try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
     block->has_failed = asked == ASKED_FAILED;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;

@@ -16,6 +16,10 @@ static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 static const double NOISE_LIKELY = 1e-3, NOISE_MOVES = 0.1;
 enum { MAX_NOISY = 20 };
 static const double LEAST_RTOL = 1e-12;
+/* The first steps need no accuracy. Their tolerance, by what it is divided once a stage promises no more than errors of that
+ * size could, and the least ratio to the requested one for which a stage is worth it. As in trust_region.c. */
+static const double ROUGH = 3e-4, REFINE = 50, ROUGHER_LEAST = 5;
+enum { ROUGH_REJECTED = 6, KEPT = 4 };
 /* joint.least: the accuracy of derivatives, and at least this. Where own parameters can do what shared ones do, only errors of
  * that size are left of these; they would promise decreases for ever. */
 static const double LEAST = 1e-8;
@@ -24,6 +28,17 @@ void joint_set_tighter(struct joint *joint, double tighter)
 {
     joint->tighter = joint->asker.tighter = tighter;
     joint->least = fmax(LEAST, fit_asker_rtol(&joint->asker));
+}
+
+/* Sets the tolerance of the first steps; 0: these are over. */
+static void go_rough(struct joint *joint, double rough)
+{
+    joint_set_tighter(joint, 1);
+    double rtol = fit_asker_rtol(&joint->asker);
+    joint->was_rough = joint->was_rough || rough > 0;
+    joint->rough = rough / ROUGHER_LEAST >= rtol ? rough : 0;
+    if (joint->rough > 0)
+        joint_set_tighter(joint, rtol / joint->rough);
 }
 
 bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model, size_t n_block,
@@ -35,6 +50,10 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint->asker = (struct fit_asker){.problem = &joint->problem, .options = options, .tighter = 1, .start_f = NAN,
                                       .prediction_error = NAN};
     joint_set_tighter(joint, 1);
+    double rtol = fit_asker_rtol(&joint->asker);
+    bool is_rough = model->abi.n_state > 0 && options->gradient != GRADIENT_differences && !options->is_near;
+    if (is_rough && ROUGHER_LEAST * rtol <= ROUGH)
+        go_rough(joint, ROUGH);
     joint->block = calloc(n_block + 1, sizeof *joint->block);
     joint->fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
     joint->active = arena_calloc(&joint->arena, n_block + 1, sizeof *joint->active);
@@ -156,6 +175,21 @@ static void begin_stopping(struct joint *joint)
     stopping->beyond.is_there = true;
 }
 
+/* Whether the stage's errors could be as large as what the next step promises, or its steps fail. */
+static bool is_rough_over(const struct joint *joint)
+{
+    const struct stopping *stopping = &joint->stopping;
+    const struct fit_options *options = joint->options;
+    for (size_t i = 0; i < joint->n_active; i++) {
+        const struct joint_block *block = joint_active(joint, i);
+        if (options->max_evaluations - block->n_evaluation < KEPT || 2 * block->n_step > options->max_total_steps
+            || block->gradient != GRADIENT_forward)
+            return true;
+    }
+    return stopping->n_rejected + stopping->n_failed >= ROUGH_REJECTED
+           || joint->shared.promise <= stopping_noise_ceiling(stopping, joint->f);
+}
+
 /* Looks at the best point: stops, or plans a step. */
 static bool plan_step(struct joint *joint)
 {
@@ -178,7 +212,16 @@ static bool plan_step(struct joint *joint)
         stopping->beyond.gradient_norm = fmax(stopping->beyond.gradient_norm, joint_active(joint, i)->best.gradient_norm);
         model->is_restricted = model->is_restricted || joint_active(joint, i)->best.is_restricted;
     }
-    enum outcome outcome = stopping_judge(stopping, model, &joint->point);
+    if (joint->rough > 0 && is_rough_over(joint)) {
+        trust_model_target(model, &joint->point, joint->trial);
+        joint_groups_step(joint);
+        joint->lands = true;
+        joint->lands_from = joint->tighter;
+        go_rough(joint, joint->rough / REFINE);
+        joint->pass = JOINT_START;
+        return true;
+    }
+    enum outcome outcome = joint->rough > 0 ? OUTCOME_not_run : stopping_judge(stopping, model, &joint->point);
     if (outcome == OUTCOME_not_run) {
         trust_model_target(model, &joint->point, joint->trial);
         joint_groups_step(joint);
@@ -251,6 +294,21 @@ static bool judge_step(struct joint *joint)
     return plan_step(joint);
 }
 
+/* The first steps led nowhere: from the start again, with the requested tolerances. */
+static bool restart(struct joint *joint)
+{
+    size_t n_group = joint->group ? joint->levels.n_group[0] : 0;
+    go_rough(joint, 0);
+    joint->was_rough = joint->has_best = joint->lands = false;
+    joint->restarts = true;
+    joint->asker.start_f = NAN;
+    memcpy(joint->theta, joint->asker.map.start, joint->s * sizeof *joint->theta);
+    for (size_t g = 0; g < n_group; g++)
+        memcpy(joint->group[g].side.theta, joint->group_own->asker.map.start, joint->n_group * sizeof(double));
+    joint->pass = JOINT_START;
+    return true;
+}
+
 /* The first evaluation, or the first one with tighter tolerances or fewer blocks. */
 static bool judge_start(struct joint *joint)
 {
@@ -259,11 +317,22 @@ static bool judge_start(struct joint *joint)
             joint->culprit = joint->active[i];
             return finish(joint, OUTCOME_stalled);
         }
+    if (joint->lands) {
+        memcpy(joint->theta, joint->trial, joint->s * sizeof *joint->theta);
+        joint_groups_take(joint);
+    }
+    joint->lands = false;
     take_trials(joint);
     joint->has_best = true;
-    if (isnan(joint->asker.start_f))
-        joint->asker.start_f = joint->f;
     begin_stopping(joint);
+    if (isnan(joint->asker.start_f)) {
+        joint->asker.start_f = joint->f;
+        joint->doubt = joint->rough > 0 ? stopping_noise_ceiling(&joint->stopping, joint->f) : 0;
+    } else if (joint->was_rough && joint->rough == 0 && !(joint->asker.start_f - joint->f > joint->doubt)) {
+        return restart(joint);
+    }
+    joint->was_rough = joint->rough > 0;
+    joint->restarts = false;
     return plan_step(joint);
 }
 
@@ -357,6 +426,11 @@ static bool settle(struct joint *joint, bool *goes_on)
         return true;
     if (joint->pass == JOINT_START) {
         judge_agreement(joint);
+        for (size_t i = 0; i < joint->n_active && joint->was_rough; i++)
+            if (joint_active(joint, i)->has_failed) {
+                *goes_on = restart(joint);
+                return false;
+            }
         judge_failures(joint);
     }
     for (size_t i = 0; i < joint->n_active; i++) {

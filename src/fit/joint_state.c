@@ -40,6 +40,12 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->pass);
     FIELD(joint->f);
     FIELD(joint->tighter);
+    FIELD(joint->rough);
+    FIELD(joint->doubt);
+    FIELD(joint->was_rough);
+    FIELD(joint->restarts);
+    FIELD(joint->lands);
+    FIELD(joint->lands_from);
     FIELD(joint->certificate);
     FIELD(joint->outcome);
     FIELD(joint->stop);
