@@ -406,6 +406,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->n_iteration = joint->n_iteration;
     record->n_evaluation = block->n_evaluation;
     record->n_step = block->n_step;
+    record->n_no_sigma = block->n_no_sigma;
     put_reason(joint, i, record);
     if (!block->is_kept || block->is_out)
         return;

@@ -171,6 +171,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         joint_block_end(block, record.outcome, record.reason);
         return false;
     }
+    block->n_no_sigma = record.n_no_sigma;
     bool is_exact = joint->model->abi.n_state == 0;
     asker->tighter = joint->tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
     asker->n_evaluation = block->n_evaluation;

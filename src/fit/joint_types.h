@@ -44,7 +44,7 @@ struct joint_block {
     enum engine_kind engine;
     enum gradient_method gradient;
     enum optimizer optimizer;
-    int64_t n_evaluation, n_step;
+    int64_t n_evaluation, n_step, n_no_sigma;
     double seconds;
     uint32_t notes;
     bool likelihood;

@@ -305,6 +305,34 @@ def test_without_influence(tmp):
     assert np.all(found["error_missing"][:, :2] == 3) and np.all(found["error_missing"][:, 2:] == 0), found["error_missing"]
 
 
+def test_large_dataset(tmp):
+    """One dataset with very many measurements among small ones: SciPy finds nothing lower from there."""
+    m = 20000
+    y = sample(5, seed=17)
+    true = (1.7, 4.5, 0.16, 0.3)
+    large = np.tile(curve(true), m) + 0.05 * np.random.default_rng(18).standard_normal(m * len(T))
+    rows = [(d, T[i], 0, y[d, i], 0.05) for d in range(3) for i in range(len(T))]
+    rows += [(3, t, 0, value, 0.05) for t, value in zip(np.tile(T, m), large)]
+    rows += [(d, T[i], 0, y[d - 1, i], 0.05) for d in (4, 5) for i in range(len(T))]
+    path, model = tmp / "p.h5", tmp / "p.ode"
+    model.write_text(FORMULA)
+    h.write_problem(path, None, list("abcdef"), np.array(rows))
+    found = run(path, model, "--share", "ka", *EXACT)
+    assert np.all(found["status"] == 1), found["stderr"]
+
+    def residual(x):
+        p = np.column_stack([np.full(6, x[-1]), x[:18].reshape(6, 3)])
+        curves = [curve(q) for q in p]
+        small = [curves[d] - y[d - (d > 3)] for d in (0, 1, 2, 4, 5)]
+        return np.concatenate(small + [np.tile(curves[3], m) - large]) / 0.05
+
+    x = np.append(found["parameters"][:, 1:].ravel(), found["parameters"][0, 0])
+    f = 0.5 * np.sum(residual(x) ** 2)
+    np.testing.assert_allclose(found["objective"].sum(), f, rtol=1e-9)
+    assert least_squares(residual, x, xtol=1e-15, ftol=1e-15, gtol=1e-15, x_scale="jac").cost > f - 1e-7
+    assert 0 < found["shared/standard_error"][0] < 0.002  # some 0.05 / sqrt(m)
+
+
 def test_fixed(tmp):
     """Shared, own or all parameters fixed."""
     y = sample(6, seed=9)
