@@ -135,7 +135,8 @@ static void put_cloud(struct json *json, const char *key, const struct report_re
 /* Sorted by observable, then by size: what quantiles need. */
 static void put_residuals(struct json *json, struct report *report)
 {
-    qsort(report->residual, report->n_residual, sizeof *report->residual, compare_residuals);
+    if (report->n_residual > 1)
+        qsort(report->residual, report->n_residual, sizeof *report->residual, compare_residuals);
     json_array_begin(json, "residuals");
     for (size_t i = 0, end; i < report->n_residual; i = end) {
         const struct report_residual *first = &report->residual[i];
