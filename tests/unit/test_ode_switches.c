@@ -202,8 +202,8 @@ static void test_third_value(void **state)
     }
 }
 
-/* x' = r up to the level L and 0 beyond it, where an event adds 1: behind the switch, nothing tells when x has reached L. y' = x.
- * p = r, L, x at the beginning. */
+/* x' = r up to the level L and 0 beyond it, where an event adds 1: behind the switch, nothing tells when x has reached L.
+ * y' = x. p = r, L, x at the beginning. */
 
 static int full_rhs(const struct stiffit_point *at, double *ydot)
 {
