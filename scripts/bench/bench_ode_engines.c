@@ -13,9 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { N_SET = 96, N_REPEAT = 15, LEAST_REPEAT = 3, MAX_TIME = 64, N_RTOL = 14 };
+enum { N_SET = 96, N_REPEAT = 15, LEAST_REPEAT = 3, MAX_TIME = 64, N_RTOL = 28 };
 static const double SPREAD = 0.15;          /* decades of the parameters, to each side */
-static const double LOOSEST = 1e-3;         /* the lanes' tolerances are this and smaller ones by half decades */
+static const double LOOSEST = 1e-3;         /* the lanes' tolerances are this and smaller ones by quarters of decades */
 static const double MOST_S = 4;             /* of timing, once LEAST_REPEAT are done */
 static const double REFERENCE_RTOL = 1e-12; /* CVODES' */
 
@@ -184,7 +184,7 @@ static double equal_rtol(const struct problem *problem, const struct runner *ref
     printf("\"tried\": {");
     for (int i = 0; i < N_RTOL && !found; i++) {
         struct runner lanes;
-        double rtol = LOOSEST * pow(10, -0.5 * i);
+        double rtol = LOOSEST * pow(10, -0.25 * i);
         char name[32];
         runner_init(&lanes, problem, ENGINE_LANES, rtol);
         struct errors errors = {INFINITY, INFINITY};

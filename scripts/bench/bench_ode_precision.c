@@ -160,6 +160,12 @@ int main(int argc, char **argv)
     model.abi.observe_state = observe_state;
     model.abi.observe_parameter = observe_parameter;
     model.abi.noise = NULL;
+    struct stiffit_lanes lanes = {0};
+    if (model.abi.lanes) {
+        lanes = *model.abi.lanes;
+        lanes.observe = NULL;
+        model.abi.lanes = &lanes;
+    }
     uint32_t *row_time = calloc(n_row, sizeof *row_time), *row_observable = calloc(n_row, sizeof *row_observable);
     uint32_t *sens = calloc(n_parameter, sizeof *sens);
     for (size_t i = 0; i < n_row; i++) {

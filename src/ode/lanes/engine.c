@@ -291,11 +291,11 @@ static void settle(struct lanes_engine *engine, int k, bool goes_on)
 static void look_inside(struct lanes_engine *engine, unsigned which, const lanes *t)
 {
     struct lanes_room *room = &engine->room;
-    lanes s = {0};
-    for (int k = 0; k < N_LANE; k++)
-        if (which >> k & 1)
-            s[k] = (*t)[k] == room->t[k] && !(engine->rooted >> k & 1)
-                       ? 1 : ((*t)[k] - room->t_before[k]) / room->h_used[k];
+    lanes s;
+    for (int k = 0; k < N_LANE; k++) {
+        bool is_end = !(which >> k & 1) || ((*t)[k] == room->t[k] && !(engine->rooted >> k & 1));
+        s[k] = is_end ? 1 : ((*t)[k] - room->t_before[k]) / room->h_used[k];
+    }
     engine->pool->kernel->inside(room, &s, engine->inside);
 }
 

@@ -160,6 +160,17 @@ double guest_stop_time(const struct guest *guest)
     return fmin(guest->bound, ob->has_stops ? fmin(far, ob->stops->next) : far);
 }
 
+static void set_next(const struct observer *ob, struct lanes_room *room, int k)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    size_t i = ob->i_time;
+    double tighter = ob->evaluation->tighter, next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
+    room->t_next[k] = next;
+    room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
+    /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
+    room->t_part[k] = tighter > 1 ? (next - before) * pow(tighter, -1.0 / lanes_method.order) : INFINITY;
+}
+
 void guest_load(const struct guest *guest, struct lanes_room *room, int k, const int32_t *column, bool live)
 {
     const struct observer *ob = &guest->o;
@@ -218,7 +229,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
     room->h[k] = room->h_used[k] = guest->h;
     room->longest[k] = ob->max_step / ROOM_STRETCH;
     room->t_stop[k] = guest_stop_time(guest);
-    room->t_next[k] = ob->evaluation->task->time[ob->i_time];
+    set_next(ob, room, k);
     room->log_h[k] = guest->log_h;
     room->log_error[k] = guest->log_error;
     room->rejected[k] = -guest->rejected;
@@ -309,7 +320,7 @@ bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int
         }
     }
     if (ob->begins_anew || ++ob->i_time < task->n_time) {
-        room->t_next[k] = task->time[ob->i_time];
+        set_next(ob, room, k);
         return true;
     }
     guest_count(guest, room, k);

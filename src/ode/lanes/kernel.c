@@ -21,15 +21,21 @@
 
 static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 {
-    part step = PART(&room->h, 0), left = PART(&room->t_stop, 0) - PART(&room->t, 0);
+    part t = PART(&room->t, 0), step = PART(&room->h, 0), next = PART(&room->t_next, 0), stop = PART(&room->t_stop, 0);
+    /* The end of a step is far more accurate than its inside: it is put onto a measurement, unless several are in reach. */
+    part_mask lands = (next > t) & (next < stop) & (PART(&room->t_later, 0) > t + step);
+    part_mask limited = lands & (step > PART(&room->t_part, 0));
+    step = pick(limited, PART(&room->t_part, 0), step);
+    now->end = pick(lands, next, stop);
+    part left = now->end - t;
     part_mask live = MASK(&room->live, 0), reaches = (ROOM_STRETCH * step >= left) & live;
     part_mask halves = ~reaches & (2 * step > left) & live;
     step = pick(reaches, left, pick(halves, 0.5 * left, step));
     now->h = step;
     now->per_h = 1 / step;
     now->inverse = now->per_h * (1 / METHOD.gamma);
-    now->reaches = reaches;
-    now->cut = reaches | halves;
+    now->cut = reaches | halves | limited;
+    now->end = pick(reaches, now->end, t + step);
     now->good = now->safe = ~(part_mask){0};
     now->worst = (part){0};
     for (int i = 1; i < METHOD.n_stage; i++)
@@ -297,8 +303,8 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     size_t n = room->plan->n;
     lanes t, *slope = room->base, *f = room->right, *argument = room->argument, *input = room->input + room->plan->abi->n_input;
     for (int h = 0; h < N_PART; h++) {
-        part next = PART(&room->t_next, 0), end = PART(&room->t, 0) + now[h].h;
-        inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (next < end) & MASK(&room->live, 0);
+        inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (PART(&room->t_next, 0) < now[h].end) &
+                    MASK(&room->live, 0);
         any |= bits(inside[h]);
     }
     if (!any)
@@ -413,8 +419,7 @@ static struct lanes_events attempt(struct lanes_room *room)
         control(room, &now[h], accepted[h], h);
         PART(&room->t_before, 0) = PART(&room->t, 0);
         PART(&room->h_used, 0) = now[h].h;
-        part end = pick(now[h].reaches, PART(&room->t_stop, 0), PART(&room->t, 0) + now[h].h);
-        PART(&room->t, 0) = pick(accepted[h], end, PART(&room->t, 0));
+        PART(&room->t, 0) = pick(accepted[h], now[h].end, PART(&room->t, 0));
     }
     move(room, accepted);
     for (int h = 0; h < N_PART; h++) {

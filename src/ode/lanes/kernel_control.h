@@ -25,7 +25,8 @@
 /* Numbers of one attempt that its parts share. */
 struct attempt {
     part h, per_h, inverse; /* inverse: 1/(h gamma) */
-    part_mask reaches, cut; /* the step ends at t_stop; it is shorter than planned */
+    part end;               /* of the step */
+    part_mask cut;          /* it is shorter than planned, or a bit longer, to end there */
     part c[METHOD_STAGES][METHOD_STAGES]; /* c_ij / h */
     part worst;             /* the square of the largest error over its tolerance */
     part_mask good;         /* all is finite so far */

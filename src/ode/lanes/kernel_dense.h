@@ -8,6 +8,7 @@
 /* Factors of the numbers before and after the step and of each stage in what is at s. */
 struct weights {
     part before, after, stage[METHOD_STAGES];
+    bool at_end; /* in all lanes */
 };
 
 /* One matrix of rows of `width`; out: its columns, n numbers each. */
@@ -16,10 +17,10 @@ static void interpolate(const struct weights *weights, size_t n, size_t width, c
 {
     for (size_t r = 0, e = 0; r < n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part sum = fused(weights->before, PART(before, e), weights->after * PART(after, e));
-            for (int j = 0; j < METHOD.n_stage; j++)
+            part end = PART(after, e), sum = fused(weights->before, PART(before, e), weights->after * end);
+            for (int j = 0; j < METHOD.n_stage && !weights->at_end; j++)
                 sum = fused(weights->stage[j], PART(stage[j], e), sum);
-            PART(out, c * n + r) = sum;
+            PART(out, c * n + r) = pick(weights->after == 1, end, sum);
         }
 }
 
@@ -28,7 +29,7 @@ static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
     size_t n = room->plan->n;
     for (int h = 0; h < N_PART; h++) {
         part s = PART(at, 0);
-        struct weights weights = {.before = 1 - s, .after = s};
+        struct weights weights = {.before = 1 - s, .after = s, .at_end = bits(s == 1) == (1u << (N_LANE / N_PART)) - 1};
         for (int j = 0; j < METHOD.n_stage; j++) {
             part inner = {0};
             for (int k = METHOD.n_dense; k-- > 0;)

@@ -51,7 +51,8 @@ struct lanes_room {
     unsigned infused;    /* lanes with infusions. Rates are subtracted with the other sign: 0 then leaves all bits alone */
     lanes *minus_rate;   /* n */
     lanes *input_since, *input_value, *input_slope; /* n_input: value + slope (t - since) */
-    lanes t_next;        /* time of the next measurement */
+    lanes t_next, t_later; /* times of the next measurement, and of the one after it */
+    lanes t_part;        /* the longest step towards t_next if it is to end there */
     lanes *y, *y_before; /* y_before: at the beginning of the latest step (lanes that did not move: equal to y) */
     lanes t_before, h_used;
     lanes *size, *guess, *beyond; /* of states, as in struct observer */
