@@ -1,6 +1,6 @@
 /* A library for LD_PRELOAD that lets the k-th call of a function fail, or ends the process there. Tests build it and run
- * the program with it (tests/e2e/faults.py). Calls are counted for each kind of process (by argv[1], or by the name of a forked child) in a file that all of
- * them share, so that counts go on over a child that is started again.
+ * the program with it (tests/e2e/faults.py). Calls are counted for each kind of process (by argv[1], or by the name of a
+ * forked child) in a file that all of them share, so that counts go on over a child that is started again.
  *   SHIM_COUNTS   file of N_PROCESS x N_CALL counts (uint64), for which SHIM_NAMES tells the order
  *   SHIM_FAULT    PROCESS CALL K HOW: K counts from 1; HOW is `once ERRNO`, `ever ERRNO`, or `kill` before the call, `half`
  *                 in the middle of a write, `after` it

@@ -97,8 +97,8 @@ static pid_t fork_child(const struct child_command *command, struct error *error
     return child;
 }
 
-/* A library that is loaded may have started threads (OpenBLAS does, one per core): then a fork is no copy of this process and may
- * deadlock. */
+/* A library that is loaded may have started threads (OpenBLAS does, one per core): then a fork is no copy of this process and
+ * may deadlock. */
 pid_t child_start(const struct child_command *command, struct error *error)
 {
     return process_number(PROCESS_N_THREAD) == 1 ? fork_child(command, error) : spawn_child(command, error);

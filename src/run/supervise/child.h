@@ -30,7 +30,8 @@ struct watch {
 /* Blocks the signals of the set in this process permanently. */
 void watch_init(struct watch *watch, struct board *board);
 
-/* What a child does: `run` with these arguments, after a fork; where a fork is not safe, this program with `word` before them. */
+/* What a child does: `run` with these arguments, after a fork; where a fork is not safe, this program with `word` before
+ * them. */
 struct child_command {
     const char *word, *name; /* name: of the process */
     int (*run)(int argc, char **argv); /* the exit code */
