@@ -45,7 +45,8 @@ static int run(int argc, char **argv)
     }
     code = status_exit_code(run_options_place(&options, &place, &error));
     const struct run_request request = {.problem = options.problem, .journal = place.journal, .compute = command_compute,
-                                        .finish = command_finish, .argc = argc, .argv = argv, .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL};
+                                        .finish = command_finish, .argc = argc, .argv = argv,
+                                        .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL};
     if (!error.status)
         code = run_supervise(&request, &error);
     if (error.status)
