@@ -15,6 +15,11 @@
  * than it is allowed. The evaluation is then repeated, at most this often. */
 enum { MAX_RETRY = 100 };
 
+/* A point that lanes cannot integrate is a failed trial: far from the optimum most of them fail with CVODES, too, which takes
+ * several times as long for all the others. It counts LOST, one that can be integrated takes one off, and at MAX_LOST CVODES
+ * takes over. */
+enum { LOST = 2, MAX_LOST = 16 };
+
 /* Differences beyond this part change the bits of a natural parameter, unless both are on the same bound. */
 static const double SURELY = 1e-12;
 
@@ -108,7 +113,9 @@ static enum asked judge_end(struct fit_asker *asker, const struct evaluation *ev
         return fit_asker_end(asker, OUTCOME_timeout, "the time of this fit is used up within an evaluation");
     if (evaluation->outcome == EVALUATION_BUDGET && limited_by_total)
         return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation");
-    asker->leaves_lanes = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine == ENGINE_LANES;
+    bool is_lost = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine == ENGINE_LANES;
+    asker->has_lost = asker->has_lost || is_lost;
+    asker->leaves_lanes = is_lost && (isnan(asker->start_f) || asker->n_lost >= MAX_LOST);
     if (asker->leaves_lanes)
         return fit_asker_end(asker, OUTCOME_stalled, "%s", evaluation->reason);
     return ASKED_OK;
@@ -171,11 +178,14 @@ enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations,
     if (!fit_rest_ask(asker->problem, &asker->map, evaluations, n, ask_again, asker))
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
     asker->n_evaluation += (int64_t)(n / n_experiment);
+    bool is_lost = false;
     for (size_t k = 0; k < n; k++) {
         asker->n_step += evaluations[k]->n_step;
+        is_lost = is_lost || evaluations[k]->outcome == EVALUATION_ODE_FAILED;
         if (asked == ASKED_OK)
             asked = judge_end(asker, evaluations[k], limited_by_total);
     }
+    asker->n_lost = is_lost ? asker->n_lost + LOST : asker->n_lost > 0 ? asker->n_lost - 1 : 0;
     return asked;
 }
 

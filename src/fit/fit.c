@@ -203,12 +203,15 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
                         struct search_end *end)
 {
     asker->gradient = record->gradient;
-    asker->leaves_lanes = false;
+    asker->leaves_lanes = asker->has_lost = false;
+    asker->n_lost = 0;
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
     (record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
     record->n_iteration += end->n_iteration;
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
-    if (asker->leaves_lanes || (asker->engine == ENGINE_LANES && !end->best && end->outcome == OUTCOME_model_failed))
+    bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
+    bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
+    if (asker->leaves_lanes || (asker->engine == ENGINE_LANES && (is_model || is_lost)))
         leave_lanes(asker, arena, theta, record, end);
     if (!asker->meets_jump)
         return;

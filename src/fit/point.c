@@ -362,6 +362,7 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
 static enum asked ask_all(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
 {
     size_t n_experiment = asker->problem->n_experiment;
+    int n_lost = asker->n_lost;
     fill_request(asker, point, with_derivatives);
     if (fit_ask_all(asker, asker->asked, n_experiment) == ASKED_END)
         return ASKED_END;
@@ -380,6 +381,7 @@ static enum asked ask_all(struct fit_asker *asker, struct fit_point *point, bool
     if (asked == ASKED_OK && (failed = find_failure(asker, asker->evaluation)))
         asked = fit_asker_fail(asker, failed);
     asker->n_unsaved = asked == ASKED_OK ? 0 : asker->n_unsaved + 1;
+    asker->n_lost = asked == ASKED_OK ? n_lost : asker->n_lost;
     return asked;
 }
 
