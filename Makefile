@@ -336,6 +336,10 @@ uninstall: ## remove what install has put there
 dist: ## a tarball of the sources, build/stiffit-VERSION.tar.gz
 	$(Q)scripts/dist $(VERSION) build/stiffit-$(VERSION).tar.gz
 
+.PHONY: deb
+deb: ## a Debian package, build/deb/stiffit_VERSION-1_ARCH.deb
+	$(Q)scripts/make-deb $(VERSION) build/deb
+
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build

@@ -1,4 +1,4 @@
-"""How stiffit reaches a user: `make install` into a folder of its own, and the tarball of the sources.
+"""How stiffit reaches a user: `make install` into a folder of its own, the tarball of the sources, the Debian package.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -104,6 +104,84 @@ def test_tarball_builds(tmp):
     make("install", f"DESTDIR={tmp}/dest", "prefix=/usr", cwd=folder)
     assert f"stiffit {VERSION}" in shell(tmp / "dest/usr/bin/stiffit", "--version")
     shell(folder / "scripts/lint", cwd=folder)
+
+
+def debian(name):
+    return (h.ROOT / "scripts/debian" / name).read_text(encoding="utf-8")
+
+
+def test_debian_files_agree_with_the_sources(tmp):
+    assert debian("changelog").startswith(f"stiffit ({VERSION}-1) "), debian("changelog")
+    wanted = re.search(r"^Build-Depends:(.*?)^\S", debian("control"), re.M | re.S).group(1)
+    script = (h.ROOT / "scripts/install-deps").read_text(encoding="utf-8")
+    needs = re.findall(r"^build +([a-z-]+[0-9]*) +([a-z0-9-]{6,})", script, re.M)
+    assert len(needs) > 9
+    for need, package in needs:
+        if need not in ("compiler", "make", "openblas"):  # build-essential has two; OpenBLAS is loaded when it is needed
+            assert package in re.findall(r"[\w.-]+", wanted), package
+    assert "libopenblas0" in debian("control")
+    for pattern in (debian("docs") + debian("examples")).split():
+        assert list(h.ROOT.glob(pattern)), pattern
+    text = (h.ROOT / "LICENSE").read_text(encoding="utf-8")
+    for line in text[text.index("Redistribution"):].splitlines():
+        assert line in debian("copyright"), line
+
+
+def bare_chroot(root):
+    """A Debian without anything but apt."""
+    need("debootstrap")
+    if os.getuid() != 0:
+        h.skip("needs root")
+    done = subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root], env={**os.environ, "LC_ALL": "C"},
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        h.skip(f"debootstrap fails: {done.stdout[-200:]}")
+
+
+def inside(root, command, code=0):
+    """What a command prints that a shell in the chroot runs, both streams. There is a /proc: stiffit starts itself from it."""
+    mounted = 'mount -t proc proc "$0/proc" && exec chroot "$0" sh -ec "$1"'
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", mounted, str(root), command], capture_output=True, text=True,
+                          check=False, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
+                                            "DEBIAN_FRONTEND": "noninteractive"})
+    assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+FIRST_FIT = ("cd /tmp && rm -f *.h5 && stiffit import {data}/alpha-pinene.csv --model {models}/alpha-pinene/alpha-pinene.ode "
+             "-o p.h5 && stiffit run p.h5 && stiffit show p.result.h5")
+
+
+def try_package(package, root):
+    """Installed, used without a compiler and with one, and removed, in a bare chroot."""
+    before = set(path for path in root.glob("usr/**/*stiffit*"))
+    shutil.copy(package, root / "tmp/stiffit.deb")
+    inside(root, "apt-get -q update && apt-get -qy --no-install-recommends install /tmp/stiffit.deb")
+    examples = "/usr/share/doc/stiffit/examples"
+    fit = FIRST_FIT.format(data=examples, models=examples)
+    words = inside(root, fit, code=3)
+    assert "compiler" in words, words
+    inside(root, "apt-get -qy --no-install-recommends install gcc libc6-dev pkg-config")
+    assert "1 converged" in inside(root, fit)
+    inside(root, f"cd /tmp && cc -std=c11 -fPIC -shared $(pkg-config --cflags stiffit) -o plugin.so {examples}/decay/decay.c "
+           "-lm && stiffit model check plugin.so")
+    inside(root, "apt-get -qy purge stiffit")
+    assert set(path for path in root.glob("usr/**/*stiffit*")) == before
+
+
+@h.slow
+def test_debian_package(tmp):
+    need("dpkg-buildpackage", "dh")
+    shell(h.ROOT / "scripts/make-deb", VERSION, tmp / "deb")
+    package, = (path for path in (tmp / "deb").glob("stiffit_*.deb"))
+    listed = shell("dpkg-deb", "-c", package)
+    for name in INSTALLED:
+        assert f"./usr/{name}" in listed, name
+    if shutil.which("lintian"):
+        shell("lintian", *(["--allow-root"] if os.getuid() == 0 else []), "--fail-on", "error,warning",
+              *(tmp / "deb").glob("*.changes"))
+    bare_chroot(tmp / "root")
+    try_package(package, tmp / "root")
 
 
 if __name__ == "__main__":
