@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Priors of PEtab 2.0, plain and truncated by the bounds: log_prior, its slope and the starts drawn from them against
+scipy.stats.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import h5py
+import numpy as np
+from scipy import stats
+
+import helpers
+import test_petab
+
+YAML = """format_version: 2.0.0
+parameter_files: [parameters.tsv]
+model_files: {m: {language: sbml, location: model.xml}}
+measurement_files: [measurements.tsv]
+observable_files: [observables.tsv]
+"""
+# priorDistribution, priorParameters, the same distribution of SciPy, and bounds that hold most of it or cut both of its sides.
+PRIORS = [
+    ("normal", "1;0.5", stats.norm(1, 0.5), (-1e6, 1e6), (0.6, 1.2)),
+    ("laplace", "1;0.5", stats.laplace(1, 0.5), (-1e6, 1e6), (0.2, 1.7)),
+    ("cauchy", "1;0.5", stats.cauchy(1, 0.5), (-1e6, 1e6), (-2, 3)),
+    ("uniform", "0.5;2", stats.uniform(0.5, 1.5), (-1e6, 1e6), (0.7, 1.5)),
+    ("log-normal", "0.3;0.5", stats.lognorm(0.5, scale=np.exp(0.3)), (1e-6, 1e6), (0.8, 2)),
+    ("log-laplace", "0.3;0.5", stats.loglaplace(2, scale=np.exp(0.3)), (1e-6, 1e6), (0.5, 3)),
+    ("log-uniform", "0.5;2", stats.loguniform(0.5, 2), (1e-6, 1e6), (0.7, 1.5)),
+    ("gamma", "2.5;0.4", stats.gamma(2.5, scale=0.4), (1e-6, 1e6), (0.5, 2)),
+    ("chisquare", "3", stats.chi2(3), (1e-6, 1e6), (0.5, 4)),
+    ("exponential", "2", stats.expon(scale=2), (1e-6, 1e6), (0.5, 4)),
+    ("rayleigh", "1.5", stats.rayleigh(scale=1.5), (1e-6, 1e6), (0.5, 2)),
+]
+CASES = [(f"{name.replace('-', '_')}_{k}", name, numbers, like, bounds)
+         for name, numbers, like, *both in PRIORS for k, bounds in enumerate(both)]
+
+
+def write(folder, cases, nominal):
+    """A problem whose only row does not depend on the parameters: they have no influence but through their priors."""
+    return test_petab.write(
+        folder, yaml=YAML, conditions=[["conditionId", "targetId", "targetValue"]],
+        observables=[["observableId", "observableFormula", "noiseFormula"],
+                     ["y", "A + 0*(" + " + ".join(case[0] for case in cases) + ")", 1]],
+        measurements=[["observableId", "experimentId", "time", "measurement"], ["y", "", 0, 1]],
+        parameters=[["parameterId", "lowerBound", "upperBound", "nominalValue", "estimate", "priorDistribution",
+                     "priorParameters"]] +
+                   [[name, *map(repr, bounds), repr(float(x)), "true", word, numbers]
+                    for (name, word, numbers, _, bounds), x in zip(cases, nominal)])
+
+
+def ends(like, bounds):
+    """The bounds within the distribution's support, and the probabilities below them."""
+    low, high = max(bounds[0], like.support()[0]), min(bounds[1], like.support()[1])
+    return low, high, like.cdf(low), like.cdf(high)
+
+
+def log_density(case, x):
+    """Of SciPy, between the bounds; the kinks of laplace and log-laplace are rounded as stiffit-statistics(7) says."""
+    _, word, numbers, like, bounds = case
+    _, _, first, last = ends(like, bounds)
+    found = like.logpdf(x) - np.log(last - first)
+    if "laplace" in word:
+        location, scale = map(float, numbers.split(";"))
+        r = ((np.log(x) if word == "log-laplace" else x) - location)/scale
+        found += np.abs(r) - np.sqrt(r**2 + 1e-4)
+    return found
+
+
+def test_density(tmp):
+    """log_prior and its slope on the optimiser's scale, one distribution at a time, at three points each."""
+    for case in CASES:
+        name, _, _, like, bounds = case
+        _, _, first, last = ends(like, bounds)
+        for place in (0.13, 0.5, 0.81):
+            x = like.ppf(first + place*(last - first))
+            problem = write(tmp / name, [case], [x])
+            # not a trust region, whose first evaluations are rough
+            helpers.stiffit("run", problem, "--max-evaluations", 1, "--certify", "no", "--overwrite", "--optimizer", "lbfgs",
+                            "--gradient", "forward", code=None)
+            with h5py.File(problem.parent / "p.petab.result.h5") as f:
+                at, found, slope = (f[f"fits/{column}"][0] for column in ("parameters", "log_prior", "gradient_norm"))
+            assert abs(at[0] - x) <= 1e-12*abs(x), (name, at, x)
+            # rounding of SciPy's and our distribution functions
+            assert abs(found - log_density(case, x)) <= 1e-9, (name, place, found, log_density(case, x))
+            step = 1e-5*abs(x)  # errors of the quotient: its square, and SciPy's rounding over it
+            chain = x*np.log(10) if bounds[0] > 0 else 1  # positive bounds: log10
+            want = abs(log_density(case, x + step) - log_density(case, x - step))/(2*step)*chain
+            assert abs(slope - want) <= 1e-6*(1 + want), (name, place, slope, want)
+
+
+def test_draws(tmp):
+    """Starts are a Latin hypercube: of N starts, each of N parts of equal probability has one. The distance of Kolmogorov and
+    Smirnov is then at most 1/N, where independent draws of the right distribution exceed 1.63/sqrt(N) in 1 of 100 cases."""
+    n = 200
+    problem = write(tmp / "p", CASES, [like.ppf(np.mean(ends(like, bounds)[2:])) for *_, like, bounds in CASES])
+    helpers.stiffit("run", problem, "--starts", n + 1, "--seed", 3, "--keep-starts", "--max-evaluations", 1, "--certify", "no",
+                    code=None)
+    with h5py.File(tmp / "p" / "p.petab.result.h5") as f:
+        names = [name.decode() for name in f["parameters/name"][:]]
+        drawn = f["starts/parameters"][:][f["starts/start"][:] > 0]
+    assert drawn.shape == (n, len(CASES)), drawn.shape
+    for name, _, _, like, bounds in CASES:
+        x = drawn[:, names.index(name)]
+        low, high, first, last = ends(like, bounds)
+        assert low <= x.min() and x.max() <= high, (name, x.min(), x.max())
+        distance = stats.kstest(x, lambda t: (like.cdf(t) - first)/(last - first)).statistic
+        assert distance <= 1/n + 1e-9, (name, distance)
+        wrong = stats.kstest(x, stats.uniform(bounds[0], bounds[1] - bounds[0]).cdf).statistic
+        assert wrong > 1/n or name == "uniform_1", (name, wrong)
+
+
+if __name__ == "__main__":
+    helpers.main()
