@@ -4,13 +4,16 @@
 
 #include "base/words.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-enum { ID, ESTIMATE, NOMINAL, LOWER, UPPER, SCALE, PRIOR, PRIOR_PARAMETERS, N_COLUMN };
+enum { ID, ESTIMATE, NOMINAL, LOWER, UPPER, SCALE, PRIOR, PRIOR_PARAMETERS, DRAW, DRAW_PARAMETERS, N_COLUMN };
 static const char *const columns_1[N_COLUMN] = {"parameterId", "estimate", "nominalValue", "lowerBound", "upperBound",
-                                                "parameterScale", "objectivePriorType", "objectivePriorParameters"};
+                                                "parameterScale", "objectivePriorType", "objectivePriorParameters",
+                                                "initializationPriorType", "initializationPriorParameters"};
 static const char *const columns_2[N_COLUMN] = {"parameterId", "estimate", "nominalValue", "lowerBound", "upperBound",
-                                                "parameterScale", "priorDistribution", "priorParameters"};
+                                                "parameterScale", "priorDistribution", "priorParameters",
+                                                "initializationPriorType", "initializationPriorParameters"};
 
 /* PEtab's names of priors, and what they are in a problem file. first: where the first of n numbers goes (0 location, 1 scale,
  * 2 lower); the second follows. */
@@ -73,6 +76,28 @@ static void read_prior(struct petab_reader *reader, const struct petab_problem *
         else if (math)
             petab_fault(reader, petab_cell_place(table, row, PRIOR_PARAMETERS), "'%.60s' is not a number", number[k]);
     }
+}
+
+/* Starts are drawn from the objective's priors, and evenly between the bounds without one: a column that asks for others is
+ * not silently ignored. */
+static void note_draws(struct petab_reader *reader, const struct petab_table *table, const struct petab_problem *problem)
+{
+    const struct petab_row *first = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < table->n_row; i++) {
+        const struct petab_row *row = &table->row[i];
+        const char *const *cell = row->cell;
+        bool same = !strcmp(cell[DRAW], cell[PRIOR]) && !strcmp(cell[DRAW_PARAMETERS], cell[PRIOR_PARAMETERS]);
+        bool even = !*cell[PRIOR] && !*cell[DRAW_PARAMETERS] && !strcmp(cell[DRAW], "parameterScaleUniform");
+        if (!problem->parameter[i].estimate || !*cell[DRAW] || same || even)
+            continue;
+        n++;
+        first = first ? first : row;
+    }
+    if (n)
+        petab_note(reader, "%s:%" PRIu64 ": starts of %s%s are not drawn from the initializationPriorType: "
+                   "see stiffit-petab(7)", first->file, first->line, first->cell[ID],
+                   n > 1 ? petab_format(reader, " and %zu more parameter%s", n - 1, n > 2 ? "s" : "") : "");
 }
 
 static bool read_flag(struct petab_reader *reader, const struct petab_table *table, size_t row)
@@ -144,6 +169,7 @@ void petab_read_parameters(struct petab_reader *reader, struct petab_problem *pr
     problem->parameter = petab_alloc(reader, table.n_row, sizeof *problem->parameter);
     for (size_t i = 0; i < table.n_row; i++)
         read_row(reader, problem, &table, i, &problem->parameter[i]);
+    note_draws(reader, &table, problem);
     problem->parameters = petab_table_index(reader, &table, ID);
     if (!table.n_row)
         petab_fault(reader, (struct petab_place){problem->files.list[PETAB_PARAMETERS].path[0], 0, NULL},

@@ -376,5 +376,19 @@ def test_faults(tmp):
     helpers.stiffit("import", outside, "--outside")
 
 
+def test_initialization_priors(tmp):
+    """Starts are not drawn from the initializationPrior columns: where this differs, a note says so."""
+    columns = ["objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters"]
+    normal = ["normal", "1;0.5"]
+    for cells, want in ((["", "", *normal], True), ([*normal, "normal", "1;0.6"], True),
+                        ([*normal, *normal], False), ([*normal, "", ""], False),
+                        (["", "", "parameterScaleUniform", ""], False)):
+        problem = write(tmp / "p", parameters=lambda rows: [rows[0] + columns, rows[1] + cells] +
+                        [row + cells for row in rows[2:3]] + [row + [""]*4 for row in rows[3:]])
+        done = helpers.stiffit("import", problem, "-o", tmp / "p.h5", "--overwrite")
+        note = "parameters.tsv:2: starts of k and 1 more parameter are not drawn from the initializationPriorType"
+        assert (note in done.stderr) == want and ("initialization" in done.stderr) == want, (cells, done.stderr)
+
+
 if __name__ == "__main__":
     helpers.main()
