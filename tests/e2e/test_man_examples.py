@@ -1,19 +1,23 @@
-"""The models printed in stiffit-model(3) and in the header compile with the documented line and pass `stiffit model check`.
+"""The models printed in stiffit-model(3) and in the header compile with the documented line and pass `stiffit model check`;
+the commands of stiffit-petab(7) run.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import csv
 import re
 import shutil
 import subprocess
 
 import helpers as h
+import test_petab
 
 MANUAL = h.ROOT / "man/stiffit-model.3"
+PETAB = h.ROOT / "man/stiffit-petab.7"
 HEADER = h.ROOT / "include/stiffit/model.h"
 
 
-def manual_blocks():
-    return re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed$", MANUAL.read_text(), flags=re.M | re.S)
+def manual_blocks(manual=MANUAL):
+    return re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed$", manual.read_text(), flags=re.M | re.S)
 
 
 def compile_line():
@@ -66,6 +70,25 @@ def test_header_is_also_cplusplus(tmp):
     done = subprocess.run([compiler, "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only",
                            f"-I{h.ROOT / 'include'}", source], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_commands_of_petab(tmp):
+    """From problem.yaml to a figure and back to PEtab: the commands of stiffit-petab(7), in its order, do what it says."""
+    blocks = manual_blocks(PETAB)
+    lines = [line.split()[1:] for block in blocks for line in block.splitlines() if line.startswith("stiffit ")]
+    assert [line[0] for line in lines] == ["run", "show", "export", "run", "export"], lines
+    script, = (block for block in blocks if block.startswith("import pandas"))
+    compile(script, str(PETAB), "exec")
+    for folder, made, chosen in (("fit", "fitted/solution.yaml", lines[:3] + lines[4:]),
+                                 ("nominal", "problem.petab.result.h5", lines[3:4])):
+        test_petab.write(tmp / folder).rename(tmp / folder / "problem.yaml")
+        for words in chosen:
+            h.stiffit(*words, cwd=tmp / folder, code=1 if "--max-evaluations" in words else 0)
+        assert (tmp / folder / made).exists()
+    with open(tmp / "fit" / "residuals.csv") as f:
+        columns = next(csv.reader(f))
+    asked = set(re.findall(r'"(\w+)"', script))
+    assert asked and asked <= set(columns), (asked, columns)
 
 
 def test_manual_is_clean(tmp):
