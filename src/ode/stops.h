@@ -79,15 +79,14 @@ struct stops {
     double *row;                 /* values of a function of the model */
     double *by_state, *by_parameter; /* derivatives of one */
     double *dt, *dt_cause;       /* n_block: the derivatives of the stop's time, and of what caused an event */
-    double *dt_switch;           /* n_block: those of the time of the switches that have a root here, if there are such: */
-    bool has_switch;
+    double *dt_switch;           /* n_block: those of the time of the switches that have a root here */
     double *by_share, *by_rate, *by_length; /* n_block: those of a dose's bioavailability, rate and duration */
     const double *steady;        /* period.c: for each steady dose of the task, in order, the states at its time without it, and
                                   * their derivatives by the wanted parameters: n_state x (1 + n_steady_column) */
     size_t n_steady_column;
     bool steady_crosses;         /* as evaluation.crosses */
     double *rate, *rate_parameter; /* of derivatives.h */
-    bool restarts;               /* the integrator must begin anew */
+    bool restarts, has_switch;   /* the integrator must begin anew; dt_switch is in use */
 };
 
 /* For at most so many sensitivities. NULL: out of memory. */
