@@ -3,8 +3,10 @@
 SPDX-License-Identifier: BSD-3-Clause
 """
 import hashlib
+import os
 import re
 import shutil
+import subprocess
 
 import h5py
 import numpy as np
@@ -33,6 +35,43 @@ def test_already_complete_overwrite_and_refusal(tmp):
     assert h.result_path(tmp / "p.h5").read_bytes() == first, "untouched until --overwrite"
     h.stiffit("run", tmp / "p.h5", "--trust", "--seed", "5", "--overwrite", code=0)
     assert h.result_path(tmp / "p.h5").read_bytes() != first
+
+
+def test_complete_result_becomes_newer_than_its_problem(tmp):
+    """So that make does not ask for it again and again."""
+    h.decay_problem(tmp / "p.h5", 20)
+    h.run(tmp / "p.h5")
+    result = h.result_path(tmp / "p.h5")
+    first = result.read_bytes()
+    for path in (result, tmp / "p.h5"):
+        os.utime(path, (1e9, 1e9 if path == result else 1e9 + 9))
+    h.stiffit("run", tmp / "p.h5", "--trust", "--seed", "5", "--starts", "2", code=4)
+    assert result.stat().st_mtime == 1e9, "refused: left alone"
+    h.stiffit("run", tmp / "p.h5", "--trust", code=0)
+    assert result.stat().st_mtime > 1e9 + 9 and result.read_bytes() == first
+
+
+def test_makefile_of_the_manual(tmp):
+    manual = (h.ROOT / "man/stiffit-run.1").read_text(encoding="utf-8")
+    rules = re.search(r"^\.Ss Makefiles.*?^\.Bd.*?\n(.*?)^\.Ed", manual, re.M | re.S).group(1).replace("\\e", "\\")
+    (tmp / "Makefile").write_text(rules, encoding="utf-8")
+    shutil.copy(h.ROOT / "data/alpha-pinene.csv", tmp / "pinene.csv")
+    shutil.copy(h.ROOT / "models/alpha-pinene/alpha-pinene.ode", tmp / "model.ode")
+    (tmp / "bin").mkdir()
+    (tmp / "bin/stiffit").symlink_to(h.STIFFIT)
+    env = h.environment(PATH=f"{tmp}/bin:{os.environ['PATH']}")
+
+    def make():
+        done = subprocess.run(["make", "pinene.fits.csv"], cwd=tmp, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+    words = make()
+    assert all(f"stiffit {command} " in words for command in ("import", "run", "export")), words
+    assert "converged" in (tmp / "pinene.fits.csv").read_text(encoding="utf-8")
+    assert "up to date" in make()
+    os.utime(tmp / "pinene.csv")
+    assert "stiffit run" in make()
+    assert "up to date" in make()
 
 
 def test_failed_rows_keep_their_exit_code(tmp):

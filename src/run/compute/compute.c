@@ -250,8 +250,10 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     if ((status = spare_file(options->trace, campaign->model.path, error)))
         return status;
     status = summary_look(place, &campaign->plan.identity, summary, error);
-    if (!status && summary->already_complete)
+    if (!status && summary->already_complete) {
         spent_drop(place->result, place->journal, &campaign->plan.identity);
+        summary_touch(place);
+    }
     if (status || summary->already_complete)
         return status;
     counter_set(&compute->board->phase, BOARD_PREPARING);
