@@ -179,6 +179,35 @@ static void look_at_change(struct lowering *it, const struct petab_change *chang
         petab_math_symbols(change->value, see_mention, &mention);
 }
 
+struct search {
+    const char *id;
+    bool found;
+};
+
+static void see_symbol(void *context, const char *symbol)
+{
+    struct search *search = context;
+    search->found = search->found || !strcmp(symbol, search->id);
+}
+
+/* Whether a formula of an observable or its noise, a measurement or a condition mentions this id. */
+static bool is_mentioned(const struct petab_problem *problem, const char *id)
+{
+    struct search search = {id, false};
+    for (size_t i = 0; i < problem->n_observable && !search.found; i++) {
+        petab_math_symbols(problem->observable[i].formula, see_symbol, &search);
+        petab_math_symbols(problem->observable[i].noise, see_symbol, &search);
+    }
+    for (size_t i = 0; i < problem->n_measurement && !search.found; i++)
+        for (size_t k = 0; k < problem->observable[problem->measurement[i].observable].n_placeholder; k++)
+            if (problem->measurement[i].override[k])
+                petab_math_symbols(problem->measurement[i].override[k], see_symbol, &search);
+    for (size_t i = 0; i < problem->n_condition && !search.found; i++)
+        for (size_t k = 0; k < problem->condition[i].n; k++)
+            petab_math_symbols(problem->condition[i].change[k].value, see_symbol, &search);
+    return search.found;
+}
+
 void lower_find_targets(struct lowering *it)
 {
     const struct petab_problem *problem = it->problem;
@@ -193,7 +222,9 @@ void lower_find_targets(struct lowering *it)
                 }
             }
     for (struct lower_target *target = it->target; target < it->target + it->n_target; target++) {
-        if (!target->plain && target->changes)
+        if (!target->plain && petab_find(&problem->parameters, target->id) == SIZE_MAX && !is_mentioned(problem, target->id))
+            petab_fault(it->reader, target->place, "there is no '%.60s': neither the model nor a formula has it", target->id);
+        else if (!target->plain && target->changes)
             petab_fault(it->reader, target->place, "'%.60s' is not in the model: it can only be a number or a parameter, from "
                         "the beginning", target->id);
         /* a constant that the model computes once, where no condition gives it a value */
