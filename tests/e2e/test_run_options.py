@@ -69,8 +69,11 @@ def test_makefile_of_the_manual(tmp):
     assert all(f"stiffit {command} " in words for command in ("import", "run", "export")), words
     assert "converged" in (tmp / "pinene.fits.csv").read_text(encoding="utf-8")
     assert "up to date" in make()
+    for path in tmp.glob("pinene.*"):  # clocks of file systems tick slowly
+        os.utime(path, (path.stat().st_atime - 9, path.stat().st_mtime - 9))
     os.utime(tmp / "pinene.csv")
-    assert "stiffit run" in make()
+    words = make()
+    assert "stiffit run" in words, words
     assert "up to date" in make()
 
 

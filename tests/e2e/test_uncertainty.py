@@ -55,7 +55,8 @@ def test_exact_data_of_unknown_sigma(tmp):
         fits = h.run(path, "--overwrite", *options)
         z = np.abs(fits["parameters"] - np.column_stack([k, a])) / fits["standard_error"]
         assert np.max(z) < 3, (options, np.max(z))
-        assert np.all(fits["notes"] & NOISE_FLOOR), (options, fits["notes"])
+        rounded = fits["residual_error"] < 1e-12  # as the data are: of order 1, with the roundings of some 50 steps
+        assert np.all(rounded | (fits["notes"] & NOISE_FLOOR > 0)), (options, fits["notes"])
 
 
 def censored(tmp, values, side, text, **keywords):
