@@ -288,14 +288,13 @@ function showKept(box, fit) {
         names.forEach((name, j) => take(place, name, j));
     }
     function profile(place, name, j) {
-        const points = fit.profiles.filter(p => p[0] === j && p[2] !== null).map(p => ({x: p[1], y: p[2] - fit.objective}))
-            .sort((a, b) => a.x - b.x);
+        const best = {x: fit.parameters[j], y: 0};
+        const points = fit.profiles.filter(p => p[0] === j && p[2] !== null).map(p => ({x: p[1], y: p[2] - fit.objective}));
         if (points.length)
-            addChart(place, `Profile of ${name}`, () => ({type: "scatter", data: {datasets: [{data: points, showLine: true,
-                borderColor: colour("c0"), backgroundColor: colour("c0"), radius: 2}, {data: [{x: fit.parameters[j], y: 0}],
-                    radius: 5,
-                pointStyle: "rectRot", backgroundColor: colour("c1")}]}, options: frame(name, axis("", false), axis("",
-                    false))}));
+            addChart(place, `Profile of ${name}`, () => ({type: "scatter", data: {datasets: [
+                {data: [best], radius: 5, pointStyle: "rectRot", backgroundColor: colour("c1")},
+                {data: [...points, best].sort((a, b) => a.x - b.x), showLine: true, borderColor: colour("c0"),
+                    backgroundColor: colour("c0"), radius: 2}]}, options: frame(name, axis("", false), axis("", false))}));
     }
     function replicate(place, name, j) {
         const values = fit.bootstrap.map(p => p[j]).filter(value => value !== null);
@@ -304,8 +303,8 @@ function showKept(box, fit) {
             counts = Array(BINS).fill(0);
         for (const value of values) counts[Math.min(BINS - 1, Math.floor((value - at[0]) / (at[BINS] - at[0]) * BINS))]++;
         addChart(place, `Bootstrap replicates of ${name}`, () => ({type: "scatter", data: {datasets: [{data: []}]},
-            options: {...frame(name, axis("", false, {min: at[0], max: at[BINS]}), axis("", false, {min: 0})),
-                bars: {edges: at, counts}}}));
+            options: {...frame(name, axis("", false, {min: at[0], max: at[BINS]}), axis("", false,
+                {min: 0, suggestedMax: Math.max(...counts) * 1.05})), bars: {edges: at, counts}}}));
     }
 }
 
