@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
-#include "base/output.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -123,6 +122,14 @@ int command_close_output(int code)
     struct error error;
     error_system(&error, errno ? errno : EIO, "cannot write to standard output");
     return message_error(&error, WHEN_AUTO);
+}
+
+int command_close_file(const char *command, struct output *output, enum status status, struct error *error, enum when color)
+{
+    if (!status)
+        status = output_finish(output, error);
+    output_close(output);
+    return status ? message_usage(command, error, color) : command_close_output(0);
 }
 
 static void print_head(enum when color)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/option.h"
+#include "base/output.h"
 #include "base/terminal.h"
 
 struct command {
@@ -44,6 +45,10 @@ int command_parse(const struct command *command, void *options, struct option_wo
 /* Called at the end of a data command: flushes standard output and turns a failed write into exit code 4. If the pipe is
  * closed, ends quietly with 141, as after SIGPIPE. Otherwise returns `code`. */
 int command_close_output(int code);
+
+/* At the end of a command that writes `output`: finishes it unless `status` is an error, closes it, reports an error as
+ * message_usage does, and returns the exit code. */
+int command_close_file(const char *command, struct output *output, enum status status, struct error *error, enum when color);
 
 /* "s", and "" for one. */
 static inline const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }

@@ -3,7 +3,7 @@
 #include "cli/command.h"
 
 #include "base/json.h"
-#include "base/output.h"
+#include "cli/show.h"
 #include "use/compare.h"
 
 #include <math.h>
@@ -32,26 +32,18 @@ static const struct option table[] = {
 
 static unsigned long long count(uint64_t n) { return n; }
 
-static void print_examples(FILE *file, const struct show_examples *fits)
-{
-    fputs("  e.g.", file);
-    for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
-        fprintf(file, "%s %s", k ? "," : "", fits->id[k]);
-    fputc('\n', file);
-}
-
 static void print_totals(FILE *file, const struct comparison *comparison)
 {
     double least = INFINITY;
-    fprintf(file, "Compared: %llu of %llu datasets, which converged in all results\n", count(comparison->n_compared),
-            count(comparison->n_id));
+    fprintf(file, "Compared: %llu of %llu dataset%s, which converged in all results\n", count(comparison->n_compared),
+            count(comparison->n_id), plural(comparison->n_id));
     if (comparison->n_other_data)
-        fprintf(file, "Left out: %llu datasets whose numbers of measurements differ, so likelihoods mean different things\n",
-                count(comparison->n_other_data));
+        fprintf(file, "Left out: %llu dataset%s whose numbers of measurements differ, so likelihoods mean different things\n",
+                count(comparison->n_other_data), plural(comparison->n_other_data));
     for (size_t r = 0; r < comparison->n_result; r++) {
         const struct compare_total *total = &comparison->total[r];
-        fprintf(file, "  %zu  %s%s%s%s: %llu fits, %llu converged\n", r + 1, total->path, total->model[0] ? " (" : "",
-                total->model, total->model[0] ? ")" : "", count(total->n_fit), count(total->n_converged));
+        fprintf(file, "  %zu  %s%s%s%s: %llu fit%s, %llu converged\n", r + 1, total->path, total->model[0] ? " (" : "",
+                total->model, total->model[0] ? ")" : "", count(total->n_fit), plural(total->n_fit), count(total->n_converged));
         least = fmin(least, total->aic);
     }
     if (!comparison->n_compared)
@@ -75,15 +67,16 @@ static void print_nested(FILE *file, const struct comparison *comparison)
         const struct compare_nested *nested = &comparison->nested[i];
         if (!nested->n)
             continue;
-        fprintf(file, "\nLikelihood ratio, if %zu is %zu with restrictions: p < 0.05 for %llu of %llu datasets; in total "
+        fprintf(file, "\nLikelihood ratio, if %zu is %zu with restrictions: p < 0.05 for %llu of %llu dataset%s; in total "
                 "chi-square %.6g, %.0f degrees of freedom, p %s %.3g\n", nested->small + 1, nested->large + 1,
-                count(nested->n_significant), count(nested->n), nested->statistic, nested->freedom,
+                count(nested->n_significant), count(nested->n), plural(nested->n), nested->statistic, nested->freedom,
                 compare_tail(nested->statistic, nested->freedom) <= 1e-15 ? "<" : "=",
                 compare_tail(nested->statistic, nested->freedom));
         if (nested->worse.n) {
-            fprintf(file, "  %zu fits %llu datasets worse than %zu: it has missed their optima (try --starts), or the models "
-                    "are not nested\n  ", nested->large + 1, count(nested->worse.n), nested->small + 1);
-            print_examples(file, &nested->worse);
+            fprintf(file, "  %zu fits %llu dataset%s worse than %zu: it has missed the optimum (try --starts), or the models "
+                    "are not nested\n    ", nested->large + 1, count(nested->worse.n), plural(nested->worse.n),
+                    nested->small + 1);
+            show_examples_text(file, &nested->worse);
         }
     }
 }
@@ -92,9 +85,9 @@ static void print_changes(FILE *file, const struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->n_change; i++) {
         const struct compare_change *change = &comparison->change[i];
-        fprintf(file, "%s  1 to %zu: %-13s -> %-13s %10llu", i ? "" : "\nStatus that differs from the first result\n",
+        fprintf(file, "%s  1 to %zu: %-13s -> %-13s %10llu  ", i ? "" : "\nStatus that differs from the first result\n",
                 change->other + 1, outcome_name((int)change->from), outcome_name((int)change->to), count(change->fits.n));
-        print_examples(file, &change->fits);
+        show_examples_text(file, &change->fits);
     }
 }
 
@@ -102,10 +95,10 @@ static void print_moved(FILE *file, const struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->n_moved && i < TEXT_N_MOVED; i++) {
         const struct compare_moved *moved = &comparison->moved[i];
-        fprintf(file, "%s  1 to %zu: %-20s %10llu of %llu", i ? "" : "\nParameters that differ from the first result by more "
+        fprintf(file, "%s  1 to %zu: %-20s %10llu of %llu  ", i ? "" : "\nParameters that differ from the first result by more "
                 "than their standard error\n", moved->other + 1, comparison->parameter_name[moved->parameter],
                 count(moved->fits.n), count(moved->n));
-        print_examples(file, &moved->fits);
+        show_examples_text(file, &moved->fits);
     }
     if (comparison->n_moved > TEXT_N_MOVED)
         fprintf(file, "  and %zu more (--json has all)\n", comparison->n_moved - TEXT_N_MOVED);
@@ -119,15 +112,6 @@ static void print_text(FILE *file, const struct comparison *comparison)
     print_moved(file, comparison);
     if (!comparison->n_change && !comparison->n_moved)
         fputs("\nNo status differs from the first result, and no parameter by more than its standard error\n", file);
-}
-
-static void put_examples(struct json *json, const struct show_examples *fits)
-{
-    json_unsigned(json, "datasets", fits->n);
-    json_array_begin(json, "examples");
-    for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
-        json_string(json, NULL, fits->id[k]);
-    json_array_end(json);
 }
 
 static void put_totals(struct json *json, const struct comparison *comparison)
@@ -167,7 +151,7 @@ static void put_nested(struct json *json, const struct comparison *comparison)
         json_number(json, "degrees_of_freedom", nested->freedom);
         json_number(json, "p", compare_tail(nested->statistic, nested->freedom));
         json_object_begin(json, "worse");
-        put_examples(json, &nested->worse);
+        show_examples_json(json, "datasets", &nested->worse);
         json_object_end(json);
         json_object_end(json);
     }
@@ -190,7 +174,7 @@ static void print_json(FILE *file, const struct comparison *comparison)
         json_unsigned(&json, "result", comparison->change[i].other + 1);
         json_string(&json, "from", outcome_name((int)comparison->change[i].from));
         json_string(&json, "to", outcome_name((int)comparison->change[i].to));
-        put_examples(&json, &comparison->change[i].fits);
+        show_examples_json(&json, "datasets", &comparison->change[i].fits);
         json_object_end(&json);
     }
     json_array_end(&json);
@@ -200,7 +184,7 @@ static void print_json(FILE *file, const struct comparison *comparison)
         json_unsigned(&json, "result", comparison->moved[i].other + 1);
         json_string(&json, "parameter", comparison->parameter_name[comparison->moved[i].parameter]);
         json_unsigned(&json, "known", comparison->moved[i].n);
-        put_examples(&json, &comparison->moved[i].fits);
+        show_examples_json(&json, "datasets", &comparison->moved[i].fits);
         json_object_end(&json);
     }
     json_array_end(&json);

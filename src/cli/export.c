@@ -36,14 +36,7 @@ static const struct option table[] = {
     {.name = "petab-yaml", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(petab_yaml), .is_file = true,
      .default_text = "where it was imported from",
      .help = "with --petab: the PEtab problem that was fitted; its files may be outside of its folder"},
-    {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
-     .default_text = "the problem that the result names",
-     .help = "for predictions and residuals: the problem that the result was made from"},
-    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(files.model), .is_file = true,
-     .default_text = "the model that was fitted",
-     .help = "for predictions and residuals: the model, text (.ode) or a plugin (.so), whose code is run"},
-    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(files.trust),
-     .help = "run the native code that the result or its problem names or embeds"},
+    FITTED_OPTION_ROWS(FIELD(files)),
     OPTION_COLOR(offsetof(struct export_call, color)),
 };
 
@@ -53,10 +46,7 @@ static int export(void *context)
     struct error error = {.status = STATUS_OK};
     struct output output = {.file = NULL};
     enum status status = export_write(&call->options, &output, &error);
-    if (!status)
-        status = output_finish(&output, &error);
-    output_close(&output);
-    return status ? message_error(&error, call->color) : command_close_output(0);
+    return command_close_file("export", &output, status, &error, call->color);
 }
 
 static int run(int argc, char **argv)

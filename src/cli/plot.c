@@ -25,12 +25,7 @@ static const struct option table[] = {
      .is_output = true, .default_text = "a chart in characters on standard output",
      .help = "write a picture to this file, whose name ends in .svg, .png or .pdf; .txt: the chart in characters"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
-    {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
-     .default_text = "the problem that the result names", .help = "the problem that the result was made from"},
-    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(files.model), .is_file = true,
-     .default_text = "the model that was fitted", .help = "the model, text (.ode) or a plugin (.so), whose code is run"},
-    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(files.trust),
-     .help = "run the native code that the result or its problem names or embeds"},
+    FITTED_OPTION_ROWS(FIELD(files)),
     OPTION_COLOR(offsetof(struct plot_call, color)),
 };
 
@@ -51,10 +46,7 @@ static int plot(void *context)
     struct error error = {.status = STATUS_OK};
     struct output output = {.file = NULL};
     enum status status = plot_write(&call->options, &output, &error);
-    if (!status)
-        status = output_finish(&output, &error);
-    output_close(&output);
-    return status ? message_usage("plot", &error, call->color) : command_close_output(0);
+    return command_close_file("plot", &output, status, &error, call->color);
 }
 
 static int run(int argc, char **argv)

@@ -24,12 +24,7 @@ static const struct option table[] = {
      .default_text = "1", .help = "of the choice of random fits"},
     {.name = "full", .kind = OPTION_FLAG, .offset = FIELD(full), .help = "put every fit into the page's table, not only the "
      "2,000 worst ones"},
-    {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
-     .default_text = "the problem that the result names", .help = "the problem that the result was made from"},
-    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(files.model), .is_file = true,
-     .default_text = "the model that was fitted", .help = "the model, text (.ode) or a plugin (.so), whose code is run"},
-    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(files.trust),
-     .help = "run the native code that the result or its problem names or embeds"},
+    FITTED_OPTION_ROWS(FIELD(files)),
     OPTION_COLOR(offsetof(struct report_call, color)),
 };
 
@@ -39,10 +34,7 @@ static int report(void *context)
     struct error error = {.status = STATUS_OK};
     struct output output = {.file = NULL};
     enum status status = report_write(&call->options, &output, &error);
-    if (!status)
-        status = output_finish(&output, &error);
-    output_close(&output);
-    return status ? message_usage("report", &error, call->color) : command_close_output(0);
+    return command_close_file("report", &output, status, &error, call->color);
 }
 
 static int run(int argc, char **argv)

@@ -230,16 +230,26 @@ static void print_notes(const struct run_summary *summary, bool color)
     }
 }
 
+/* The median, and how bad the worst twentieth is, or of few fits the worst one. `what` begins the line. */
+static void print_spread(const char *what, const struct run_goodness *goodness, bool is_share)
+{
+    bool is_few = goodness->n < 20;
+    double middle = run_goodness_quantile(goodness, 0.5), far = run_goodness_quantile(goodness, is_few ? 1 : 0.95);
+    const char *bound = is_few ? is_share ? "at least" : "at most" : is_share ? "below" : "above";
+    int n_digit = is_share ? 4 : 2;
+    if (!goodness->n)
+        return;
+    fprintf(stderr, "  goodness of fit%s %.*g", what, n_digit, is_share ? 1 - middle : middle);
+    if (goodness->n > 1)
+        fprintf(stderr, " (median; %s %.*g in %s%llu fits)", bound, n_digit, is_share ? 1 - far : far, is_few ? "" : "5 % of ",
+                (unsigned long long)goodness->n);
+    fputc('\n', stderr);
+}
+
 static void print_goodness(const struct run_summary *summary)
 {
-    const struct run_goodness *reduced = &summary->reduced, *unexplained = &summary->unexplained;
-    if (reduced->n)
-        fprintf(stderr, "  goodness of fit: reduced chi-square %.2g (median; above %.2g in 5 %% of %llu fits)\n",
-                run_goodness_quantile(reduced, 0.5), run_goodness_quantile(reduced, 0.95), (unsigned long long)reduced->n);
-    if (unexplained->n)
-        fprintf(stderr, "  goodness of fit, without sigmas: R squared %.4g (median; below %.4g in 5 %% of %llu fits)\n",
-                1 - run_goodness_quantile(unexplained, 0.5), 1 - run_goodness_quantile(unexplained, 0.95),
-                (unsigned long long)unexplained->n);
+    print_spread(": reduced chi-square", &summary->reduced, false);
+    print_spread(", without sigmas: R squared", &summary->unexplained, true);
     if (summary->n_at_bound)
         fprintf(stderr, "  bounds hold parameters of %llu %s: `stiffit show` names them\n",
                 (unsigned long long)summary->n_at_bound, summary->n_at_bound == 1 ? "fit" : "fits");

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "base/json.h"
 #include "io/problem.h"
 #include "use/show.h"
 
@@ -15,6 +16,10 @@ void show_result_json(FILE *file, const struct result_info *info, const struct s
 void show_fit_text(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record,
                    double *scratch);
 void show_fit_json(FILE *file, const struct result *result, const char *id, struct fit_record *record, double *scratch);
+
+/* "e.g. A7, B2" and a line break; the number under the name `unit` and the ids. */
+void show_examples_text(FILE *file, const struct show_examples *fits);
+void show_examples_json(struct json *json, const char *unit, const struct show_examples *fits);
 
 /* "k [1/min]". Returns `text`. */
 const char *show_label(const struct result_info *info, size_t j, char *text, size_t size);

@@ -59,9 +59,9 @@ static void put_spread(struct json *json, const struct show_spread *spread)
     json_object_end(json);
 }
 
-static void put_examples(struct json *json, const struct show_examples *fits)
+void show_examples_json(struct json *json, const char *unit, const struct show_examples *fits)
 {
-    json_unsigned(json, "fits", fits->n);
+    json_unsigned(json, unit, fits->n);
     json_array_begin(json, "examples");
     for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
         json_string(json, NULL, fits->id[k]);
@@ -76,7 +76,7 @@ static void put_flat(struct json *json, const struct result_info *info, const st
     for (size_t i = 0; i < summary->n_flat; i++) {
         json_object_begin(json, NULL);
         json_string(json, "combination", show_combination_text(info, summary->flat[i].weight, text, sizeof text));
-        put_examples(json, &summary->flat[i].fits);
+        show_examples_json(json, "fits", &summary->flat[i].fits);
         json_object_end(json);
     }
     json_array_end(json);
@@ -99,7 +99,7 @@ static void put_counts(struct json *json, const struct show_summary *summary)
         json_object_begin(json, NULL);
         json_string(json, "status", outcome_name(group->outcome));
         json_string(json, "message", group->message);
-        put_examples(json, &group->fits);
+        show_examples_json(json, "fits", &group->fits);
         json_object_end(json);
     }
     json_array_end(json);

@@ -72,7 +72,7 @@ void show_problem_text(FILE *file, const struct problem_info *info)
 
 static unsigned long long count(uint64_t n) { return n; }
 
-static void print_examples(FILE *file, const struct show_examples *fits)
+void show_examples_text(FILE *file, const struct show_examples *fits)
 {
     fputs("e.g.", file);
     for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
@@ -87,7 +87,7 @@ static void print_failures(FILE *file, const struct result_info *info, const str
         fprintf(file, "  %-14s %10llu  %s%s\n%29s", outcome_name(group->outcome), count(group->fits.n),
                 group->message[0] ? group->message : outcome_meaning(group->outcome),
                 group->differs ? " (numbers differ)" : "", "");
-        print_examples(file, &group->fits);
+        show_examples_text(file, &group->fits);
     }
     if (summary->n_other)
         fprintf(file, "  %-14s %10llu\n", "others", count(summary->n_other));
@@ -236,7 +236,7 @@ static void print_flat(FILE *file, const struct result_info *info, const struct 
     for (size_t i = 0; i < summary->n_flat; i++) {
         const struct show_flat *flat = &summary->flat[i];
         fprintf(file, "  %10llu  %s   ", count(flat->fits.n), show_combination_text(info, flat->weight, text, sizeof text));
-        print_examples(file, &flat->fits);
+        show_examples_text(file, &flat->fits);
     }
     if (summary->n_other_flat)
         fprintf(file, "  %10llu  others\n", count(summary->n_other_flat));
@@ -265,7 +265,7 @@ static void print_example_count(FILE *file, const struct show_examples *fits, co
     print_count(file, fits->n, what);
     if (fits->n) {
         fprintf(file, "%14s", "");
-        print_examples(file, fits);
+        show_examples_text(file, fits);
     }
 }
 
@@ -355,7 +355,7 @@ static void print_notes(FILE *file, const struct show_summary *summary)
         fprintf(file, "%s  %10llu  %s\n", headed ? "" : "\nNotes\n", count(fits->n), note_meaning(bit));
         if (fits->n < summary->n_fit) {
             fprintf(file, "%14s", "");
-            print_examples(file, fits);
+            show_examples_text(file, fits);
         }
         headed = true;
     }

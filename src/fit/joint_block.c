@@ -4,6 +4,7 @@
 
 #include "fit/matrix.h"
 #include "fit/prepare.h"
+#include "fit/statistics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -225,6 +226,7 @@ static bool conclude(struct joint_work *work)
     struct fit_answer answer = fit_point_answer(asker, &work->at);
     block->criteria = fit_objective_criteria(&asker->objective, &answer, asker->problem->model->abi.n_observable);
     block->has_excess = fit_objective_has_excess(&asker->objective);
+    block->can_test = fit_statistics_can_test(asker, asker->objective.has_noise); /* a noise may follow any parameter */
     keep(work);
     for (size_t k = 0; k < all; k++)
         block->chain[k] = work->at.chain[work->order[k]];

@@ -7,6 +7,7 @@
 #include "fit/distribution.h"
 #include "fit/fit.h"
 #include "fit/matrix.h"
+#include "fit/statistics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ struct joint_errors {
     double *basis, *flat;     /* n_kept x n_kept: columns whose products are the covariance; n_flat flat directions */
     double *length;           /* n_kept: of the columns of all blocks */
     bool *is_flat;            /* n_kept */
-    double factor, quantile, freedom, residual_error, least;
+    double factor, quantile, freedom, freedom_per_row, residual_error, least;
     /* for one block, at most n_most own parameters */
     uint32_t *loose, *kept, *column; /* n_above: of the parameters above that no bound holds; columns of their sum */
     size_t n_above;
@@ -197,6 +198,7 @@ bool joint_errors_compute(struct joint *joint)
     struct joint_errors *errors = joint->errors;
     struct fit_criteria sum = {.chi_square = 0};
     bool is_known = joint->asker.is_sigma_known;
+    double n_row = 0;
     errors->least = fmax(FLAT * fit_asker_rtol(&joint->asker), LEAST);
     for (uint32_t k = 0; k < joint->s; k++)
         errors->place[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
@@ -212,6 +214,7 @@ bool joint_errors_compute(struct joint *joint)
         size_t all = block->n + joint->s_block, n_loose = eliminate(joint, joint->active[i], NULL);
         const struct joint_group *group = group_of(joint, joint->active[i]);
         errors->freedom += (double)block->n_row - (double)n_loose;
+        n_row += (double)block->n_row;
         for (size_t c = 0; c < errors->n_above; c++) {
             size_t column = block->n + errors->kept[c], place = errors->column[c] - (group ? group->n_loose : 0);
             if (errors->kept[c] >= joint->n_group)
@@ -226,6 +229,7 @@ bool joint_errors_compute(struct joint *joint)
     double p = 0.5 + 0.5 * joint->options->confidence;
     bool has_freedom = errors->freedom > 0;
     errors->residual_error = has_freedom ? fit_objective_common_scale(&sum, errors->freedom) : NAN;
+    errors->freedom_per_row = has_freedom ? errors->freedom / n_row : NAN;
     errors->factor = is_known ? 1 : errors->residual_error;
     errors->quantile = is_known ? distribution_normal_quantile(p)
                        : has_freedom ? distribution_t_quantile(p, errors->freedom) : NAN;
@@ -369,8 +373,16 @@ static void put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     record->n_freedom = (int64_t)errors->freedom;
     record->residual_error = errors->residual_error;
     record->chi_square = block->criteria.chi_square;
+    record->reduced_chi_square = block->criteria.chi_square / (errors->freedom_per_row * (double)block->n_row);
     record->r_squared = block->criteria.total_squares > 0 ? 1 - block->criteria.squares / block->criteria.total_squares : NAN;
     record->notes |= block->has_excess ? NOTE_expected_information : 0;
+    /* The other datasets hold the shared parameters, so the rows are the most that its degrees of freedom can be. */
+    if (block->can_test && fit_statistics_is_poor(record->chi_square, (double)block->n_row))
+        record->notes |= NOTE_poor_fit;
+    size_t n_held = 0, n_free = block->n + joint->s_block;
+    for (size_t k = 0; k < n_free; k++)
+        n_held += record->lack[block->file_index[k]] == LACK_at_bound;
+    record->notes |= n_free > 0 && n_held == n_free ? NOTE_all_at_bounds : 0;
 }
 
 /* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */

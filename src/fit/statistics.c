@@ -10,6 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+/* A chi-square this large or larger has at most this probability if the model is right: the fit is poor. */
+static const double POOR_PROBABILITY = 1e-6;
+
 struct work {
     const struct fit_asker *asker;
     const struct fit_point *point;
@@ -134,6 +137,7 @@ static void fill_criteria(const struct work *work, struct fit_record *record)
     double m = (double)objective->n_row, k = (double)work->spectrum.n + (work->asker->is_sigma_known ? 0 : 1);
     double deviance = work->asker->is_sigma_known ? criteria.deviance : criteria.deviance_scaled;
     record->chi_square = criteria.chi_square;
+    record->reduced_chi_square = record->n_freedom > 0 ? criteria.chi_square / (double)record->n_freedom : NAN;
     record->residual_error = record->n_freedom > 0 ? fit_objective_common_scale(&criteria, (double)record->n_freedom) : NAN;
     record->r_squared = criteria.total_squares > 0 ? 1 - criteria.squares / criteria.total_squares : NAN;
     record->log_likelihood = -0.5 * deviance;
@@ -143,15 +147,18 @@ static void fill_criteria(const struct work *work, struct fit_record *record)
     record->bic = deviance + k * log(m);
 }
 
-/* Whether chi-square follows its distribution if the model is right. Not asked of the rest: robust losses are chosen for data
- * that do not, estimated sigmas follow the residuals, and censored rows are not in the sum. */
-static bool is_testable(const struct work *work, const struct fit_record *record)
+bool fit_statistics_can_test(const struct fit_asker *asker, bool estimates_noise)
 {
-    const struct fit_objective *objective = &work->asker->objective;
-    bool is_normal = work->asker->is_sigma_known && record->n_noise == 0 && !objective->measured.censored;
+    const struct fit_objective *objective = &asker->objective;
+    bool is_normal = asker->is_sigma_known && !estimates_noise && !objective->measured.censored;
     for (size_t i = 0; i < objective->n_row && is_normal; i++)
         is_normal = error_kind_is_square(fit_objective_loss(objective, i)->error);
     return is_normal;
+}
+
+bool fit_statistics_is_poor(double chi_square, double freedom)
+{
+    return freedom > 0 && !(1 - distribution_chi_square(chi_square, freedom) >= POOR_PROBABILITY);
 }
 
 /* A prior holds its parameter, which then takes up no degree of freedom for certain. */
@@ -159,8 +166,7 @@ static void note_doubts(const struct work *work, struct fit_record *record)
 {
     const struct fit_objective *objective = &work->asker->objective;
     double freedom = objective->n_prior ? (double)objective->n_row : (double)record->n_freedom;
-    if (is_testable(work, record) && freedom > 0
-        && !(1 - distribution_chi_square(record->chi_square, freedom) >= FIT_POOR_PROBABILITY))
+    if (fit_statistics_can_test(work->asker, record->n_noise > 0) && fit_statistics_is_poor(record->chi_square, freedom))
         record->notes |= NOTE_poor_fit;
     if (work->asker->map.n_free > 0 && work->spectrum.n == 0)
         record->notes |= NOTE_all_at_bounds;

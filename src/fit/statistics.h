@@ -14,9 +14,13 @@
  * observed information, or from the expected one if that is not positive definite. If sigma is unknown, they are scaled by
  * residual_error, or by the integrator's errors if those are larger, and intervals use Student's t, as they do with parameters
  * of the noise only. Criteria are of the full normal likelihood; an unknown sigma counts as a parameter. */
-/* A converged fit has the note poor_fit if the errors are normal, every sigma is known, and a chi-square this large is less
- * probable than this. */
-#define FIT_POOR_PROBABILITY 1e-6
-
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena);
+
+/* Whether chi-square follows its distribution if the model is right: errors are normal and every sigma is known. Not asked of
+ * the rest: robust losses are chosen for data that do not, estimated sigmas follow the residuals, and censored rows are not
+ * in the sum. */
+bool fit_statistics_can_test(const struct fit_asker *asker, bool estimates_noise);
+
+/* Whether chi-square is far too large, as the note poor_fit says: the data do not follow the curve. */
+bool fit_statistics_is_poor(double chi_square, double freedom);

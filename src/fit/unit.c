@@ -50,6 +50,7 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
     record->tight_change *= unit;
     record->tight_decrease *= unit;
     record->chi_square *= unit;
+    record->reduced_chi_square *= unit;
     record->residual_error *= unit;
     for (size_t i = 0; i < problem->n_parameter; i++)
         record->eigenvalue[i] *= unit * unit;

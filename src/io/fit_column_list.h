@@ -31,6 +31,8 @@
     X(CHI_SQUARE, "/fits/chi_square", DOUBLE, PER_FIT, chi_square, NULL, "weighted sum of squared residuals") \
     X(FREEDOM, "/fits/degrees_of_freedom", INT64, PER_FIT, n_freedom, NULL, \
       "number of measurements minus that of fitted parameters") \
+    X(REDUCED, "/fits/reduced_chi_square", DOUBLE, PER_FIT, reduced_chi_square, NULL, \
+      "chi_square over the dataset's degrees of freedom, its share of them in a fit of many datasets") \
     X(N_NO_SIGMA, "/fits/without_sigma", INT64, PER_FIT, n_no_sigma, NULL, \
       "number of measurements that have no sigma, their own or the model's") \
     X(RESIDUAL_ERROR, "/fits/residual_error", DOUBLE, PER_FIT, residual_error, NULL, \

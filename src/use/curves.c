@@ -13,12 +13,12 @@ static const double EARLY = 0.02;
 
 bool fit_has_reduced(const struct fit_record *record)
 {
-    return !(record->notes & NOTE_no_model_sigma) && record->n_freedom > 0 && isfinite(record->chi_square);
+    return !(record->notes & NOTE_no_model_sigma) && isfinite(record->reduced_chi_square);
 }
 
 double fit_badness(const struct fit_record *record)
 {
-    return fit_has_reduced(record) ? record->chi_square / (double)record->n_freedom : 1 - record->r_squared;
+    return fit_has_reduced(record) ? record->reduced_chi_square : 1 - record->r_squared;
 }
 
 static enum status no_memory(struct error *error) { return error_set(error, STATUS_NO_MEMORY, "out of memory for a curve"); }

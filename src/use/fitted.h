@@ -17,6 +17,17 @@ struct fitted_options {
     struct build_listener listener;
 };
 
+/* The options of a command's table that find the model and the data; `files` is the offset of a struct fitted_options. */
+#define FITTED_OPTION_ROWS(files) \
+    {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .is_file = true, \
+     .offset = (files) + offsetof(struct fitted_options, problem), .default_text = "the problem that the result names", \
+     .help = "the problem that the result was made from"}, \
+    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .is_file = true, \
+     .offset = (files) + offsetof(struct fitted_options, model), .default_text = "the model that was fitted", \
+     .help = "the model, text (.ode) or a plugin (.so), whose code is run"}, \
+    {.name = "trust", .kind = OPTION_FLAG, .offset = (files) + offsetof(struct fitted_options, trust), \
+     .help = "run the native code that the result or its problem names or embeds"}
+
 struct fitted {
     struct result *result;
     struct recipe recipe;        /* of the run that made the result */

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW_REDUCED = N_RESULT_COLUMN, NAME_SIZE = 128 };
-static const char reduced_name[] = "reduced_chi_square";
+enum { NAME_SIZE = 128 };
 static const size_t prefix = sizeof "/fits/" - 1;
 
 /* In the order of the enumeration; longer ones are looked for first. */
@@ -49,14 +48,13 @@ static bool find_column(const struct result *result, const char *name, struct ro
                 return true;
             }
     }
-    condition->column = ROW_REDUCED;
-    return !strcmp(name, reduced_name);
+    return false;
 }
 
 static enum status unknown_column(const struct result *result, const char *name, struct error *error)
 {
     const struct result_info *info = result_info(result);
-    const char **candidate = calloc(N_RESULT_COLUMN + info->n_parameter + 1, sizeof *candidate);
+    const char **candidate = calloc(N_RESULT_COLUMN + info->n_parameter, sizeof *candidate);
     char hint[NEAREST_HINT];
     size_t n = 0;
     if (!candidate)
@@ -66,7 +64,6 @@ static enum status unknown_column(const struct result *result, const char *name,
             candidate[n++] = fit_columns[c].path + prefix;
     for (size_t j = 0; j < info->n_parameter; j++)
         candidate[n++] = info->parameter_name[j];
-    candidate[n++] = reduced_name;
     nearest_hint(hint, "; did you mean '", "'?", name, candidate, n);
     free(candidate);
     return error_set(error, STATUS_USAGE, "--where: the rows of %s have no '%s'%s", info->path, name, hint);
@@ -76,7 +73,7 @@ static enum status unknown_column(const struct result *result, const char *name,
 static bool find_word(int column, const char *word, double *value)
 {
     const char *(*name)(int) = column == FIT_COLUMN_NOTES ? note_name
-                               : column < N_RESULT_COLUMN ? fit_kind_names(fit_columns[column].kind) : NULL;
+                               : fit_kind_names(fit_columns[column].kind);
     if (column == FIT_COLUMN_AT_BOUND && (!strcmp(word, "lower") || !strcmp(word, "upper"))) {
         *value = *word == 'l' ? -1 : 1;
         return true;
@@ -182,8 +179,6 @@ static bool is_named(const struct row_filter *filter, const char *id)
 
 static double number_of(const struct row_condition *condition, const struct fit_record *record)
 {
-    if (condition->column == ROW_REDUCED)
-        return record->n_freedom > 0 ? record->chi_square / (double)record->n_freedom : NAN;
     enum fit_kind kind = fit_columns[condition->column].kind;
     const char *values = fit_column_values((enum fit_column)condition->column, (struct fit_record *)record);
     struct fit_cell cell = fit_cell(kind, values + condition->parameter * fit_kind_size(kind));

@@ -21,12 +21,12 @@ struct row_words {
     {.name = "status", .kind = OPTION_STRING, .metavar = "STATUS[,STATUS...]", \
      .offset = (words) + offsetof(struct row_words, status), .help = "only datasets whose fits ended like this"}, \
     {.name = "where", .kind = OPTION_STRING, .metavar = "CONDITION", .offset = (words) + offsetof(struct row_words, where), \
-     .help = "only datasets for which this holds: comparisons of a column of /fits, a parameter or reduced_chi_square with a " \
+     .help = "only datasets for which this holds: comparisons of a column of /fits or a parameter with a " \
      "number or word, joined by and: 'chi_square > 20 and notes == poor_fit'"}
 
 enum { ROW_N_CONDITION = 16 };
 struct row_condition {
-    int column;           /* enum fit_column, or ROW_REDUCED */
+    int column;           /* enum fit_column */
     size_t parameter;     /* of a column with a number for each */
     enum { ROW_LESS, ROW_MORE, ROW_LESS_OR_SAME, ROW_MORE_OR_SAME, ROW_SAME, ROW_OTHER } comparison;
     double value;         /* also the number of a word; of notes the bit */

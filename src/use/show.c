@@ -91,9 +91,9 @@ static void add_to_sample(struct sample *sample, const struct fit_record *record
         row[j * sample->capacity] = record->parameter[j];
         row[(n_parameter + N_SINGLE + j) * sample->capacity] = record->standard_error[j] / fabs(record->parameter[j]);
     }
-    bool is_known = !(record->notes & NOTE_no_model_sigma) && record->n_freedom > 0;
+    bool is_known = !(record->notes & NOTE_no_model_sigma);
     row[n_parameter * sample->capacity] = record->objective;
-    row[(n_parameter + 1) * sample->capacity] = is_known ? record->chi_square / (double)record->n_freedom : NAN;
+    row[(n_parameter + 1) * sample->capacity] = is_known ? record->reduced_chi_square : NAN;
     row[(n_parameter + 2) * sample->capacity] = is_known ? NAN : record->r_squared;
     sample->n++;
 }

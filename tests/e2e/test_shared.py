@@ -2,6 +2,7 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import json
 import shutil
 import subprocess
 
@@ -192,6 +193,26 @@ def test_bounds(tmp):
         np.testing.assert_array_equal(found["at_bound"] != 0, held)
         assert held[:, 2].any() and not held[:, 2:].all() and held[:, 0].all() == (k == 1), held
         compare(found, p, errors, objective)
+
+
+def test_goodness(tmp):
+    """Chi-square of each dataset over its share of the degrees of freedom; one curve does not describe its data."""
+    n, sigma = 30, 0.05
+    y = sample(n, seed=6, sigma=sigma)
+    y[11, 4] += 30 * sigma
+    path, model = write(tmp / "p.h5", FORMULA, y, sigma)
+    found = run(path, model, "--share", "ka", *EXACT)
+    p, _, _ = stacked(y, [0], LOWER, UPPER, 1 / sigma)
+    chi_square = np.sum(((np.array([curve(q) for q in p]) - y) / sigma) ** 2, axis=1)
+    freedom = y.size - 3 * n - 1
+    np.testing.assert_allclose(found["reduced_chi_square"], chi_square / (freedom / n), rtol=1e-6)  # as p to 1e-8
+    poor = stats.chi2.sf(chi_square, len(T)) < 1e-6
+    assert list(np.flatnonzero(poor)) == [11]
+    np.testing.assert_array_equal(found["notes"] >> 25 & 1, poor)
+    done = h.stiffit("run", path, "--model", model, "--share", "ka", *EXACT, "--strict", "--json", code=1)
+    said = json.loads(done.stdout)
+    assert said["doubtful"] == 1
+    assert abs(said["goodness"]["reduced_chi_square_median"] / np.median(found["reduced_chi_square"]) - 1) < 0.08  # a bin
 
 
 def test_same_bits(tmp):

@@ -79,8 +79,8 @@ static void add_success(struct run_summary *summary, const struct fit_record *re
     summary->n_at_bound += is_held;
     summary->n_doubtful += (record->notes & NOTE_DOUBTFUL) != 0;
     summary->n_known += is_known;
-    if (is_known && record->n_freedom > 0)
-        goodness_add(&summary->reduced, record->chi_square / (double)record->n_freedom);
+    if (is_known && isfinite(record->reduced_chi_square))
+        goodness_add(&summary->reduced, record->reduced_chi_square);
     else if (!is_known)
         goodness_add(&summary->unexplained, 1 - record->r_squared);
 }
