@@ -53,20 +53,35 @@ static enum status check_errors(struct reading *reading, SBMLDocument_t *file)
     return n_error ? document_fault(reading->document, line, "", NULL, "libSBML: %s", text) : STATUS_OK;
 }
 
+/* Whether the text has an element of the package. Ports do not count: they are places for other models to connect to. */
+static bool has_element(const char *text, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    for (const char *at = text; (at = strchr(at, '<')); at++)
+        if (!strncmp(at + 1, prefix, n) && at[1 + n] == ':' && strncmp(at + 2 + n, "port", 4) &&
+            strncmp(at + 2 + n, "listOfPorts", 11))
+            return true;
+    return false;
+}
+
+/* A package that is required matters only where it is used; many programs declare all that they know. */
 static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
 {
     const struct library *lib = &reading->lib;
     /* Before Level 3 there are none, but libSBML adds its own. */
     const XMLNamespaces_t *spaces = reading->document->level > 2 ? lib->SBMLDocument_getNamespaces(file) : NULL;
+    char *text = NULL; /* ours */
     for (int i = 0; spaces && i < lib->XMLNamespaces_getLength(spaces); i++) {
         char *prefix = lib->XMLNamespaces_getPrefix(spaces, i), *uri = lib->XMLNamespaces_getURI(spaces, i); /* ours */
         /* The mathematics of Level 3 Version 2 are supported in any case. */
         if (prefix && prefix[0] && uri && !strstr(uri, "/l3v2extendedmath/") &&
-            lib->SBMLDocument_isSetPackageRequired(file, prefix) && lib->SBMLDocument_getPackageRequired(file, prefix))
-            document_fault(reading->document, 0, "package", prefix, "the file requires this package, which is not supported");
+            lib->SBMLDocument_isSetPackageRequired(file, prefix) && lib->SBMLDocument_getPackageRequired(file, prefix) &&
+            (!(text = text ? text : lib->writeSBMLToString(file)) || has_element(text, prefix)))
+            document_fault(reading->document, 0, "package", prefix, "the file uses this package, which is not supported");
         free(prefix);
         free(uri);
     }
+    free(text);
     return reading->document->failed ? reading->document->error->status : STATUS_OK;
 }
 

@@ -452,9 +452,14 @@ def test_what_is_refused(tmp):
     refuse(tmp, sbml(C2, K, species("S", conc=1), reaction("v", "n:S ->", "k*S")), "species reference `n`: it has no stoich")
     refuse(tmp, sbml(K, x, assign("x", "nothing + 1")), "m.xml:")
     refuse(tmp, sbml(K, x, assign("x", "f(1)")), "m.xml:")
-    refuse(tmp, sbml(K, x, rate("x", "x"), root=' xmlns:comp="http://www.sbml.org/sbml/level3/version1/comp/version1" '
-                     'comp:required="true"', version=1), "package `comp`", "requires this package")
-    # Packages that are not required, and unknown elements of other namespaces, do not matter.
+    comp = ' xmlns:comp="http://www.sbml.org/sbml/level3/version1/comp/version1" comp:required="true"'
+    parts = '<comp:listOfSubmodels><comp:submodel comp:id="s" comp:modelRef="m"/></comp:listOfSubmodels>'
+    ports = '<comp:listOfPorts><comp:port comp:id="p" comp:idRef="x"/></comp:listOfPorts>'
+    text = sbml(K, x, rate("x", "x*k"), root=comp, version=1)
+    refuse(tmp, text.replace("</model>", parts + "</model>"), "package `comp`", "uses this package")
+    # Packages without an element, or that are not required, and unknown elements of other namespaces, do not matter.
+    agree(tmp, text, {"x": lambda t: math.exp(0.8*t)})
+    agree(tmp, text.replace("</model>", ports + "</model>"), {"x": lambda t: math.exp(0.8*t)})
     text = sbml(K, x, rate("x", "x*k"), version=1, model=' fbc:strict="false"', root=' fbc:required="false" '
                 'xmlns:fbc="http://www.sbml.org/sbml/level3/version1/fbc/version2"')
     agree(tmp, text.replace("<listOfP", '<annotation><a xmlns="http://example.org/a"/></annotation><listOfP', 1),
