@@ -10,7 +10,8 @@
 
 /* All that is called, once: the struct's members and what is looked up in the library. */
 #define LIBRARY_FUNCTIONS(X) \
-    X(readSBMLFromFile) X(writeSBMLToString) X(SBMLDocument_free) X(SBMLDocument_getLevel) X(SBMLDocument_getVersion) X(SBMLDocument_getModel) \
+    X(readSBMLFromFile) X(writeSBMLToString) \
+    X(SBMLDocument_free) X(SBMLDocument_getLevel) X(SBMLDocument_getVersion) X(SBMLDocument_getModel) \
     X(SBMLDocument_getNumErrors) X(SBMLDocument_getError) X(SBMLDocument_setConsistencyChecks) \
     X(SBMLDocument_checkConsistency) X(SBMLDocument_getNamespaces) X(SBMLDocument_getPackageRequired) \
     X(SBMLDocument_isSetPackageRequired) X(XMLNamespaces_getLength) X(XMLNamespaces_getPrefix) X(XMLNamespaces_getURI) \

@@ -34,8 +34,10 @@ static enum status check_errors(struct reading *reading, SBMLDocument_t *file)
     char text[900] = "";
     for (unsigned i = 0; i < lib->SBMLDocument_getNumErrors(file); i++) {
         const XMLError_t *at = (const XMLError_t *)lib->SBMLDocument_getError(file, i);
-        unsigned id = lib->XMLError_getErrorId(at); /* without an encoding, or a declaration, XML is UTF-8 */
-        if (id == MissingXMLEncoding || id == MissingXMLDecl || lib->XMLError_getSeverity(at) < LIBSBML_SEV_ERROR || n_error++)
+        /* Without an encoding, or a declaration, XML is UTF-8; packages have a check of their own. */
+        unsigned id = lib->XMLError_getErrorId(at);
+        if (id == MissingXMLEncoding || id == MissingXMLDecl || id == RequiredPackagePresent ||
+            lib->XMLError_getSeverity(at) < LIBSBML_SEV_ERROR || n_error++)
             continue;
         line = lib->XMLError_getLine(at);
         size_t n = 0;
@@ -73,8 +75,9 @@ static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
     char *text = NULL; /* ours */
     for (int i = 0; spaces && i < lib->XMLNamespaces_getLength(spaces); i++) {
         char *prefix = lib->XMLNamespaces_getPrefix(spaces, i), *uri = lib->XMLNamespaces_getURI(spaces, i); /* ours */
-        /* The mathematics of Level 3 Version 2 are supported in any case. */
-        if (prefix && prefix[0] && uri && !strstr(uri, "/l3v2extendedmath/") &&
+        /* The mathematics of Level 3 Version 2 are supported in any case, elements of `distrib` describe uncertainties, and its
+         * functions are refused where a formula calls them. */
+        if (prefix && prefix[0] && uri && !strstr(uri, "/l3v2extendedmath/") && !strstr(uri, "/distrib/") &&
             lib->SBMLDocument_isSetPackageRequired(file, prefix) && lib->SBMLDocument_getPackageRequired(file, prefix) &&
             (!(text = text ? text : lib->writeSBMLToString(file)) || has_element(text, prefix)))
             document_fault(reading->document, 0, "package", prefix, "the file uses this package, which is not supported");

@@ -459,6 +459,11 @@ def test_what_is_refused(tmp):
     refuse(tmp, text.replace("</model>", parts + "</model>"), "package `comp`", "uses this package")
     # Packages without an element, or that are not required, and unknown elements of other namespaces, do not matter.
     agree(tmp, text, {"x": lambda t: math.exp(0.8*t)})
+    distrib = ' xmlns:distrib="http://www.sbml.org/sbml/level3/version1/distrib/version1" distrib:required="true"'
+    uncertain = ('<distrib:listOfUncertainties><distrib:uncertainty><distrib:uncertParameter distrib:type="mean" '
+                 'distrib:value="1"/></distrib:uncertainty></distrib:listOfUncertainties>')
+    agree(tmp, sbml(K, x, rate("x", "x*k"), root=distrib, version=1).replace("</model>", uncertain + "</model>"),
+          {"x": lambda t: math.exp(0.8*t)})
     agree(tmp, text.replace("</model>", ports + "</model>"), {"x": lambda t: math.exp(0.8*t)})
     text = sbml(K, x, rate("x", "x*k"), version=1, model=' fbc:strict="false"', root=' fbc:required="false" '
                 'xmlns:fbc="http://www.sbml.org/sbml/level3/version1/fbc/version2"')
