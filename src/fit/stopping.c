@@ -96,8 +96,11 @@ double stopping_decrease(struct stopping *stopping, struct trust_model *model, c
     if (fit_objective_has_kinks(&stopping->asker->objective))
         return by_value;
     double limit = NOISE_LIKELY * size_of(stopping, best->f);
-    /* Noise moves values: if they hardly move, the difference is not noise. */
-    stopping->noise = fmin(stopping->noise, fmin(fabs(by_value - by_slopes), fabs(by_value) / NOISE_MOVES));
+    /* Noise moves values: if they hardly move, the difference is not noise. Nor is it if both say that the trial is worse:
+     * then the model is wrong that far away, and the difference is what the slopes at two points miss. */
+    double apart = fabs(by_value - by_slopes);
+    if (!(by_value < 0 && apart <= 0.5 * fabs(by_value)))
+        stopping->noise = fmin(stopping->noise, fmin(apart, fabs(by_value) / NOISE_MOVES));
     bool small = model->promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
     if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
         return by_value;

@@ -5,7 +5,7 @@ test-timeout: 300
 """
 import numpy as np
 from scipy.integrate import solve_ivp
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, minimize_scalar
 
 import helpers as h
 import oracles as o
@@ -74,6 +74,21 @@ def test_wrong_slopes_are_not_taken_for_noise(tmp):
         # half a sum of squares of 14 residuals is some 2 where the model fits, and 11697 on the wrong side of the jump
         wrong = (fits["status"] == "converged") & (fits["objective"] > 20)
         assert not np.any(wrong), (args, fits["status"], fits["objective"])
+
+
+def test_a_model_that_is_wrong_nearby_is_not_taken_for_noise(tmp):
+    """Next to the optimum, a Gauss-Newton step promises less than 1e-6 of the objective and raises it instead, by 200 times as
+    much: the large residual is curved. Value and slopes differ by the curve's third order, which is no integration error."""
+    (tmp / "m.ode").write_text("model bent\nparameter a = 0 in [-10, 10]\n"
+                               "z(0) = 0\nz' = 1\nobserve y = (1 - z)*a + z*(116.6 + 8*a^2 + a^3)\n")
+    far = np.array([0.005, 0.01, 0.015])
+    rows = [(d, t, 0, y, 1.0) for d, first in enumerate(far) for t, y in ((0, first), (1, 100))]
+    h.write_problem(tmp / "p.h5", None, [f"d{d}" for d in range(len(far))], rows)
+    fits = h.run(tmp / "p.h5", "--model", tmp / "m.ode")
+    assert set(fits["status"]) == {"converged"}
+    best = [minimize_scalar(lambda a, y=y: (a - y) ** 2 + (16.6 + 8 * a ** 2 + a ** 3) ** 2, bracket=(-1e-4, 1e-4), tol=1e-14).x
+            for y in far]
+    assert np.allclose(fits["parameters"][:, 0], best, rtol=0, atol=2e-5), (fits["parameters"][:, 0], best)
 
 
 def test_start_on_a_plateau_is_told(tmp):
