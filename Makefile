@@ -20,6 +20,16 @@ B := build
 ifdef SANITIZE
 B := build/$(subst $(comma),-,$(SANITIZE))
 endif
+PC_PREFIX = $(prefix)
+# What make bundle packs has its libraries in ../lib, wherever it is. DT_RPATH, unlike DT_RUNPATH, holds for the libraries'
+# own libraries too.
+ifdef BUNDLE
+B := build/bundle/build
+PORTABLE := 1
+prefix :=
+PC_PREFIX := $${pcfiledir}/../..
+BUNDLE_LDFLAGS := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
+endif
 # Models are compiled for this CPU; PORTABLE=1 makes them run on any of its kind.
 MODEL_CFLAGS ?= -O3 $(if $(PORTABLE),,-march=native)
 # Tests are compiled more often than they run.
@@ -57,8 +67,8 @@ ifneq ($(findstring clang,$(CC)),)
 WARN += -Wno-unknown-warning-option
 endif
 ALL_CPPFLAGS = -Isrc -Iinclude -D_GNU_SOURCE $(DEPS_CFLAGS) $(SUNDIALS_CFLAGS) $(KLU_CFLAGS) $(PREFIX_CFLAGS) $(CPPFLAGS)
-ALL_CFLAGS = -std=c11 $(WARN) -fno-math-errno -pthread $(CFLAGS)
-ALL_LDFLAGS = -pthread $(LDFLAGS) $(PREFIX_LIBS)
+ALL_CFLAGS = -std=c11 $(WARN) -fno-math-errno -pthread $(if $(BUNDLE),-include scripts/bundle.h) $(CFLAGS)
+ALL_LDFLAGS = -pthread $(BUNDLE_LDFLAGS) $(LDFLAGS) $(PREFIX_LIBS)
 LIBS = $(DEPS_LIBS) $(SUNDIALS_LIBS) $(KLU_LIBS) -ldl -lm
 ifdef SANITIZE
 HDF5_ARCHIVE :=
@@ -324,7 +334,7 @@ install: $(B)/stiffit $(COMPLETIONS) ## install program, header, manual pages, c
 	install -D -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
 	$(foreach i,$(INSTALLED),install -D -m 644 $(subst :, $(DESTDIR),$(i)) &&) :
 	install -d $(dir $(PC_FILE))
-	printf '%s\n' 'prefix=$(prefix)' 'includedir=$(patsubst $(prefix)/%,$${prefix}/%,$(includedir))' '' 'Name: stiffit' \
+	printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(patsubst $(prefix)/%,$${prefix}/%,$(includedir))' '' 'Name: stiffit' \
 		'Description: header for models of stiffit, which fits one stiff ODE model to many datasets' \
 		'Version: $(VERSION)' 'Cflags: -I$${includedir}' >$(PC_FILE)
 
@@ -339,6 +349,13 @@ dist: ## a tarball of the sources, build/stiffit-VERSION.tar.gz
 .PHONY: deb
 deb: ## a Debian package, build/deb/stiffit_VERSION-1_ARCH.deb
 	$(Q)scripts/make-deb $(VERSION) build/deb
+
+BUNDLE_FOLDER = build/bundle/stiffit-$(VERSION)-linux-$(shell uname -m)
+.PHONY: bundle
+bundle: ## the program with its libraries for machines without root, build/bundle/stiffit-VERSION-linux-MACHINE.tar.gz
+	$(Q)rm -rf $(BUNDLE_FOLDER)
+	$(SUBMAKE) BUNDLE=1 DESTDIR=$(BUNDLE_FOLDER) all install >build/bundle.log || { tail -n 30 build/bundle.log >&2; exit 1; }
+	$(Q)scripts/make-bundle $(VERSION) $(BUNDLE_FOLDER)
 
 .PHONY: clean
 clean: ## remove build/
