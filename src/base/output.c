@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,6 +32,28 @@ void standard_output_restore(FILE *kept)
     clearerr(stdout); /* a failed write was not of our data */
     dup2(fileno(kept), STDOUT_FILENO);
     fclose(kept);
+}
+
+/* tmpfile knows /tmp only. */
+FILE *temporary_file(struct error *error)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/stiffit-XXXXXX", folder && *folder ? folder : "/tmp");
+    int descriptor = n < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
+    if (descriptor >= 0)
+        unlink(path);
+#ifdef MFD_CLOEXEC
+    else
+        descriptor = memfd_create("stiffit", MFD_CLOEXEC);
+#endif
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w+");
+    if (!file) {
+        error_system(error, errno, "cannot make a temporary file (set TMPDIR to another folder)");
+        if (descriptor >= 0)
+            close(descriptor);
+    }
+    return file;
 }
 
 static bool is_file(const char *path) { return path && *path && strcmp(path, "-") != 0; }

@@ -25,6 +25,10 @@ enum status output_finish(struct output *output, struct error *error);
 /* Without finish: removes the temporary file. Legal on a zeroed struct and after finish. */
 void output_close(struct output *output);
 
+/* A file without a name for reading and writing: under $TMPDIR or /tmp, or in memory where that cannot be written. NULL on
+ * failure: STATUS_SYSTEM. */
+FILE *temporary_file(struct error *error);
+
 /* Redirects `stdout`, with what is still in its buffer, to standard error, and returns a stream to the real standard output.
  * NULL: nothing has changed (no descriptor is left). One thread; not nested. */
 FILE *standard_output_keep(void);

@@ -376,8 +376,8 @@ enum status plot_write(const struct plot_options *options, struct output *output
         status = find_dataset(&fitted, worst ? worst : options->rows.id, &curves, error);
     if (!status)
         status = choose_panels(&layout, &curves, options, &fitted.model, error);
-    if (!status && !(script = tmpfile()))
-        status = error_system(error, errno, "cannot write a script for gnuplot");
+    if (!status && !(script = temporary_file(error)))
+        status = STATUS_SYSTEM;
     if (!status) {
         char line[sizeof curves.reason + 20];
         snprintf(line, sizeof line, "note: no curve: %s", curves.reason);

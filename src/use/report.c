@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/report_parts.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +29,8 @@ static enum status open_temporary(struct report *report, struct error *error)
 {
     FILE **const file[] = {&report->rows, &report->gallery, &report->table};
     for (size_t i = 0; i < sizeof file / sizeof *file; i++)
-        if (!(*file[i] = tmpfile()))
-            return error_system(error, errno, "cannot make a temporary file");
+        if (!(*file[i] = temporary_file(error)))
+            return STATUS_SYSTEM;
     return STATUS_OK;
 }
 

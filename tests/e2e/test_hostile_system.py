@@ -238,6 +238,60 @@ def test_no_home(tmp):
         assert done.returncode == 0, (home, done.stderr)
 
 
+def test_compute_node(tmp):
+    """No compiler, a home that is read-only or not there, temporary files impossible: all works with a model that was compiled
+    before, elsewhere."""
+    if os.geteuid():
+        h.skip("needs root to become somebody else")
+    (tmp / "bin").mkdir()
+    (tmp / "closed").mkdir(mode=0o555)
+    if shutil.which("gnuplot"):
+        (tmp / "bin/gnuplot").symlink_to(shutil.which("gnuplot"))
+    text = h.ROOT / "models/alpha-pinene/alpha-pinene.ode"
+    for command in (("import", h.ROOT / "data/alpha-pinene.csv", "--model", text, "-o", "p.h5"),
+                    ("model", "build", text, "--portable", "-o", "m.so"), ("run", "p.h5", "--model", "m.so", "-o", "whole.h5")):
+        assert stiffit(tmp, *command).returncode == 0
+    os.chmod(tmp, 0o777)
+    env = {"PATH": str(tmp / "bin"), "TMPDIR": str(tmp / "closed")}
+    for name, home in (("a", {"HOME": str(tmp / "closed")}), ("b", {})):
+        def node(*words, code=0, home=home):
+            done = stiffit(tmp, *words, env={**env, **home}, preexec=as_nobody)
+            assert done.returncode == code, (words, home, done)
+            return done.stdout + done.stderr
+
+        result = f"{name}.result.h5"
+        said = node("run", "p.h5", code=3)
+        assert "no C compiler found" in said and "model build --portable" in said, said
+        node("run", "p.h5", "--model", "m.so", "-o", result)
+        faults.same_fits(h.read_fits(tmp / "whole.h5"), h.read_fits(tmp / result))
+        assert "XDG_CONFIG_HOME" in node("trust", "m.so", code=4)
+        node("simulate", "--bootstrap", 3, result, "--problem", "p.h5", "--model", "m.so", "--seed", 1, "-o", f"{name}.h5")
+        node("run", f"{name}.h5", "--trust", "--shard", "1/2")
+        node("run", f"{name}.h5", "--trust", "--shard", "2/2")
+        node("merge", f"{name}.h5", "-o", f"{name}.merged.h5")
+        node("show", f"{name}.merged.h5")
+        node("export", result, "-o", f"{name}.csv")
+        node("report", result, "--model", "m.so", "-o", f"{name}.html")
+        assert "p1" in (tmp / f"{name}.html").read_text(encoding="utf-8")
+        if shutil.which("gnuplot"):
+            node("plot", result, "--model", "m.so", "-o", f"{name}.svg")
+            assert (tmp / f"{name}.svg").stat().st_size > 5000
+    assert not list((tmp / "closed").iterdir())
+
+
+def test_no_proc(tmp):
+    whole = whole_run(tmp)
+    if h.SANITIZE:
+        h.skip("sanitizers need /proc")
+    hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    if subprocess.run([*hidden, "true"], capture_output=True, check=False).returncode:
+        h.skip("nothing can be mounted here")
+    done = subprocess.run([*hidden, h.STIFFIT, "run", tmp / "p.h5", "--trust", "-j", "2"], env=h.environment(),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    faults.same_fits(whole, h.read_fits(h.result_path(tmp / "p.h5")))
+
+
 def test_locks_that_fail(tmp):
     """As on NFS and Lustre: HDF5's locks are not asked for, so that no variable need be set."""
     whole = whole_run(tmp)

@@ -146,8 +146,10 @@ static enum status make_folder(const char *path, struct error *error)
             continue;
         char kept = *slash;
         *slash = '\0';
-        if (mkdir(folder, 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-            return error_system(error, errno, "cannot make the directory %s", folder);
+        int number = mkdir(folder, 0700) == 0 ? 0 : errno;
+        if (number && access(folder, F_OK) != 0)
+            return error_system(error, number, "cannot make the directory %s (set XDG_CONFIG_HOME to another place; --trust "
+                                "trusts for one run without it)", folder);
         *slash = kept;
         if (!kept)
             break;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #endif
 
@@ -39,9 +40,16 @@ void watch_init(struct watch *watch, struct board *board)
     sigprocmask(SIG_BLOCK, &watch->set, NULL);
 }
 
+/* Without /proc: the path under which this program was started. */
 static const char *own_path(void)
 {
-    return access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : getenv("STIFFIT_EXECUTABLE");
+    if (access("/proc/self/exe", X_OK) == 0)
+        return "/proc/self/exe";
+#ifdef __linux__
+    return (const char *)(uintptr_t)getauxval(AT_EXECFN);
+#else
+    return getenv("STIFFIT_EXECUTABLE");
+#endif
 }
 
 static pid_t spawn_child(const struct child_command *command, struct error *error)
@@ -67,7 +75,7 @@ static pid_t spawn_child(const struct child_command *command, struct error *erro
     posix_spawnattr_destroy(&attributes);
     free(arguments);
     if (failure) {
-        error_system(error, failure, "cannot start a process");
+        error_system(error, failure, "cannot start a process of %s", self ? self : "stiffit");
         return -1;
     }
     return child;
