@@ -18,8 +18,8 @@
 
 static const struct command *const commands[] = {&command_run, &command_show, &command_import, &command_export,
                                                 &command_simulate, &command_plot, &command_report, &command_compare,
-                                                &command_model, &command_trust, &command_merge, &command_submit,
-                                                &command_status, &command_help, NULL};
+                                                &command_population, &command_model, &command_trust, &command_merge,
+                                                &command_submit, &command_status, &command_help, NULL};
 
 const struct command *const *command_list(void) { return commands; }
 

@@ -24,7 +24,8 @@ struct command {
 #define COMMAND_TABLE(array) {(array), sizeof(array) / sizeof *(array)}
 
 extern const struct command command_run, command_show, command_import, command_export, command_simulate, command_model,
-    command_plot, command_report, command_compare, command_trust, command_merge, command_submit, command_status, command_help;
+    command_plot, command_report, command_compare, command_population, command_trust, command_merge, command_submit,
+    command_status, command_help;
 extern const struct command command_model_new, command_model_build, command_model_check, command_model_show;
 /* Children of `run`, which no help mentions. */
 int command_compute(int argc, char **argv);

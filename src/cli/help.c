@@ -93,8 +93,8 @@ void help_overview(FILE *file)
           "Usage: stiffit COMMAND [OPTIONS] ...\n\n"
           "stiffit fits one stiff ODE model to many independent datasets.\n\nCommands:\n", file);
     for (const struct command *const *command = command_list(); *command; command++) {
-        fprintf(file, "  %-10s", (*command)->name);
-        print_wrapped(file, (*command)->summary, 12, 12);
+        fprintf(file, "  %-11s", (*command)->name);
+        print_wrapped(file, (*command)->summary, 13, 13);
     }
     fputs("\n`stiffit COMMAND --help` shows the options of a command; `stiffit --version` shows all versions.\n\n"
           "Exit codes: 0 success; 1 some fits did not converge; 2 usage error; 3 bad problem or model;\n"

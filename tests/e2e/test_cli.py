@@ -10,8 +10,8 @@ import subprocess
 import helpers
 from helpers import STIFFIT, decay_problem, environment, model, stiffit, zoo
 
-COMMANDS = ["run", "show", "import", "export", "simulate", "plot", "report", "compare", "model", "trust", "merge", "submit",
-            "status", "help"]
+COMMANDS = ["run", "show", "import", "export", "simulate", "plot", "report", "compare", "population", "model", "trust", "merge",
+            "submit", "status", "help"]
 
 
 def usage(*args):
