@@ -55,6 +55,9 @@ struct option {
     {.name = "color", .kind = OPTION_CHOICE, .offset = (field_offset), .choice = option_when_words, \
      .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"}
 extern const char *const option_when_words[]; /* of enum when */
+#define OPTION_DECIMAL_COMMA(field_offset) \
+    {.name = "decimal-comma", .kind = OPTION_FLAG, .offset = (field_offset), \
+     .help = "CSV with decimal commas, and semicolons between columns"}
 
 struct option_table {
     const struct option *option;

@@ -14,7 +14,7 @@ enum { TEXT_N_MOVED = 40 };
 
 struct compare_options {
     const struct option_words *words;
-    bool json, overwrite;
+    bool json, overwrite, decimal_comma;
     const char *output;
     enum when color;
 };
@@ -27,6 +27,7 @@ static const struct option table[] = {
      "the summary)"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON instead of text"},
+    OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
     OPTION_COLOR(FIELD(color)),
 };
 
@@ -196,7 +197,7 @@ static enum status write_csv(const struct comparison *comparison, const struct c
     struct output output = {.file = NULL};
     enum status status = output_open(&output, options->output, options->overwrite, error);
     if (!status) {
-        struct csv_writer writer = {.file = output.file};
+        struct csv_writer writer = {.file = output.file, .decimal_comma = options->decimal_comma};
         compare_csv(comparison, &writer);
         status = output_finish(&output, error);
     }

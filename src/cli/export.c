@@ -30,6 +30,7 @@ static const struct option table[] = {
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "fits, starts, profile and bootstrap as JSON, an array of objects, instead of CSV"},
+    OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
     {.name = "petab", .kind = OPTION_STRING, .metavar = "DIR", .offset = FIELD(petab), .is_file = true, .is_output = true,
      .help = "write a PEtab problem with the fitted parameters and simulations into this folder, instead of a table; with a "
      "dataset column, a folder for each dataset"},
@@ -62,8 +63,11 @@ static int run(int argc, char **argv)
         error_set(&error, STATUS_USAGE, "--json works only with --what fits, starts, profile or bootstrap");
     else if (options->columns && options->what != EXPORT_FITS)
         error_set(&error, STATUS_USAGE, "--columns works only with --what fits");
-    else if (options->petab && (options->what != EXPORT_FITS || options->files.output || options->json || options->columns))
-        error_set(&error, STATUS_USAGE, "--petab excludes --what, --columns, --output and --json");
+    else if (options->json && options->decimal_comma)
+        error_set(&error, STATUS_USAGE, "--json has no decimal commas: JSON's numbers have points");
+    else if (options->petab && (options->what != EXPORT_FITS || options->files.output || options->json || options->columns ||
+                                options->decimal_comma))
+        error_set(&error, STATUS_USAGE, "--petab excludes --what, --columns, --output, --json and --decimal-comma");
     else if (options->petab_yaml && !options->petab)
         error_set(&error, STATUS_USAGE, "--petab-yaml works only with --petab");
     if (error.status)

@@ -52,6 +52,7 @@ static const struct option table[] = {
      .help = "do not write the measurements' standard deviations into the problem file"},
     {.name = "truth", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(truth), .is_file = true,
      .is_output = true, .help = "write the true parameters of the synthetic datasets to this CSV file"},
+    OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 4e9,
      .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap replicates of it"},
     {.name = "method", .kind = OPTION_CHOICE, .offset = FIELD(method), .choice = method_words, .default_text = "residual",

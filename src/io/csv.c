@@ -402,7 +402,7 @@ bool csv_parse_double(const char *text, double *value)
 static void begin_field(struct csv_writer *writer)
 {
     if (writer->in_row)
-        putc(writer->delimiter ? writer->delimiter : ',', writer->file);
+        putc(writer->delimiter ? writer->delimiter : writer->decimal_comma ? ';' : ',', writer->file);
     writer->in_row = true;
 }
 
@@ -428,7 +428,11 @@ void csv_put_number(struct csv_writer *writer, double value)
 {
     char text[NUMBER_SIZE];
     begin_field(writer);
-    fputs(isnan(value) ? "NaN" : isinf(value) ? value > 0 ? "Inf" : "-Inf" : number_text(text, value), writer->file);
+    number_text(text, value);
+    char *point = writer->decimal_comma ? strchr(text, '.') : NULL;
+    if (point)
+        *point = ',';
+    fputs(isnan(value) ? "NaN" : isinf(value) ? value > 0 ? "Inf" : "-Inf" : text, writer->file);
 }
 
 void csv_put_integer(struct csv_writer *writer, int64_t value)

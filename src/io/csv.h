@@ -51,7 +51,8 @@ bool csv_parse_double(const char *text, double *value);
 struct csv_writer {
     FILE *file;
     bool in_row;
-    char delimiter; /* 0: a comma */
+    bool decimal_comma; /* and columns are separated by semicolons, as spreadsheets of half the world read */
+    char delimiter; /* 0: a comma, or with decimal commas a semicolon */
 };
 void csv_put_text(struct csv_writer *writer, const char *text);
 void csv_put_number(struct csv_writer *writer, double value); /* reads back to the same bits; NaN, Inf, -Inf */

@@ -36,7 +36,7 @@ static enum status sheet_begin(struct sheet *sheet, const char *const *head, siz
     enum status status = output_open(sheet->output, sheet->options->files.output, sheet->options->overwrite, error);
     if (status)
         return status;
-    sheet->csv.file = sheet->output->file;
+    sheet->csv = (struct csv_writer){.file = sheet->output->file, .decimal_comma = sheet->options->decimal_comma};
     if (sheet->options->json) {
         json_begin(&sheet->json, sheet->output->file);
         json_array_begin(&sheet->json, NULL);

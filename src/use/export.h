@@ -17,7 +17,7 @@ struct export_options {
     const char *columns;
     const char *petab;      /* a folder for PEtab problems, instead of all else; or NULL */
     const char *petab_yaml; /* the PEtab problem, which may have files outside of its folder; NULL: the one that was imported */
-    bool overwrite, json; /* json: not for measurements and pairs */
+    bool overwrite, json, decimal_comma; /* json: not for measurements and pairs */
     int what; /* enum export_what */
 };
 

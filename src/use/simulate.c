@@ -161,9 +161,14 @@ void simulate_covariates_take(struct simulate_covariates *covariates, uint64_t d
     }
 }
 
-static void put_head(FILE *file, bool has_experiments, const struct simulate_grid *grid)
+static void put_head(struct csv_writer *writer, bool has_experiments, const struct simulate_grid *grid)
 {
-    fprintf(file, "dataset,%stime,%sobservable,value\n", has_experiments ? "experiment," : "", grid->side ? "side," : "");
+    const char *const head[] = {"dataset", has_experiments ? "experiment" : NULL, "time", grid->side ? "side" : NULL,
+                                "observable", "value"};
+    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+        if (head[i])
+            csv_put_text(writer, head[i]);
+    csv_end_row(writer);
 }
 
 /* Whether states or observables can jump. */
@@ -179,10 +184,9 @@ static bool is_smooth(const struct simulate_grid *grid, const double *prediction
 }
 
 /* experiment NULL: there are none. */
-static void put_rows(FILE *file, const char *id, const char *experiment, const struct model *model,
+static void put_rows(struct csv_writer *writer, const char *id, const char *experiment, const struct model *model,
                      const struct simulate_grid *grid, const double *prediction)
 {
-    struct csv_writer writer = {.file = file};
     bool is_single = false;
     for (size_t i = 0; i < grid->n; i++) {
         bool is_after = grid->side && grid->side[i] > 0;
@@ -190,15 +194,15 @@ static void put_rows(FILE *file, const char *id, const char *experiment, const s
             is_single = is_smooth(grid, prediction, i);
         if (is_single && is_after)
             continue;
-        csv_put_text(&writer, id);
+        csv_put_text(writer, id);
         if (experiment)
-            csv_put_text(&writer, experiment);
-        csv_put_number(&writer, grid->time[i]);
+            csv_put_text(writer, experiment);
+        csv_put_number(writer, grid->time[i]);
         if (grid->side)
-            csv_put_text(&writer, is_single ? "" : is_after ? "after" : "before");
-        csv_put_text(&writer, model->abi.observable_name[grid->observable[i]]);
-        csv_put_number(&writer, prediction[i]);
-        csv_end_row(&writer);
+            csv_put_text(writer, is_single ? "" : is_after ? "after" : "before");
+        csv_put_text(writer, model->abi.observable_name[grid->observable[i]]);
+        csv_put_number(writer, prediction[i]);
+        csv_end_row(writer);
     }
 }
 
@@ -236,8 +240,9 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         *made = (struct simulate_made){.n_dataset = 1, .n_row = grid.n};
         for (size_t i = 0; i < grid.n; i++)
             made->n_lost += isnan(prediction[i]);
-        put_head(output->file, false, &grid);
-        put_rows(output->file, "simulated", NULL, model, &grid, prediction);
+        struct csv_writer writer = {.file = output->file, .decimal_comma = options->decimal_comma};
+        put_head(&writer, false, &grid);
+        put_rows(&writer, "simulated", NULL, model, &grid, prediction);
     }
     predictor_fini(&predictor);
     simulate_grid_fini(&grid);
@@ -269,6 +274,7 @@ static void predict_grid(struct fitted *fitted, const struct fitted_dataset *dat
 static enum status put_fitted(struct fitted *fitted, const struct simulate_options *options, const struct simulate_grid *grid,
                               double *prediction, FILE *file, struct error *error)
 {
+    struct csv_writer writer = {.file = file, .decimal_comma = options->decimal_comma};
     struct fitted_dataset dataset;
     bool more, found = false, has_experiments = problem_info(fitted->problem)->has_experiments;
     for (;;) {
@@ -279,11 +285,11 @@ static enum status put_fitted(struct fitted *fitted, const struct simulate_optio
         if ((options->id && strcmp(options->id, dataset.id)) || ferror(file))
             continue;
         if (!found)
-            put_head(file, has_experiments, grid);
+            put_head(&writer, has_experiments, grid);
         found = true;
         for (size_t e = dataset.first; e < dataset.end; e++) {
             predict_grid(fitted, &dataset, e, options->t0, grid, prediction);
-            put_rows(file, dataset.id, has_experiments ? dataset.block->experiment_id[e] : NULL, &fitted->model, grid,
+            put_rows(&writer, dataset.id, has_experiments ? dataset.block->experiment_id[e] : NULL, &fitted->model, grid,
                      prediction);
         }
     }

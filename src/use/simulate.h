@@ -14,7 +14,7 @@ enum simulate_method { METHOD_RESIDUAL, METHOD_PARAMETRIC };
 struct simulate_options {
     struct fitted_options files; /* result: or NULL */
     const char *times, *id, *truth;
-    bool overwrite, embed, no_sigma;
+    bool overwrite, embed, no_sigma, decimal_comma;
     struct option_list set, covariate, input, observable;
     int64_t n_dataset, n_bootstrap, seed;
     double spread, noise, noise_absolute, t0;

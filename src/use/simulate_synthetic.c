@@ -97,11 +97,16 @@ static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
     }
 }
 
+static struct csv_writer truth_writer(const struct synthetic *synthetic)
+{
+    return (struct csv_writer){.file = synthetic->truth.file, .decimal_comma = synthetic->options->decimal_comma};
+}
+
 static void print_truth(const struct synthetic *synthetic, const char *id)
 {
     if (!synthetic->truth.file)
         return;
-    struct csv_writer writer = {.file = synthetic->truth.file};
+    struct csv_writer writer = truth_writer(synthetic);
     csv_put_text(&writer, id);
     for (size_t i = 0; i < synthetic->model->abi.n_parameter; i++)
         csv_put_number(&writer, synthetic->p[i]);
@@ -178,10 +183,11 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
     status = output_open(&synthetic->truth, options->truth, options->overwrite, error);
     if (status)
         return status;
-    fputs("dataset", synthetic->truth.file);
+    struct csv_writer writer = truth_writer(synthetic);
+    csv_put_text(&writer, "dataset");
     for (size_t i = 0; i < abi->n_parameter; i++)
-        fprintf(synthetic->truth.file, ",%s", abi->parameter_name[i]);
-    fputc('\n', synthetic->truth.file);
+        csv_put_text(&writer, abi->parameter_name[i]);
+    csv_end_row(&writer);
     return STATUS_OK;
 }
 

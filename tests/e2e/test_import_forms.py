@@ -3,6 +3,10 @@ must give the same problem as the long form that it stands for.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import csv
+import io
+import re
+
 import h5py
 import numpy as np
 
@@ -89,6 +93,32 @@ def test_decimal_marks_do_not_mix(tmp):
     assert "decimals are written with a point" in imported(tmp, 'dataset,time,y\na,1,"1,5"\n', code=3)
     assert "is not a number" in imported(tmp, "dataset;time;y\na;1;1.234,5\n", code=3)
     assert "is not a number" in imported(tmp, "dataset;time;y\na;1;1,234,5\n", code=3)
+
+
+def test_tables_with_decimal_commas_are_the_same(tmp):
+    """Of every command that writes CSV: the cells differ by the mark alone, and `import` reads the same bits."""
+    imported(tmp, wide(ROWS))
+    h.stiffit("run", tmp / "t.h5", "--starts", "3", "--keep-starts", code=None)
+    result, model = h.result_path(tmp / "t.h5"), ("--model", tmp / "two.ode", "--times", "0.1:2:0.3")
+    n_number = 0
+    for words in ([("export", result, "--what", what) for what in ("fits", "residuals", "predictions", "covariance", "starts")]
+                  + [("compare", result, result, "-o", "-"), ("simulate", *model), ("simulate", result, *model[2:])]):
+        point, comma = (list(csv.reader(io.StringIO(h.stiffit(*words, *more).stdout), delimiter=delimiter))
+                        for more, delimiter in (((), ","), (("--decimal-comma",), ";")))
+        assert len(point) > 1 and len(point[0]) > 1 and [len(row) for row in comma] == [len(row) for row in point], words
+        for a, b in zip(sum(point, []), sum(comma, [])):
+            is_number = re.fullmatch(r"-?\d+\.\d+(e[+-]?\d+)?", a)
+            assert b == (a.replace(".", ",") if is_number else a), (words, a, b)
+            n_number += bool(is_number)
+    assert n_number > 100
+    read = [imported(tmp, h.stiffit("simulate", *model, *more).stdout)[0] for more in ((), ("--decimal-comma",))]
+    assert read[0] == read[1] and len(read[0]) == 14 and len({row[3] for row in read[0]}) == 14
+    truth = ("--datasets", "2", "--spread", "0.3", "-o", tmp / "s.h5", "--overwrite", "--truth")
+    h.stiffit("simulate", *model, *truth, tmp / "point.csv")
+    h.stiffit("simulate", *model, *truth, tmp / "comma.csv", "--decimal-comma")
+    points = (tmp / "point.csv").read_text()
+    assert (tmp / "comma.csv").read_text() == points.replace(",", ";").replace(".", ",") and "." in points
+    assert "JSON's numbers have points" in h.stiffit("export", result, "--json", "--decimal-comma", code=2).stderr
 
 
 def test_fixed_for_some_datasets(tmp):

@@ -260,9 +260,8 @@ static void the_locale_does_not_matter(void **state)
     setlocale(LC_ALL, "C");
 }
 
-static void what_is_written_is_read_back(void **state)
+static void check_written_and_read(bool decimal_comma)
 {
-    (void)state;
     static const char *const texts[] = {"plain", "", "a,b", "say \"hi\"", "two\nlines", "cr\rhere", " blank ", "tab\t",
                                         "semi;", "\xc3\xa9", "NA", "\""};
     enum { N = sizeof texts / sizeof *texts };
@@ -271,7 +270,7 @@ static void what_is_written_is_read_back(void **state)
     struct error error;
     bool more;
     double value;
-    struct csv_writer writer = {.file = fopen(path, "w")};
+    struct csv_writer writer = {.file = fopen(path, "w"), .decimal_comma = decimal_comma};
     csv_put_text(&writer, "text");
     csv_put_text(&writer, "number");
     csv_put_text(&writer, "integer");
@@ -303,11 +302,18 @@ static void what_is_written_is_read_back(void **state)
         return;
     char command[800];
     snprintf(command, sizeof command,
-             "/usr/bin/python3 -c \"import csv; r = list(csv.reader(open('%s', newline='')));"
+             "/usr/bin/python3 -c \"import csv; r = list(csv.reader(open('%s', newline=''), delimiter='%s'));"
              "t = ['plain', '', 'a,b', 'say \\\"hi\\\"', 'two\\nlines', 'cr\\rhere', ' blank ', 'tab\\t', "
-             "'semi;', '\\u00e9', 'NA', '\\\"']; assert [x[0] for x in r[1:]] == t, r; assert float(r[1][1]) == 0.1\"",
-             path);
+             "'semi;', '\\u00e9', 'NA', '\\\"']; assert [x[0] for x in r[1:]] == t, r; assert r[1][1] == '0%s1'\"",
+             path, decimal_comma ? ";" : ",", decimal_comma ? "," : ".");
     assert_int_equal(system(command), 0);
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+    (void)state;
+    check_written_and_read(false);
+    check_written_and_read(true);
 }
 
 static void a_single_column_keeps_its_empty_rows(void **state)
