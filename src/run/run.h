@@ -52,6 +52,7 @@ enum { GOODNESS_PER_DECADE = 32, GOODNESS_FIRST = -12, GOODNESS_LAST = 20,
        N_GOODNESS_BIN = (GOODNESS_LAST - GOODNESS_FIRST) * GOODNESS_PER_DECADE };
 struct run_goodness {
     uint64_t n, bin[N_GOODNESS_BIN];
+    double least, most;
 };
 
 struct run_summary {
@@ -78,7 +79,7 @@ struct run_summary {
 };
 void run_summary_fini(struct run_summary *summary);
 uint64_t run_summary_n_failed(const struct run_summary *summary);
-/* A quantile, within the width of a bin (7 %); NaN: there are no numbers. */
+/* A quantile, within the width of a bin (7 %); of share 1 the largest number; NaN: there are no numbers. */
 double run_goodness_quantile(const struct run_goodness *goodness, double share);
 /* OK or FITS_FAILED, as --accept-failed says. */
 enum status run_summary_status(const struct run_summary *summary, const struct run_shown *shown);

@@ -120,7 +120,12 @@ def test_missing_sigmas_are_counted_and_loud_where_others_have_one(tmp):
     assert "warning: some or all measurements have no sigma" in text and "(2 fits, 21 measurements; e.g. d3, d6)" in text
     _, said, text = run(write(tmp / "none.h5", y, np.nan))
     assert "note: some or all measurements have no sigma" in text and "warning" not in text and said["without_sigma"] == 160
-    assert "R squared" in text and said["goodness"]["r_squared_fits"] == 10
+    r_squared = h.read_fits(tmp / "none.result.h5")["r_squared"]
+    assert said["goodness"]["r_squared_fits"] == 10 and f"(median; at least {min(r_squared):.4g} in 10 fits)" in text, text
+    few, said, text = run(write(tmp / "one.h5", y[:1], sigma[:1]))
+    reduced = chi_square(y[:1], few)[0] / (len(T) - 2)
+    assert f"reduced chi-square {reduced:.2g}\n" in text
+    assert np.isclose(said["goodness"]["reduced_chi_square_median"], reduced, rtol=1e-12)  # one number: not that of its bin
 
 
 def test_no_signal_is_no_reason_for_other_starts(tmp):

@@ -46,6 +46,8 @@ static void goodness_add(struct run_goodness *goodness, double x)
     if (isnan(x))
         return;
     double place = (log10(fmax(x, 1e-300)) - GOODNESS_FIRST) * GOODNESS_PER_DECADE;
+    goodness->least = goodness->n ? fmin(goodness->least, x) : x;
+    goodness->most = goodness->n ? fmax(goodness->most, x) : x;
     goodness->bin[(int)fmin(fmax(place, 0), N_GOODNESS_BIN - 1)]++;
     goodness->n++;
 }
@@ -56,7 +58,8 @@ double run_goodness_quantile(const struct run_goodness *goodness, double share)
     for (int i = 0; i < N_GOODNESS_BIN && goodness->n > 0; i++) {
         double n = (double)goodness->bin[i];
         if (n > 0 && before + n >= wanted)
-            return pow(10, GOODNESS_FIRST + (i + (wanted - before) / n) / GOODNESS_PER_DECADE);
+            return fmin(fmax(pow(10, GOODNESS_FIRST + (i + (wanted - before) / n) / GOODNESS_PER_DECADE), goodness->least),
+                        goodness->most);
         before += n;
     }
     return NAN;
