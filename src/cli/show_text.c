@@ -95,7 +95,7 @@ static void print_failures(FILE *file, const struct result_info *info, const str
         if (summary->by_outcome[i] && !outcome_is_success((enum outcome)i) && outcome_advice((enum outcome)i))
             fprintf(file, "  %s: %s\n", outcome_name((enum outcome)i), outcome_advice((enum outcome)i));
     if (summary->n_success < summary->n_fit)
-        fprintf(file, "  by dataset: stiffit export %s --columns id,status,message\n", info->path);
+        fprintf(file, "  by dataset: stiffit export %s --failed --columns id,status,message\n", info->path);
 }
 
 static void print_outcomes(FILE *file, const struct result_info *info, const struct show_summary *summary)

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "fit/loss.h"
 #include "io/csv.h"
+#include "io/problem_adopt.h"
 #include "run/plan/campaign.h"
 #include "use/plugin_reference.h"
 
@@ -28,6 +29,7 @@ struct synthetic {
     double *center, *p, *covariate;              /* true parameters: their center, and those of this dataset */
     double *prediction, *noise, *value, *sigma;  /* rows of the grid */
     double *largest;                             /* n_observable */
+    double *from_model;                          /* n_parameter x N_FROM_MODEL */
     struct fit_loss *loss;                       /* n_observable: the model's errors, normal by default */
 };
 
@@ -143,7 +145,7 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
 {
     const struct stiffit_model *abi = &synthetic->model->abi;
     size_t n = synthetic->grid.n + 1, p = abi->n_parameter;
-    double *block = calloc(2 * p + abi->n_covariate + abi->n_input + abi->n_observable + 4 * n, sizeof *block);
+    double *block = calloc((2 + N_FROM_MODEL) * p + abi->n_covariate + abi->n_input + abi->n_observable + 4 * n, sizeof *block);
     synthetic->center = block; /* and all the others */
     synthetic->p = synthetic->center + p;
     synthetic->covariate = synthetic->p + p;
@@ -152,6 +154,7 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
     synthetic->noise = synthetic->prediction + n;
     synthetic->value = synthetic->noise + n;
     synthetic->sigma = synthetic->value + n;
+    synthetic->from_model = synthetic->sigma + n;
     enum error_kind *kind = calloc(abi->n_observable, sizeof *kind);
     for (uint32_t k = 0; kind && abi->observable_error && k < abi->n_observable; k++)
         kind[k] = error_kind_of(abi->observable_error[k]) < 0 ? ERROR_NORMAL
@@ -167,11 +170,19 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
 {
     const struct simulate_options *options = synthetic->options;
     const struct stiffit_model *abi = &synthetic->model->abi;
+    for (size_t i = 0; i < abi->n_parameter; i++) {
+        double *from = synthetic->from_model + i * N_FROM_MODEL;
+        from[FROM_MODEL_START] = abi->parameter_start ? abi->parameter_start[i] : (double)NAN;
+        from[FROM_MODEL_LOWER] = abi->parameter_lower ? abi->parameter_lower[i] : -(double)INFINITY;
+        from[FROM_MODEL_UPPER] = abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY;
+        from[FROM_MODEL_SCALE] = problem_scale_number(abi->parameter_scale ? abi->parameter_scale[i] : "lin");
+    }
     bool has_noise = options->noise > 0 || options->noise_absolute > 0;
     struct problem_header header = {
         .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
         .start = abi->parameter_start ? abi->parameter_start : synthetic->center, .lower = abi->parameter_lower,
-        .upper = abi->parameter_upper, .scale = abi->parameter_scale, .n_input = abi->n_input,
+        .upper = abi->parameter_upper, .scale = abi->parameter_scale,
+        .from_model = synthetic->from_model, .n_input = abi->n_input,
         .input_name = abi->input_name, .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name, .n_observable = abi->n_observable, .observable_name = abi->observable_name,
         .has_t0 = true,
