@@ -41,6 +41,9 @@ static void print_totals(FILE *file, const struct comparison *comparison)
     if (comparison->n_other_data)
         fprintf(file, "Left out: %llu dataset%s whose numbers of measurements differ, so likelihoods mean different things\n",
                 count(comparison->n_other_data), plural(comparison->n_other_data));
+    if (comparison->n_no_criteria)
+        fprintf(file, "Left out: %llu dataset%s without AIC in some result, as in a fit with shared parameters\n",
+                count(comparison->n_no_criteria), plural(comparison->n_no_criteria));
     for (size_t r = 0; r < comparison->n_result; r++) {
         const struct compare_total *total = &comparison->total[r];
         fprintf(file, "  %zu  %s%s%s%s: %llu fit%s, %llu converged\n", r + 1, total->path, total->model[0] ? " (" : "",
@@ -167,6 +170,7 @@ static void print_json(FILE *file, const struct comparison *comparison)
     json_unsigned(&json, "datasets", comparison->n_id);
     json_unsigned(&json, "compared", comparison->n_compared);
     json_unsigned(&json, "other_data", comparison->n_other_data);
+    json_unsigned(&json, "no_criteria", comparison->n_no_criteria);
     put_totals(&json, comparison);
     put_nested(&json, comparison);
     json_array_begin(&json, "status_changes");

@@ -149,19 +149,22 @@ static const struct compare_cell *cells_of(const struct comparison *comparison, 
     return comparison->cell + id * comparison->n_result;
 }
 
-static bool all_converged(const struct comparison *comparison, uint64_t id)
+static bool all_converged(const struct comparison *comparison, uint64_t id, bool *have_criteria)
 {
     const struct compare_cell *cell = cells_of(comparison, id);
     bool all = true;
-    for (size_t r = 0; r < comparison->n_result; r++)
-        all = all && cell[r].is_there && outcome_is_success(cell[r].outcome) && isfinite(cell[r].aic);
+    *have_criteria = true;
+    for (size_t r = 0; r < comparison->n_result; r++) {
+        all = all && cell[r].is_there && outcome_is_success(cell[r].outcome);
+        *have_criteria = *have_criteria && isfinite(cell[r].aic);
+    }
     return all;
 }
 
 static bool is_compared(const struct comparison *comparison, uint64_t id)
 {
     const struct compare_cell *cell = cells_of(comparison, id);
-    bool same = all_converged(comparison, id);
+    bool have_criteria, same = all_converged(comparison, id, &have_criteria) && have_criteria;
     for (size_t r = 1; r < comparison->n_result; r++)
         same = same && cell[r].n_row == cell[0].n_row;
     return same;
@@ -278,8 +281,9 @@ static void summarise(struct compare_work *work)
             if (is_nested(result_info(work->result[s]), result_info(work->result[l])))
                 comparison->nested[comparison->n_nested++] = (struct compare_nested){.small = s, .large = l};
     for (uint64_t id = 0; id < comparison->n_id; id++) {
-        bool compared = is_compared(comparison, id);
-        comparison->n_other_data += !compared && all_converged(comparison, id);
+        bool compared = is_compared(comparison, id), have_criteria, converged = all_converged(comparison, id, &have_criteria);
+        comparison->n_no_criteria += converged && !have_criteria;
+        comparison->n_other_data += converged && have_criteria && !compared;
         add_changes(comparison, id);
         if (compared)
             add_totals(comparison, id);

@@ -51,6 +51,7 @@ struct comparison {
     size_t n_result;
     struct compare_total total[COMPARE_MOST];
     uint64_t n_id, n_compared, n_other_data; /* all ids; compared; converged in all, but with other numbers of measurements */
+    uint64_t n_no_criteria;    /* converged in all, but without AIC in some */
     const char *const *id;     /* n_id, in the order of their appearance */
     const struct compare_cell *cell; /* n_id x n_result */
     size_t n_nested, n_change, n_moved;

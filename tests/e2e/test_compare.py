@@ -109,7 +109,11 @@ def test_other_datasets_and_other_data(tmp):
         f["measurements/value"][16 * 7] = np.nan
     h.stiffit("run", tmp / "small.h5", "--model", tmp / "small.ode", "-o", tmp / "fewer.h5")
     said = compare(tmp / "fewer.h5", path["large"])
-    assert said["compared"] == N - 1 and said["other_data"] == 1
+    assert said["compared"] == N - 1 and said["other_data"] == 1 and said["no_criteria"] == 0
+    h.stiffit("run", tmp / "small.h5", "--model", tmp / "small.ode", "--share", "k", "-o", tmp / "shared.h5")
+    said = compare(tmp / "shared.h5", tmp / "fewer.h5")
+    assert said["compared"] == 0 and said["no_criteria"] == N and said["other_data"] == 0
+    assert f"Left out: {N} datasets without AIC" in h.stiffit("compare", tmp / "shared.h5", tmp / "fewer.h5").stdout
 
 
 def test_mistakes(tmp):
