@@ -354,7 +354,8 @@ BUNDLE_FOLDER = build/bundle/stiffit-$(VERSION)-linux-$(shell uname -m)
 .PHONY: bundle
 bundle: ## the program with its libraries for machines without root, build/bundle/stiffit-VERSION-linux-MACHINE.tar.gz
 	$(Q)rm -rf $(BUNDLE_FOLDER)
-	$(SUBMAKE) BUNDLE=1 DESTDIR=$(BUNDLE_FOLDER) all install >build/bundle.log || { tail -n 30 build/bundle.log >&2; exit 1; }
+	$(SUBMAKE) BUNDLE=1 all
+	$(SUBMAKE) BUNDLE=1 -s DESTDIR=$(BUNDLE_FOLDER) install
 	$(Q)scripts/make-bundle $(VERSION) $(BUNDLE_FOLDER)
 
 .PHONY: clean

@@ -1,8 +1,11 @@
-"""How stiffit reaches a user: `make install` into a folder of its own, the tarball of the sources, the Debian package.
+"""How stiffit reaches a user: `make install` into a folder of its own, the tarball of the sources, the Debian package, the
+bundle with its libraries; both of these in a bare Debian. The recipes for conda and Spack only agree with the sources.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import ast
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -12,6 +15,7 @@ import h5py
 import numpy as np
 
 import helpers as h
+import sbml_text
 
 INSTALLED = ("bin/stiffit", "include/stiffit/model.h", "share/man/man1/stiffit.1", "share/man/man3/stiffit-model.3",
              "share/man/man5/stiffit-file.5", "share/bash-completion/completions/stiffit",
@@ -106,54 +110,104 @@ def test_tarball_builds(tmp):
     shell(folder / "scripts/lint", cwd=folder)
 
 
-def debian(name):
-    return (h.ROOT / "scripts/debian" / name).read_text(encoding="utf-8")
+def text_of(name):
+    return (h.ROOT / "scripts" / name).read_text(encoding="utf-8")
+
+
+def build_needs():
+    """need: (its package on Debian, on conda-forge), of what a build needs."""
+    rows = re.findall(r"^build +([a-z]\S+) +([a-z]\S+) +\S+ +(\S+)", text_of("install-deps"), re.M)
+    assert len(rows) > 9
+    return {need: packages for need, *packages in rows}
 
 
 def test_debian_files_agree_with_the_sources(tmp):
-    assert debian("changelog").startswith(f"stiffit ({VERSION}-1) "), debian("changelog")
-    wanted = re.search(r"^Build-Depends:(.*?)^\S", debian("control"), re.M | re.S).group(1)
-    script = (h.ROOT / "scripts/install-deps").read_text(encoding="utf-8")
-    needs = re.findall(r"^build +([a-z-]+[0-9]*) +([a-z0-9-]{6,})", script, re.M)
-    assert len(needs) > 9
-    for need, package in needs:
+    assert text_of("debian/changelog").startswith(f"stiffit ({VERSION}-1) "), text_of("debian/changelog")
+    wanted = re.search(r"^Build-Depends:(.*?)^\S", text_of("debian/control"), re.M | re.S).group(1)
+    for need, (package, _) in build_needs().items():
         if need not in ("compiler", "make", "openblas"):  # build-essential has two; OpenBLAS is loaded when it is needed
             assert package in re.findall(r"[\w.-]+", wanted), package
-    assert "libopenblas0" in debian("control")
-    for pattern in (debian("docs") + debian("examples")).split():
+    assert "libopenblas0" in text_of("debian/control")
+    for pattern in (text_of("debian/docs") + text_of("debian/examples")).split():
         assert list(h.ROOT.glob(pattern)), pattern
     text = (h.ROOT / "LICENSE").read_text(encoding="utf-8")
     for line in text[text.index("Redistribution"):].splitlines():
-        assert line in debian("copyright"), line
+        assert line in text_of("debian/copyright"), line
+
+
+def test_recipes_agree_with_the_sources(tmp):
+    try:
+        import yaml
+    except ImportError:
+        h.skip("no PyYAML")
+    recipe = yaml.safe_load(text_of("conda/recipe.yaml"))
+    assert recipe["context"]["version"] == VERSION
+    packages = {word.split()[0] for kind in ("build", "host") for word in recipe["requirements"][kind]}
+    for need, (_, package) in build_needs().items():
+        assert package in packages or package in ("compilers", "-"), package
+    shell("bash", "-n", h.ROOT / "scripts/conda/build.sh")
+    calls = [node for node in ast.walk(ast.parse(text_of("spack/package.py"))) if isinstance(node, ast.Call)]
+    words = {(call.func.id, call.args[0].value) for call in calls if isinstance(call.func, ast.Name)}
+    assert ("version", VERSION) in words
+    for need in set(build_needs()) - {"compiler", "make", "pkg-config", "klu", "chart.js"}:  # KLU is in suite-sparse
+        assert any(name.removeprefix("lib").startswith(need.removeprefix("lib")) for _, name in words), need
 
 
 def bare_chroot(root):
-    """A Debian without anything but apt."""
-    need("debootstrap")
+    """A Debian without anything but apt, from where apt gets its own packages."""
+    need("debootstrap", "unshare")
     if os.getuid() != 0:
         h.skip("needs root")
-    done = subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root], env={**os.environ, "LC_ALL": "C"},
-                          capture_output=True, text=True, check=False)
+    lists = [path.read_text(encoding="utf-8") for path in sorted(pathlib.Path("/etc/apt").glob("sources.list*/*.*"))
+             + sorted(pathlib.Path("/etc/apt").glob("sources.list"))]
+    mirrors = re.findall(r"^(?:URIs:|deb(?: \[.*?\])?) *(\S+/debian)/?(?:\s|$)", "\n".join(lists), re.M)
+    if not mirrors:
+        h.skip("apt has no source that ends in /debian")
+    done = subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root, mirrors[0]],
+                          env={**os.environ, "LC_ALL": "C"}, capture_output=True, text=True, check=False)
     if done.returncode:
         h.skip(f"debootstrap fails: {done.stdout[-200:]}")
 
 
-def inside(root, command, code=0):
-    """What a command prints that a shell in the chroot runs, both streams. There is a /proc: stiffit starts itself from it."""
-    mounted = 'mount -t proc proc "$0/proc" && exec chroot "$0" sh -ec "$1"'
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", mounted, str(root), command], capture_output=True, text=True,
-                          check=False, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
-                                            "DEBIAN_FRONTEND": "noninteractive"})
+def inside(root, command, code=0, user="0"):
+    """What a command prints that a shell in the chroot runs, both streams. Its /proc vanishes with this mount namespace."""
+    mounted = 'mount -t proc proc "$0/proc" && exec chroot --userspec="$2" "$0" sh -ec "$1"'
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", mounted, str(root), command, f"{user}:{user}"],
+                          capture_output=True, text=True, check=False,
+                          env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"})
     assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
 
 FIRST_FIT = ("cd /tmp && rm -f *.h5 && stiffit import {data}/alpha-pinene.csv --model {models}/alpha-pinene/alpha-pinene.ode "
              "-o p.h5 && stiffit run p.h5 && stiffit show p.result.h5")
+MOVED = "/srv/of its own/stiffit"
+
+
+def try_bundle(tarball, root):
+    """Where nothing is installed: the commands of its README, there and after a move; the libraries that it loads by name."""
+    shutil.copy(tarball, root / "opt")
+    inside(root, "cd /opt && tar -xf *.tar.gz && rm *.tar.gz && mv stiffit-* unpacked")
+    commands = "".join(re.findall(r"^    .*\n", (root / "opt/unpacked/README").read_text(encoding="utf-8"), re.M))
+    assert commands.count("stiffit ") == 3, commands
+    assert "1 converged" in inside(root, f"cd /opt/unpacked\n{commands}", user="65534")
+    inside(root, f"rm /tmp/*.h5 && mkdir -p '{MOVED}' && rmdir '{MOVED}' && mv /opt/unpacked '{MOVED}'")
+    assert "1 converged" in inside(root, f"cd '{MOVED}'\n{commands}", user="65534")
+    (root / "tmp/m.xml").write_text(sbml_text.sbml(sbml_text.parameter("k", 1)), encoding="utf-8")
+    assert "lapack linear solver" in inside(root, f"PATH='{MOVED}'/bin:$PATH; cd /tmp && stiffit import m.xml -o m.ode && "
+                                            "stiffit run pinene.h5 --trust --linear-solver lapack --restart --overwrite")
+    inside(root, "rm /tmp/*.h5")
+
+
+def try_bundle_with_compiler(root):
+    models = f"'{MOVED}'/share/doc/stiffit/examples"
+    assert "1 converged" in inside(root, f"PATH='{MOVED}'/bin:$PATH; " + FIRST_FIT.format(data=models, models=models))
+    inside(root, f"cd '{MOVED}' && cc -std=c11 -fPIC -shared -Iinclude -o /tmp/decay.so {models}/decay/decay.c -lm && "
+           "bin/stiffit model check /tmp/decay.so && PKG_CONFIG_PATH=share/pkgconfig pkg-config --cflags stiffit")
 
 
 def try_package(package, root):
-    """Installed, used without a compiler and with one, and removed, in a bare chroot."""
+    """Installed, used without a compiler and with one, and removed. The compiler stays."""
     before = set(path for path in root.glob("usr/**/*stiffit*"))
     shutil.copy(package, root / "tmp/stiffit.deb")
     inside(root, "apt-get -q update && apt-get -qy --no-install-recommends install /tmp/stiffit.deb")
@@ -170,18 +224,28 @@ def try_package(package, root):
 
 
 @h.slow
-def test_debian_package(tmp):
+def test_packages_in_a_bare_system(tmp):
+    need_plain_build()
     need("dpkg-buildpackage", "dh")
-    shell(h.ROOT / "scripts/make-deb", VERSION, tmp / "deb")
-    package, = (path for path in (tmp / "deb").glob("stiffit_*.deb"))
+    make("deb")
+    package, = (h.BUILD / "deb").glob(f"stiffit_{VERSION}-1_*.deb")
     listed = shell("dpkg-deb", "-c", package)
     for name in INSTALLED:
         assert f"./usr/{name}" in listed, name
     if shutil.which("lintian"):
         shell("lintian", *(["--allow-root"] if os.getuid() == 0 else []), "--fail-on", "error,warning",
-              *(tmp / "deb").glob("*.changes"))
+              *(h.BUILD / "deb").glob(f"stiffit_{VERSION}-1_*.changes"))
+    make("bundle")
+    bundle, = (h.BUILD / "bundle").glob(f"stiffit-{VERSION}-*.tar.gz")
+    with tarfile.open(bundle) as tar:
+        names = tar.getnames()
+    folder = bundle.name.removesuffix(".tar.gz")
+    for name in INSTALLED:
+        assert f"{folder}/{name}" in names, name
     bare_chroot(tmp / "root")
+    try_bundle(bundle, tmp / "root")
     try_package(package, tmp / "root")
+    try_bundle_with_compiler(tmp / "root")
 
 
 if __name__ == "__main__":

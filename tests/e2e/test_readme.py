@@ -56,6 +56,20 @@ def test_writing_a_model(tmp):
     assert follow(tmp, "Writing a model") >= 1
 
 
+def test_ways_to_install(tmp):
+    """make knows them; test_install.py goes them."""
+    text = (h.ROOT / "README.md").read_text(encoding="utf-8")
+    section = re.search(r"^## Building and installing\n(.*?)(?=^## )", text, re.M | re.S).group(1)
+    commands = re.findall(r"^\| `(make.*?)` \|", section, re.M)
+    assert len(commands) > 5
+    for command in commands:
+        done = subprocess.run([*command.replace("...", str(tmp)).split(), "-n"], cwd=h.ROOT, env=h.environment(),
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+    for folder in re.findall(r"`(scripts/\w+)`, `(scripts/\w+)` \|", section)[0]:
+        assert list((h.ROOT / folder).iterdir()), folder
+
+
 def test_options_table_names_every_option(tmp):
     text = (h.ROOT / "README.md").read_text(encoding="utf-8")
     section = re.search(r"^## Options of `stiffit run`\n(.*?)(?=^## )", text, re.M | re.S).group(1)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A package for Spack. The sources are the tarball of make dist; the address and the hash stand for those of a published
+release."""
+
+from spack_repo.builtin.build_systems.makefile import MakefilePackage
+
+from spack.package import *
+
+
+class Stiffit(MakefilePackage):
+    """stiffit fits one stiff ODE model to many independent datasets: a thousand, or a million. Models are texts of plain
+    equations or small C files; data and results are HDF5 files."""
+
+    homepage = "https://stiffit.example"
+    url = "https://stiffit.example/releases/stiffit-0.1.0.tar.gz"
+
+    maintainers("stiffit-maintainer")
+
+    license("BSD-3-Clause")
+
+    version("0.1.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
+
+    variant("sbml", default=False, description="Import models in SBML")
+
+    depends_on("c", type="build")
+    depends_on("pkgconfig", type="build")
+
+    depends_on("sundials@6.4:~mpi")
+    depends_on("liblbfgs")
+    depends_on("openblas")
+    depends_on("hdf5~mpi")
+    depends_on("suite-sparse")
+    depends_on("nettle")
+    depends_on("zlib-api")
+    depends_on("libyaml")
+    depends_on("sbml", when="+sbml")
+
+    @property
+    def build_targets(self):
+        """For any CPU of its kind; the folder of KLU's header differs between versions of SuiteSparse."""
+        headers = self.spec["suite-sparse"].prefix.include
+        return ["PORTABLE=1", "HDF5_ARCHIVE=", f"KLU_CFLAGS=-I{headers} -I{headers.suitesparse}", "build/stiffit"]
+
+    @property
+    def install_targets(self):
+        return [f"prefix={self.prefix}", *self.build_targets, "install"]
