@@ -96,7 +96,8 @@ void help_overview(FILE *file)
         fprintf(file, "  %-11s", (*command)->name);
         print_wrapped(file, (*command)->summary, 13, 13);
     }
-    fputs("\n`stiffit COMMAND --help` shows the options of a command; `stiffit --version` shows all versions.\n\n"
+    fputs("\n`stiffit COMMAND --help` shows the options of a command; `stiffit --version` shows all versions;\n"
+          "`man stiffit-recipes` answers frequent questions by commands.\n\n"
           "Exit codes: 0 success; 1 some fits did not converge; 2 usage error; 3 bad problem or model;\n"
           "4 file or system error; 5 a bug; 75 stopped early, the same command resumes.\n", file);
 }

@@ -244,7 +244,8 @@ static void check_sigma(struct problem *problem, const struct problem_expectatio
     const struct problem_field *sigma = &problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_sigma];
     if (problem->errors.sigma_for && !problem->has_noise && !sigma->column.dataset && problem->info.n_measurement > 0)
         faults_add(&problem->faults, "/measurements/sigma is missing, and the model %s has no noise: %s needs the standard "
-                   "deviation of every measurement (a column sigma, or in the model 'observe NAME sd ...')", expectation->model_name, problem->errors.sigma_for);
+                   "deviation of every measurement (a column sigma, or in the model 'observe NAME sd ...')",
+                   expectation->model_name, problem->errors.sigma_for);
 }
 
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error)

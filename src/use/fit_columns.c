@@ -56,7 +56,8 @@ static enum status unknown(const char *name, size_t n, struct error *error)
     const char *nearest = nearest_name(typed, candidates, FIT_COLUMNS_MOST);
     if (nearest)
         return error_set(error, STATUS_USAGE, "there is no column '%s'. Did you mean '%s'?", typed, nearest);
-    return error_set(error, STATUS_USAGE, "there is no column '%s': `man stiffit-file` lists them, 'all' means all", typed);
+    return error_set(error, STATUS_USAGE, "there is no column '%s': `man stiffit-file` lists them; 'parameters' are all "
+                     "parameters, 'all' means all columns", typed);
 }
 
 enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,

@@ -258,6 +258,7 @@ static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
     int failure = is_written ? posix_spawn_file_actions_init(&files) : errno;
     if (failure)
         return error_system(error, failure, "cannot write a script for gnuplot");
+    setenv("LC_ALL", "C.UTF-8", 1); /* the script is UTF-8; in the C locale gnuplot warns of its own degree sign */
     failure = posix_spawn_file_actions_adddup2(&files, fileno(script), 0);
     if (!failure)
         failure = posix_spawn_file_actions_adddup2(&files, fileno(out), 1);

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
+
 import helpers
 from helpers import ROOT, model, read_fits, skip, stiffit
 
@@ -82,6 +84,23 @@ def test_python_example_of_the_file_page_runs(tmp):
     read = "import h5py\n" + read + "assert list(ids) == ['A1', 'A2'] and list(names) == ['k', 'A']\n"
     read += "assert good.all() and best.shape == (2, 2)\n"
     subprocess.run([sys.executable, "-c", read], cwd=tmp, check=True)
+
+
+def test_r_example_of_the_file_page_runs(tmp):
+    if not shutil.which("Rscript") or subprocess.run(["Rscript", "-e", "library(rhdf5)"], capture_output=True,
+                                                     check=False).returncode:
+        skip("no R with rhdf5")
+    text, = [block for block in literal_blocks("stiffit-file.5") if block.startswith("library(rhdf5)")]
+    write, read = text.split("\nbest <-")
+    shutil.copy(model("decay"), tmp / "decay.so")
+    subprocess.run(["Rscript", "-e", write], cwd=tmp, check=True, capture_output=True)
+    stiffit("run", "wells.h5", "--trust", "-q", cwd=tmp)
+    read = "library(rhdf5)\nbest <-" + read + "write.table(best, row.names = FALSE, quote = FALSE)\n"
+    done = subprocess.run(["Rscript", "-e", read], cwd=tmp, check=True, capture_output=True, text=True)
+    names, *rows = [line.split() for line in done.stdout.splitlines()]
+    fits = read_fits(tmp / "wells.result.h5")
+    assert names == ["k", "A"] and len(rows) == 2
+    np.testing.assert_allclose(np.array(rows, float), fits["parameters"], rtol=1e-12)  # R writes 15 digits
 
 
 def test_shell_examples_run(tmp):

@@ -20,23 +20,24 @@ def plain(text):
     return text
 
 
-def displays():
-    """(kind, its text), in the order of the page: the comment above a literal display says what it is."""
-    lines = PAGE.read_text().splitlines()
-    found = []
+def displays(page=PAGE, kinds="example|fails|shell|grammar|reserved"):
+    """(kind, its text, heading), in the order of the page: the comment above a literal display says what it is."""
+    lines = page.read_text().splitlines()
+    found, heading = [], ""
     for number, line in enumerate(lines):
+        heading = line[4:] if line.startswith(".Ss ") else heading
         if not line.startswith(".Bd -literal"):
             continue
-        above = re.fullmatch(r'\.\\" (example|fails|shell|grammar|reserved)( \+ (.*))?', lines[number - 1])
-        assert above, f"{PAGE.name}:{number + 1}: no comment above this display says what it is"
+        above = re.fullmatch(rf'\.\\" ({kinds})( \+ (.*))?', lines[number - 1])
+        assert above, f"{page.name}:{number + 1}: no comment above this display says what it is"
         end = lines.index(".Ed", number)
         text = plain("\n".join(lines[number + 1:end])) + "\n"
-        found.append((above[1], text + (above[3] or "") + "\n"))
+        found.append((above[1], text + (above[3] or "") + "\n", heading))
     return found
 
 
 def of_kind(kind):
-    return [text for which, text in displays() if which == kind]
+    return [text for which, text, _ in displays() if which == kind]
 
 
 def write_model(tmp, text, name="model.ode"):
