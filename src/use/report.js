@@ -1,6 +1,5 @@
-/* The charts,
-the gallery and the table of a report. Everything comes from the three JSON elements of the page; text enters the page
- * as text only (textContent). Charts are drawn when they come into view.
+/* The charts, the gallery and the table of a report. Everything comes from the three JSON elements of the page; text enters
+ * the page as text only (textContent). Charts are drawn when they come into view.
  * SPDX-License-Identifier: BSD-3-Clause */
 "use strict";
 (() => {
@@ -412,8 +411,8 @@ function showTable() {
         for (const row of kept.slice(page * n_page, (page + 1) * n_page)) {
             const tr = add(body, "tr");
             cell.forEach((at, i) => {
-                if (i === 0) add(add(tr, "td"), "button", row[ID], {class: "pick"}).addEventListener("click",
-                    () => choose(row));
+                if (i === 0) add(add(tr, "td", null, {class: row[ID].length > 24 ? "" : "id"}), "button", row[ID],
+                    {class: "pick"}).addEventListener("click", () => choose(row));
                 else if (i === 1) add(tr, "td", data.status[row[at]]);
                 else if (at === MESSAGE) add(tr, "td", row[at] ?? "");
                 else add(tr, "td", short(row[at]), {class: "n"});
@@ -433,7 +432,7 @@ function showTable() {
         [...line.children].forEach((th, i) => th.setAttribute("aria-sort",
             i !== by ? "none" : down ? "descending" : "ascending"));
         [...line.children].forEach((th,
-            i) => { th.firstChild.textContent = heads[i] + (i !== by ? "" : down ? " \u25be" : " \u25b4"); });
+            i) => { th.firstChild.textContent = heads[i] + (i !== by ? "" : down ? "\u00a0\u25be" : "\u00a0\u25b4"); });
         fill();
     };
     heads.forEach((head, i) => add(add(line, "th", null, {scope: "col"}), "button", head).addEventListener("click", () => {

@@ -75,7 +75,13 @@ void report_static_row(FILE *file, const struct report *report, const char *id, 
                        const struct fit_record *record)
 {
     fputs("<tr>", file);
-    put_cell(file, id);
+    if (strlen(id) <= 24) { /* short ones do not break at their hyphens */
+        fputs("<td class=id>", file);
+        report_text(file, id);
+        fputs("</td>", file);
+    } else {
+        put_cell(file, id);
+    }
     put_cell(file, outcome_name(record->outcome));
     put_number(file, fit_badness(record));
     put_number(file, record->objective);
@@ -92,8 +98,8 @@ static void put_health(FILE *file, const struct report *report)
     const struct show_summary *summary = &report->summary;
     uint64_t n_failed = summary->n_fit - summary->n_success;
     fputs("<section id=health><h2>Health</h2>\n", file);
-    fprintf(file, "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> converged, <b>%llu</b> failed; <b>%llu</b> converged to a "
-                  "curve that does not describe the data.</p>\n", count(summary->n_fit), summary->n_fit == 1 ? "" : "s",
+    fprintf(file, "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> converged, <b>%llu</b> failed; <b>%llu</b> with a curve "
+                  "that does not describe the data.</p>\n", count(summary->n_fit), summary->n_fit == 1 ? "" : "s",
             count(summary->n_success), count(n_failed), count(summary->by_note[__builtin_ctz(NOTE_poor_fit)].n));
     if (isfinite(summary->reduced.median))
         fprintf(file, "<p>Reduced chi-square, where every sigma is known: median %.4g, quartiles %.4g and %.4g, largest %.4g. "
@@ -207,8 +213,8 @@ static void put_rows(FILE *file, const struct report *report)
     fputs("<section id=gallery class=script><h2>Gallery</h2><div id=gallery-box></div></section>\n"
           "<section id=dataset class=script><h2 id=dataset-head tabindex=-1>Dataset</h2><div id=dataset-box "
           "aria-live=polite></div></section>\n<section id=fits><h2>Fits</h2><div id=table-box>\n", file);
-    fputs("<div class=scroll><table><caption>The worst fits, in the order of the file</caption><thead><tr><th>id</th>"
-          "<th>status</th><th>", file);
+    fputs("<div class=scroll><table><caption>At most 100 fits, the worst ones, in the order of the file</caption><thead><tr>"
+          "<th>id</th><th>status</th><th>", file);
     report_text(file, report->by_reduced ? "reduced chi-square" : "1 - R squared");
     fputs("</th><th>objective</th><th>seconds</th><th>evaluations</th>", file);
     for (size_t j = 0; j < info->n_parameter; j++) {
