@@ -306,5 +306,34 @@ def test_in_a_browser(tmp):
     assert said["canvases"] >= 2 + 2 + 3 + 1 + 3 + 12 + 2
 
 
+def test_without_javascript(tmp):
+    """In a frame whose scripts do not run, only what has words is to be seen, and nothing is cut off."""
+    if not browser():
+        h.skip("no chromium is installed (scripts/install-deps all)")
+    h.decay_problem(tmp / "p.h5", 30, known_sigma=True, noise=0.08)
+    path = run(tmp / "p.h5")
+    fits, page = h.read_fits(path), report(path)
+    look = """const frame = document.querySelector("iframe"), said = {};
+    const seen = selector => [...frame.contentDocument.querySelectorAll(selector)].filter(element => element.getClientRects().length);
+    frame.onload = () => {
+        said.heads = seen("h2").map(head => head.textContent);
+        said.links = seen("nav a").map(link => link.textContent);
+        said.words = seen("noscript, .note").map(note => note.textContent).join(" ");
+        said.ids = seen("#fits tbody tr").map(tr => tr.cells[0].textContent);
+        said.cut = seen(".scroll").filter(box => box.scrollWidth > box.clientWidth).length;
+        const pre = document.body.appendChild(document.createElement("pre"));
+        pre.id = "said";
+        pre.textContent = JSON.stringify(said);
+    };"""
+    (tmp / "frame.html").write_text("<!doctype html><meta charset=utf-8><body style='margin:0'><iframe sandbox=allow-same-origin "
+                                    f'style="width:1000px;height:3000px;border:0" srcdoc="{html.escape(page.source)}"></iframe>'
+                                    f"<script>{look}</script>", encoding="utf-8")
+    shown = []
+    browser_says(tmp / "frame.html", shown)
+    said = json.loads(html.unescape(re.search(r'<pre id="said">(.*?)</pre>', shown[0], re.S)[1]))
+    assert said["heads"] == ["Health", "Parameters", "Costs", "Fits", "Provenance"] == said["links"]
+    assert said["ids"] == list(fits["id"]) and said["cut"] == 0 and "Without JavaScript" in said["words"]
+
+
 if __name__ == "__main__":
     h.main()
