@@ -50,6 +50,7 @@ struct joint {
     struct fit_problem problem;
     struct fit_point point;   /* theta, and the gradient once the own parameters follow */
     struct trust_model shared;
+    struct joint_descent *descent; /* --optimizer lbfgs; or NULL */
     struct stopping stopping;
     struct fit_certificate certificate;
     enum outcome outcome;     /* not_run: the search goes on */

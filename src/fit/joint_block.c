@@ -269,7 +269,8 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    if (joint->pass == JOINT_STEP) {
+    bool is_told = joint->pass == JOINT_STEP && joint->descent;
+    if (joint->pass == JOINT_STEP && !joint->descent) {
         step(work, arena);
         return;
     }
@@ -282,8 +283,9 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     if (joint->lands)
         follow(work);
-    enum asked asked = joint->lands ? try(work, arena, work->own.rhs, work->trial, &block->trial, NULL)
-                                    : try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
+    enum asked asked = is_told ? try(work, arena, block->trial.theta, work->trial, &block->trial, &block->best)
+                       : joint->lands ? try(work, arena, work->own.rhs, work->trial, &block->trial, NULL)
+                                      : try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
     block->has_failed = asked == ASKED_FAILED;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;

@@ -413,7 +413,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->start = 0;
     record->outcome = joint->outcome;
     record->stop = joint->stop;
-    record->optimizer = OPTIMIZER_trf;
+    record->optimizer = joint->descent ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
     record->gradient = block->is_made ? block->gradient : GRADIENT_none;
     record->n_iteration = joint->n_iteration;
     record->n_evaluation = block->n_evaluation;

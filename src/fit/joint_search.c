@@ -1,7 +1,8 @@
 /* The shared parameters' part of a fit over many datasets: sums over blocks, shared steps, stopping and certificate.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_descent.h"
 
+#include "fit/joint_internal.h"
 #include "fit/matrix.h"
 
 #include <math.h>
@@ -51,7 +52,8 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
                                       .prediction_error = NAN};
     joint_set_tighter(joint, 1);
     double rtol = fit_asker_rtol(&joint->asker);
-    bool is_rough = model->abi.n_state > 0 && options->gradient != GRADIENT_differences && !options->is_near;
+    bool is_rough = model->abi.n_state > 0 && options->gradient != GRADIENT_differences && !options->is_near
+                    && options->optimizer != OPTIMIZER_lbfgs;
     if (is_rough && ROUGHER_LEAST * rtol <= ROUGH)
         go_rough(joint, ROUGH);
     joint->block = calloc(n_block + 1, sizeof *joint->block);
@@ -64,6 +66,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     if (joint->active && joint->block && joint->first)
         joint_activate(joint);
     return monitor_init(&joint->lock) && joint->block && joint->fixed && joint->active && joint->first
+           && (options->optimizer != OPTIMIZER_lbfgs || joint_descent_init(joint))
            && ARENA_DOUBLES(&joint->arena, {&joint->start, n_parameter, 1}, {&joint->lower, n_parameter, 1},
                             {&joint->upper, n_parameter, 1});
 }
@@ -78,6 +81,7 @@ void joint_fini(struct joint *joint)
         free(block->side);
     }
     free(joint->block);
+    joint_descent_fini(joint);
     if (joint->options)
         monitor_fini(&joint->lock);
     arena_fini(&joint->arena);
@@ -149,13 +153,25 @@ static double promise_free(struct joint *joint, double own)
     return joint->s > 0 ? trust_model_promise_free(&joint->shared, &joint->point) + own : own;
 }
 
-/* The part of it that is not the shared parameters', for trials. */
-static double beyond_of_trial(const struct joint *joint)
+/* The part of it that is not the shared parameters'; by_block: own_free_of or trial_free_of. */
+static double beyond(const struct joint *joint, double (*by_block)(const struct joint_block *block))
 {
-    double promise = 0, promise_free = joint_total(joint, trial_free_of), norm = 0;
+    double promise = 0, promise_free = joint_total(joint, by_block), norm = 0;
     bool is_restricted = false;
     joint_groups_look(joint, &promise, &promise_free, &norm, &is_restricted);
     return promise_free;
+}
+
+void joint_take(struct joint *joint)
+{
+    memcpy(joint->theta, joint->trial, joint->s * sizeof *joint->theta);
+    joint_groups_take(joint);
+    take_trials(joint);
+}
+
+double joint_promise(struct joint *joint)
+{
+    return set_model(joint, false) ? promise_free(joint, beyond(joint, own_free_of)) : INFINITY;
 }
 
 static void begin_stopping(struct joint *joint)
@@ -221,10 +237,14 @@ static bool plan_step(struct joint *joint)
         joint->pass = JOINT_START;
         return true;
     }
-    enum outcome outcome = joint->rough > 0 ? OUTCOME_not_run : stopping_judge(stopping, model, &joint->point);
-    if (outcome == OUTCOME_not_run) {
+    enum outcome outcome = joint->descent     ? joint_descent_next(joint)
+                           : joint->rough > 0 ? OUTCOME_not_run
+                                              : stopping_judge(stopping, model, &joint->point);
+    if (outcome == OUTCOME_not_run && !joint->descent) {
         trust_model_target(model, &joint->point, joint->trial);
         joint_groups_step(joint);
+    }
+    if (outcome == OUTCOME_not_run) {
         joint->pass = JOINT_STEP;
         return true;
     }
@@ -247,7 +267,7 @@ static double find_decrease(struct joint *joint)
     double before = promise_free(joint, stopping->beyond.promise), radius = joint->shared.radius;
     if (!set_model(joint, true))
         return -INFINITY;
-    double after = promise_free(joint, beyond_of_trial(joint));
+    double after = promise_free(joint, beyond(joint, trial_free_of));
     joint->shared.radius = radius;
     if (after > 0.5 * before)
         return fmin(by_value, by_slopes);
@@ -272,6 +292,8 @@ static void adapt_radius(struct joint *joint, double decrease)
 static bool judge_step(struct joint *joint)
 {
     bool has_failed = false, has_moved = false;
+    if (joint->descent)
+        return joint_descent_judge(joint) || plan_step(joint);
     for (size_t i = 0; i < joint->n_active; i++) {
         has_failed = has_failed || joint_active(joint, i)->has_failed;
         has_moved = has_moved || joint_active(joint, i)->has_moved;
@@ -285,11 +307,8 @@ static bool judge_step(struct joint *joint)
     joint->n_iteration++;
     adapt_radius(joint, decrease);
     joint_groups_adapt(joint);
-    if (decrease > 0) {
-        memcpy(joint->theta, joint->trial, joint->s * sizeof *joint->theta);
-        joint_groups_take(joint);
-        take_trials(joint);
-    }
+    if (decrease > 0)
+        joint_take(joint);
     stopping_note(&joint->stopping, &joint->shared, &joint->point, decrease);
     return plan_step(joint);
 }
@@ -317,12 +336,11 @@ static bool judge_start(struct joint *joint)
             joint->culprit = joint->active[i];
             return finish(joint, OUTCOME_stalled);
         }
-    if (joint->lands) {
-        memcpy(joint->theta, joint->trial, joint->s * sizeof *joint->theta);
-        joint_groups_take(joint);
-    }
+    if (joint->lands)
+        joint_take(joint);
+    else
+        take_trials(joint);
     joint->lands = false;
-    take_trials(joint);
     joint->has_best = true;
     begin_stopping(joint);
     if (isnan(joint->asker.start_f)) {
@@ -352,7 +370,7 @@ static bool judge_check(struct joint *joint)
         if (!set_model(joint, true))
             return true;
         certificate->change = is_exact ? 0 : joint_total(joint, change_of);
-        certificate->decrease = promise_free(joint, beyond_of_trial(joint));
+        certificate->decrease = promise_free(joint, beyond(joint, trial_free_of));
         double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
         fit_certificate_judge(certificate, joint->options, joint->f, joint->asker.objective.likelihood, variance,
                               joint_total(joint, squares_of) / n_row);

@@ -112,7 +112,8 @@ static bool make_block(struct joint_work *work)
     size_t n = work->n, s = work->s, all = n + s;
     assert(!block->saved || block->n == n);
     size_t each = n + all * all + all + n + s * s + s, n_parameter = work->joint->n_parameter;
-    double *memory = calloc(2 * each + n_parameter + all + 1, sizeof *memory);
+    size_t n_box = work->joint->descent ? 2 * n : 0;
+    double *memory = calloc(2 * each + n_parameter + all + n_box + 1, sizeof *memory);
     block->file_index = calloc(all + 1, sizeof *block->file_index);
     block->side = calloc(n_parameter + 1, 1);
     block->p = memory;
@@ -131,6 +132,9 @@ static bool make_block(struct joint_work *work)
         side->rest_rhs = side->rest + s * s;
         next += each;
     }
+    block->box = next;
+    for (size_t k = 0; k < n_box; k++)
+        block->box[k] = (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
     for (size_t k = 0; k < all; k++)
         block->file_index[k] = work->asker->map.file_index[work->order[k]];
     for (size_t k = 0; k < n; k++)
@@ -184,7 +188,6 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         asker->engine = block->engine;
     block->engine = asker->engine;
     block->gradient = asker->gradient;
-    block->optimizer = OPTIMIZER_trf;
     block->likelihood = asker->objective.likelihood;
     block->is_sigma_known = asker->is_sigma_known;
     block->objective_scale = fit_objective_scale(&asker->objective);

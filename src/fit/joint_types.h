@@ -43,7 +43,6 @@ struct joint_block {
     uint64_t agreement;
     enum engine_kind engine;
     enum gradient_method gradient;
-    enum optimizer optimizer;
     int64_t n_evaluation, n_step, n_no_sigma;
     double seconds;
     uint32_t notes;
@@ -53,6 +52,7 @@ struct joint_block {
     /* of the last pass, for statistics and the record */
     bool is_kept;             /* p and side are those of the best point */
     double *p, *chain;        /* n_parameter; n + s, own parameters first */
+    double *box;              /* for L-BFGS: n lower, n upper bounds */
     const double *information; /* as triangle, for standard errors: the trial's, or */
     double *expected;         /* that of the expected information; NULL: they are the same */
     uint32_t *file_index;     /* n + s */

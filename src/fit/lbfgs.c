@@ -25,13 +25,22 @@ static size_t padded(size_t n) { return (n + LANE - 1) / LANE * LANE; }
 
 size_t lbfgs_scratch(size_t n) { return 3 * padded(n); }
 
+/* x = L^-1 x or L^-T x. */
+static void divide(const struct lbfgs_search *search, bool transposed, double *x)
+{
+    for (size_t i = 0; !search->factor && i < search->n; i++)
+        x[i] /= search->diagonal[i];
+    if (search->factor)
+        (transposed ? matrix_solve_upper : matrix_solve_lower)(search->n, search->factor, x);
+}
+
 /* Turns a gradient in x into one in z. */
 static void transform(struct run *run, double *gz, size_t n_given)
 {
     const struct lbfgs_search *search = run->search;
     memset(gz, 0, n_given * sizeof *gz);
     memcpy(gz, run->g, search->n * sizeof *gz);
-    matrix_solve_lower(search->n, search->factor, gz);
+    divide(search, false, gz);
     double sum = 0;
     for (size_t i = 0; i < search->n; i++) {
         gz[i] /= run->unit;
@@ -54,7 +63,7 @@ static double evaluate(void *instance, const double *z, double *gz, int n_given,
     double f = 0;
     if (!run->stopped) {
         memcpy(run->x, z, search->n * sizeof *run->x);
-        matrix_solve_upper(search->n, search->factor, run->x);
+        divide(search, true, run->x);
         for (size_t i = 0; i < search->n; i++)
             run->x[i] = search->origin[i] + run->unit * run->x[i];
         run->stopped = !search->trial(search->context, run->x, &f, run->g);

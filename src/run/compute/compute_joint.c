@@ -26,6 +26,8 @@ static void keep_state(struct compute *compute, struct keeper *keeper, bool is_l
     struct error error = {.status = STATUS_OK};
     int64_t now = clock_now_ns(), since = now - keeper->written_ns;
     size_t n;
+    if (compute->campaign.joint->descent) /* libLBFGS keeps its state to itself */
+        return;
     if (keeper->has_trouble || (!is_last && (since < STATE_WORTH_NS || since < STATE_SHARE * keeper->cost_ns)))
         return;
     unsigned char *bytes = joint_save(compute->campaign.joint, &n);

@@ -29,7 +29,6 @@ static enum status check_options(const struct run_options *options, struct error
                    {"--only", options->select.only != NULL}, {"--shard", options->select.shard_text != NULL},
                    {"--retry-failed", options->retry_failed}, {"--trace", options->trace != NULL},
                    {"--keep-starts", recipe->keep_starts},
-                   {"--optimizer lbfgs", recipe->fit.optimizer == OPTIMIZER_lbfgs},
                    {"--gradient adjoint", recipe->fit.gradient == GRADIENT_adjoint}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].is_given)
