@@ -314,7 +314,8 @@ def test_without_javascript(tmp):
     path = run(tmp / "p.h5")
     fits, page = h.read_fits(path), report(path)
     look = """const frame = document.querySelector("iframe"), said = {};
-    const seen = selector => [...frame.contentDocument.querySelectorAll(selector)].filter(element => element.getClientRects().length);
+    const seen = selector => [...frame.contentDocument.querySelectorAll(selector)]
+        .filter(element => element.getClientRects().length);
     frame.onload = () => {
         said.heads = seen("h2").map(head => head.textContent);
         said.links = seen("nav a").map(link => link.textContent);
@@ -325,13 +326,13 @@ def test_without_javascript(tmp):
         pre.id = "said";
         pre.textContent = JSON.stringify(said);
     };"""
-    (tmp / "frame.html").write_text("<!doctype html><meta charset=utf-8><body style='margin:0'><iframe sandbox=allow-same-origin "
-                                    f'style="width:1000px;height:3000px;border:0" srcdoc="{html.escape(page.source)}"></iframe>'
-                                    f"<script>{look}</script>", encoding="utf-8")
+    frame = ('<iframe sandbox=allow-same-origin style="width:1000px;height:3000px" '
+             f'srcdoc="{html.escape(page.source)}"></iframe>')
+    (tmp / "frame.html").write_text(f"<!doctype html><meta charset=utf-8>{frame}<script>{look}</script>", encoding="utf-8")
     shown = []
     browser_says(tmp / "frame.html", shown)
     said = json.loads(html.unescape(re.search(r'<pre id="said">(.*?)</pre>', shown[0], re.S)[1]))
-    assert said["heads"] == ["Health", "Parameters", "Costs", "Fits", "Provenance"] == said["links"]
+    assert said["heads"] == said["links"] == ["Health", "Parameters", "Costs", "Fits", "Provenance"]
     assert said["ids"] == list(fits["id"]) and said["cut"] == 0 and "Without JavaScript" in said["words"]
 
 
