@@ -5,9 +5,9 @@ SPDX-License-Identifier: BSD-3-Clause
 
     scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy numbalsoda lanes optimizers evaluation adjoint text
                                                            workers experiments petab share overhead fairness million
-                                                           merge whole-million starts
+                                                           merge whole-million starts shared
 
-whole-million and starts run only when they are named: they take long.
+whole-million, starts and shared run only when they are named: they take long.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
 import argparse
@@ -32,6 +32,7 @@ import experiments  # noqa: E402
 import fairness  # noqa: E402
 from idle import Idle  # noqa: E402
 import helpers as h  # noqa: E402
+import joint  # noqa: E402
 import lanes  # noqa: E402
 import merge  # noqa: E402
 import model_text  # noqa: E402
@@ -345,6 +346,28 @@ class Bench:
             self.report["starts"][name] = starts.measure_one(name, self.tmp, n, python)
             starts.show(self.line, name, self.report["starts"][name])
 
+    def shared(self):
+        print("One fit over many datasets, 3 parameters each and 5 shared:")
+        folder = self.tmp / "shared"
+        folder.mkdir()
+        figures = self.report["shared"] = joint.measure_all(folder, self.quick)
+        for n, ways in figures["scale"].items():
+            for way, found in ways.items():
+                self.line(f"{n} datasets, {way}: evaluations a dataset", found["evaluations"])
+                self.line(f"{n} datasets, {way}: CPU time, us a dataset", 1e6 * found["cpu"] / n)
+            self.line(f"{n} datasets: evaluations, shared / independent",
+                      ways["shared"]["evaluations"] / ways["independent"]["evaluations"], 2, at_least=False)
+            self.line(f"{n} datasets: largest process, MiB", ways["shared"]["max_rss_mib"], 1024, at_least=False)
+        if figures["outside"]:
+            self.line("cvodes: instructions outside of the engine, share", figures["outside"]["share"], 0.1, at_least=False)
+            self.line("instructions outside, a dataset and pass", figures["outside"]["instructions"])
+        for way, found in figures["rivals"].items():
+            if isinstance(found, dict):
+                self.line(f"{way}: passes to the optimum within 1e-6", found["passes"] or np.nan)
+            if isinstance(found, dict) and not found["passes"]:
+                print(f"    not within {found['tried']} passes: objective / optimum - 1 is "
+                      f"{found['objective'] / figures['rivals']['objective'] - 1:.2g}")
+
     def whole_million(self):
         self.one_state("whole-million", 1000000)
 
@@ -376,7 +399,7 @@ class Bench:
 
 PARTS = ("scipy", "numbalsoda", "lanes", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "petab",
          "share", "overhead", "fairness", "million", "merge")
-NAMED_ONLY = ("whole-million", "starts")
+NAMED_ONLY = ("whole-million", "starts", "shared")
 
 
 def machine():
