@@ -7,6 +7,7 @@ test-timeout: 900
 """
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
@@ -298,6 +299,14 @@ def test_more_of_them(tmp):
     existing("test_trace.py")
     existing("test_shards.py")
     existing("test_retry.py")
+
+
+def test_rounded_states_are_left_to_cvodes(tmp):
+    """What rounds time alone may be in lanes: the program knows where that jumps."""
+    for rate, has in (("-k*y", True), ("-k*floor(3*y)", False), ("-k*y*ceil(y + t)", False), ("-k*y*(t - floor(t))", True)):
+        (tmp / "m.ode").write_text(f"parameter k = 1\ny(0) = 1\ny' = {rate}\nobserve floor(y)\n")
+        shown = json.loads(h.stiffit("model", "show", tmp / "m.ode", "--json").stdout)
+        assert (shown["lanes"] > 0) == has, (rate, shown)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ N_WANTED = (20_000 if helpers.SLOW else 1000) // (20 if helpers.SANITIZE else 1)
 N_SEED = int(1.6 * N_WANTED)  # the others have no lanes, or cannot be integrated by CVODES
 N_BATCH = 100
 EACH = 4 if helpers.SLOW else 30
-HARD = re.compile(r"\b(floor|ceil)\b|[!=]=")
+HARD = re.compile(r"\b(floor|ceil|atan2)\b|[!=]=")
 
 
 def compiled(folder, seed):
@@ -84,10 +84,11 @@ def test_random_models(_):
     print("\n".join(": ".join(line) for line in said))
     wrong = [line for line in said if line[2].startswith("fault")]
     n = counts["all compared"]
-    # A rounding function may change many times within a step that satisfies the error test; and where a rate asks whether two
-    # states are equal, or an observable whether one is a number, a last bit decides.
+    # A rounding function of time may change many times within a step that satisfies the error test, or put a state exactly at
+    # a switch; and where a rate asks whether two states are equal, an observable whether one is a number, or atan2() for the
+    # signs of two zeros, a last bit decides.
     hard = [line for line in wrong if HARD.search(RandomModel(int(re.findall("[0-9]+", line[0])[0])).text)]
-    assert wrong == hard and len(hard) <= 0.005 * n, "\n".join(map(": ".join, wrong[:20]))
+    assert wrong == hard and len(hard) <= 0.005 * n, "\n".join(": ".join(line) for line in wrong if line not in hard[20:])
     assert n >= N_WANTED and counts["compiled"] >= N_SEED // EACH // 5, counts
     # That CVODES was sure of most, and that differences were good, is part of the test.
     assert counts["compared roughly"] <= 0.03 * n and counts["compared, with good differences"] >= 0.9 * n, counts

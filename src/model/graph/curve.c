@@ -46,6 +46,23 @@ static void fill_directional(struct graph *graph, const struct graph_matrix *mat
         }
 }
 
+bool lane_functions_suit(const struct graph *graph, const struct graph_matrix *rates, bool *suit)
+{
+    size_t n_node = graph_n_node(graph);
+    uint8_t *needed = malloc(2 * n_node), *depends = needed + n_node;
+    if (!needed)
+        return false;
+    changes_mark(graph, rates->entry, rates->n_entry, needed, n_node);
+    graph_dependence(graph, 0, depends);
+    *suit = true;
+    for (size_t i = 0; *suit && i < n_node; i++) {
+        enum graph_op op = graph_node(graph, (node)i)->op;
+        *suit = !(needed[i] && (op == GRAPH_FLOOR || op == GRAPH_CEIL) && depends[i] & (1 << GRAPH_STATE | 1 << GRAPH_INPUT));
+    }
+    free(needed);
+    return true;
+}
+
 static bool is_worth_it(const struct equations *equations)
 {
     size_t n_node = graph_n_node(equations->graph);

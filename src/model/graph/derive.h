@@ -32,7 +32,7 @@ enum status graph_jacobian_within(struct graph *graph, const node *root, size_t 
 
 /* What the functions of lanes compute beside values and rhs_parameter (struct stiffit_lanes). */
 struct lane_functions {
-    bool are_there; /* else the model is too large: the matrices are empty */
+    bool are_there; /* else the model is too large or unsuitable: the matrices are empty */
     struct graph_matrix by_state, curve_state, curve_parameter;
 };
 void lane_functions_fini(struct lane_functions *lanes);

@@ -268,7 +268,10 @@ enum status functions_derive(const struct equations *equations, struct functions
     const struct graph_matrix *forcing = &functions->of[FUNCTION_forcing];
     if (status == STATUS_OK && forcing->n_row > 0)
         status = graph_jacobian(graph, forcing->entry, forcing->n_row, GRAPH_TIME, 1, &functions->forcing_slope, error);
-    if (status == STATUS_OK)
+    bool suit = false;
+    if (status == STATUS_OK && !lane_functions_suit(graph, &functions->of[FUNCTION_rhs], &suit))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while looking for rounded states");
+    if (status == STATUS_OK && suit)
         status = lane_functions_derive(equations, functions, error);
     if (status != STATUS_OK)
         functions_fini(functions);

@@ -62,5 +62,8 @@ struct functions {
 enum status functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
 void functions_fini(struct functions *functions);
 
+/* Whether lanes may integrate these rates: unless they round (floor, ceil) states or inputs. In one of the long steps of lanes
+ * that may jump several times, unseen; it is left to CVODES. False: out of memory. */
+bool lane_functions_suit(const struct graph *graph, const struct graph_matrix *rates, bool *suit);
 /* The last step of functions_derive: second derivatives, for models for which lanes pay. Fails as graph_status does. */
 enum status lane_functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
