@@ -304,7 +304,7 @@ def test_more_of_them(tmp):
 def test_rounded_states_are_left_to_cvodes(tmp):
     """What rounds time alone may be in lanes: the program knows where that jumps."""
     for rate, has in (("-k*y", True), ("-k*floor(3*y)", False), ("-k*y*ceil(y + t)", False), ("-k*y*(t - floor(t))", True)):
-        (tmp / "m.ode").write_text(f"parameter k = 1\ny(0) = 1\ny' = {rate}\nobserve floor(y)\n")
+        (tmp / "m.ode").write_text(f"parameter k = 1\ny(0) = 1\ny' = {rate}\nobserve n = floor(y)\n")
         shown = json.loads(h.stiffit("model", "show", tmp / "m.ode", "--json").stdout)
         assert (shown["lanes"] > 0) == has, (rate, shown)
 
