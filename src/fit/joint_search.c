@@ -12,9 +12,8 @@
 
 /* More's (1978) thresholds for the ratio of actual to predicted decrease. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
-/* Relative changes of the objective below this may be integrator noise; if values change by less than this part of their
- * disagreement with the slopes, the slopes are wrong. As in stopping_decrease. */
-static const double NOISE_LIKELY = 1e-3, NOISE_MOVES = 0.1;
+/* Relative changes of the objective below this may be integrator noise. As in stopping_decrease. */
+static const double NOISE_LIKELY = 1e-3;
 enum { MAX_NOISY = 20 };
 static const double LEAST_RTOL = 1e-12;
 /* The first steps need no accuracy. Their tolerance, by what it is divided once a stage promises no more than errors of that
@@ -260,7 +259,7 @@ static double find_decrease(struct joint *joint)
     struct stopping *stopping = &joint->stopping;
     double by_value = joint_total(joint, decrease_of), by_slopes = joint_total(joint, slopes_of), f = fabs(joint->f);
     double limit = NOISE_LIKELY * (joint->asker.objective.likelihood ? fmax(f, 0.5 * (double)joint->asker.objective.n_row) : f);
-    stopping->noise = fmin(stopping->noise, fmin(fabs(by_value - by_slopes), fabs(by_value) / NOISE_MOVES));
+    stopping_note_noise(stopping, by_value, by_slopes);
     bool small = joint->shared.promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
     if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
         return by_value;

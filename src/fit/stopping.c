@@ -86,6 +86,15 @@ double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point 
     return sum;
 }
 
+/* Noise moves values: if they hardly move, the difference is not noise. Nor is it if both say that the trial is worse: then the
+ * model is wrong that far away, and the difference is what the slopes at two points miss. */
+void stopping_note_noise(struct stopping *stopping, double by_value, double by_slopes)
+{
+    double apart = fabs(by_value - by_slopes);
+    if (!(by_value < 0 && apart <= 0.5 * fabs(by_value)))
+        stopping->noise = fmin(stopping->noise, fmin(apart, fabs(by_value) / NOISE_MOVES));
+}
+
 /* Close to the optimum the integrator's noise hides the decrease of the objective, but hardly that of the gradient (Hager &
  * Zhang 2005 base their approximate Wolfe conditions on this). So small changes are judged by the slopes. The noise is the
  * difference between the two. */
@@ -96,11 +105,7 @@ double stopping_decrease(struct stopping *stopping, struct trust_model *model, c
     if (fit_objective_has_kinks(&stopping->asker->objective))
         return by_value;
     double limit = NOISE_LIKELY * size_of(stopping, best->f);
-    /* Noise moves values: if they hardly move, the difference is not noise. Nor is it if both say that the trial is worse:
-     * then the model is wrong that far away, and the difference is what the slopes at two points miss. */
-    double apart = fabs(by_value - by_slopes);
-    if (!(by_value < 0 && apart <= 0.5 * fabs(by_value)))
-        stopping->noise = fmin(stopping->noise, fmin(apart, fabs(by_value) / NOISE_MOVES));
+    stopping_note_noise(stopping, by_value, by_slopes);
     bool small = model->promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
     if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
         return by_value;

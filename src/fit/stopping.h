@@ -36,6 +36,8 @@ void stopping_init(struct stopping *stopping, struct fit_asker *asker);
 /* The decrease from best to trial, from slopes if the values are lost in noise. If it is not positive, reject the trial. */
 double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
                          const struct fit_point *trial);
+/* Records what a trial tells about the noise, from its decrease by values and by slopes. */
+void stopping_note_noise(struct stopping *stopping, double by_value, double by_slopes);
 /* Records a step: its gain (-infinity if it could not be evaluated), and the current best point. */
 void stopping_note(struct stopping *stopping, const struct trust_model *model, const struct fit_point *best,
                    double decrease);
