@@ -33,7 +33,6 @@ struct joint_descent {
     size_t *loose;                    /* n */
     double f, shrink;                 /* of the trial: NaN: it could not be evaluated; of the first step of a round */
     int n_missed;
-    bool met_bound;
 };
 
 bool joint_descent_init(struct joint *joint)
@@ -178,42 +177,32 @@ static bool evaluate(struct joint_descent *descent, bool *better)
     return true;
 }
 
-/* x, clipped to the box, or (`cut`) only as far from the latest iterate as no bound is met. Returns whether it was outside. */
-static bool place(struct joint_descent *descent, const double *x, bool cut)
+/* Puts x, clipped to the box, into the trial. Returns whether it was outside. */
+static bool place(struct joint_descent *descent, const double *x)
 {
-    double part = 1;
     bool is_outside = false;
     memcpy(descent->trial, descent->base, descent->n * sizeof *descent->trial);
     for (size_t k = 0; k < descent->n_loose; k++) {
         size_t j = descent->loose[k];
-        double bound = fmin(descent->upper[j], fmax(descent->lower[j], x[k])), step = x[k] - descent->base[j];
-        is_outside = is_outside || x[k] != bound;
-        part = x[k] != bound ? fmin(part, (bound - descent->base[j]) / step) : part;
-    }
-    for (size_t k = 0; k < descent->n_loose; k++) {
-        size_t j = descent->loose[k];
-        double value = cut ? descent->base[j] + part * (x[k] - descent->base[j]) : x[k];
-        descent->trial[j] = fmin(descent->upper[j], fmax(descent->lower[j], value));
+        descent->trial[j] = fmin(descent->upper[j], fmax(descent->lower[j], x[k]));
+        is_outside = is_outside || x[k] != descent->trial[j];
     }
     return is_outside;
 }
 
+/* A step onto bounds ends the round if it is better; otherwise it is as one that could not be evaluated, and a shorter one is
+ * tried: a short one along the projected gradient goes downhill. */
 static bool try_point(void *context, const double *x, double *f, double *gradient)
 {
     struct joint_descent *descent = context;
-    bool better;
-    descent->met_bound = place(descent, x, false);
-    if (!evaluate(descent, &better))
+    bool is_outside = place(descent, x), better;
+    if (!evaluate(descent, &better) || (is_outside && better))
         return false;
-    if (descent->met_bound) {
-        if (!better && place(descent, x, true))
-            evaluate(descent, &better);
-        return false;
-    }
+    bool is_failed = is_outside || isnan(descent->f);
     memcpy(descent->place, descent->trial, descent->n * sizeof *descent->place);
     *f = isnan(descent->f) ? 1e30 : descent->f; /* a value that no line search accepts, and slope 0 */
     for (size_t k = 0; k < descent->n_loose; k++)
-        gradient[k] = isnan(descent->f) ? 0 : descent->trial_slope[descent->loose[k]];
+        gradient[k] = is_failed ? 0 : descent->trial_slope[descent->loose[k]];
     return descent->n_missed < MAX_MISSED;
 }
 
@@ -253,7 +242,6 @@ static void begin_round(struct joint_descent *descent)
     }
     memcpy(descent->base, descent->theta, descent->n * sizeof *descent->base);
     descent->n_missed = 0;
-    descent->met_bound = false;
 }
 
 static enum outcome run_rounds(struct joint_descent *descent, double *scratch)
