@@ -14,7 +14,7 @@
 /* How often a block tries a shorter step of its own where a trial cannot be evaluated (the last one is none at all), and where
  * it misses most of what it promised. */
 enum { MAX_TRY = 4, MAX_POOR = 2 };
-static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25, HELPED = 0.5;
+static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 
 /* Writes the rows' triangle with own parameters first. False: an entry is not finite. */
 static bool reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
@@ -118,22 +118,19 @@ static void compare(struct joint_work *work)
     }
 }
 
-/* Chooses the own radius after a trial whose own step promised `gain`, of what the whole step promised. `first`: what the first
- * trial missed with the radius `before`; infinite: this is it. True: the block missed most of what was promised, and a shorter
- * step of its own may help. */
-static bool adapt_radius(struct joint_work *work, double gain, double first, double before)
+/* Chooses the own radius after a trial whose own step promised `gain`, of what the whole step promised. True: the block missed
+ * most of it. */
+static bool adapt_radius(struct joint_work *work, double gain)
 {
     struct joint_block *block = work->block;
     struct trust_model *model = &work->own.model;
     double missing = block->promise - block->decrease, unit = fmax(gain, fabs(block->promise));
-    bool is_poor = missing > POOR * unit, matters = gain > GOOD * fabs(block->promise);
-    if (is_poor && matters && block->promise > 0 && missing < HELPED * first) {
-        block->radius = SHORTER * fmin(block->radius, model->length);
-        return true;
+    if (missing > POOR * unit) { /* if nothing was promised, the shared step is to blame */
+        if (block->promise > 0)
+            block->radius = SHORTER * fmin(block->radius, model->length);
+        return block->promise > 0;
     }
-    if (is_poor && first < INFINITY) /* the shared step is to blame */
-        block->radius = before;
-    else if ((!is_poor && missing < GOOD * gain) || !model->is_restricted || !matters)
+    if (missing < GOOD * gain || !model->is_restricted)
         block->radius = fmax(block->radius, 2 * model->length);
     return false;
 }
@@ -158,7 +155,7 @@ static void step(struct joint_work *work, struct arena *arena)
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     struct trust_model *model = &work->own.model;
-    double *own = work->own.rhs, *shared_step = work->move + work->n, radius = block->radius, first = INFINITY;
+    double *own = work->own.rhs, *shared_step = work->move + work->n, radius = block->radius;
     bool is_kept = false;
     block->has_failed = true;
     for (size_t k = 0; k < work->s; k++)
@@ -188,10 +185,10 @@ static void step(struct joint_work *work, struct arena *arena)
         block->has_moved = false;
         for (size_t k = 0; k < work->n + work->s; k++)
             block->has_moved = block->has_moved || work->move[k] != 0;
-        bool is_poor = adapt_radius(work, model->promise, first, radius);
-        first = fmin(first, block->promise - block->decrease);
+        bool is_poor = adapt_radius(work, model->promise);
         is_kept = true;
-        if (!is_poor || i + 1 >= MAX_POOR || !(model->promise > joint->options->f_tolerance * fabs(block->best.f)))
+        if (!is_poor || i + 1 >= MAX_POOR || !(model->promise > GOOD * fabs(block->promise))
+            || !(model->promise > joint->options->f_tolerance * fabs(block->best.f)))
             break;
     }
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));

@@ -9,7 +9,6 @@ import subprocess
 import h5py
 import numpy as np
 from scipy import stats
-from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares
 
 import faults
@@ -421,30 +420,6 @@ def test_budget(tmp):
     for p, objective, data in zip(found["parameters"], found["objective"], y):
         np.testing.assert_allclose(np.sum((curve(p) - data) ** 2) / 2, objective, rtol=1e-4)
     assert np.all(np.isnan(found["standard_error"])) and found["objective"].sum() < np.sum((curve((1, 5, 0.2, 0)) - y) ** 2) / 2
-
-
-SATURABLE = """parameter ka = 1 in [1e-3, 1e3] scale log, Vm = 1 in [1e-3, 1e3] scale log, Km = 3 in [1e-3, 1e3] scale log
-parameter A = 5 in [1e-3, 1e4] scale log, k = 0.1 in [1e-5, 10] scale log, b = 0 in [-10, 10]
-G(0) = A; C(0) = 0
-G' = -ka*G
-C' = ka*G - k*C - Vm*C/(Km + C)
-observe y = C + b
-"""
-
-
-def test_own_steps_grow_again(tmp):
-    """Where first shared steps go too far, datasets whose own steps were shortened on the way must not crawl afterwards: 78
-    evaluations, if they do, instead of 52 along a curved valley."""
-    rng = np.random.default_rng(4)
-    n, sigma, y = 40, 0.05, []
-    for a, k, b in zip(np.exp(rng.normal(1.8, 0.5, n)), np.exp(rng.normal(-2.5, 0.3, n)), rng.normal(0.3, 0.1, n)):
-        found = solve_ivp(lambda t, x, k=k: [-1.7 * x[0], 1.7 * x[0] - k * x[1] - 0.6 * x[1] / (2 + x[1])], (0, T[-1]), [a, 0],
-                          t_eval=T, rtol=1e-8, atol=1e-10)
-        y.append(found.y[1] + b + sigma * rng.standard_normal(len(T)))
-    path, model = write(tmp / "p.h5", SATURABLE, np.array(y), sigma)
-    found = run(path, model, "--share", "ka,Vm,Km")
-    assert np.all(found["status"] == 1), found["stderr"]
-    assert np.mean(found["evaluations"]) < 65, found["evaluations"]
 
 
 def test_refused(tmp):
