@@ -145,6 +145,8 @@ def rivals(tmp, n, budgets):
     problem, y = write(tmp, n, seed=2)
     exact = ("--rtol", "1e-9")
     best = run(problem, tmp, "--share", SHARED, "--ftol", "1e-13", "--max-evaluations", 1000, *exact)
+    other = run(problem, tmp, "--share", SHARED, "--optimizer", "lbfgs", "--max-evaluations", 5000, *exact)
+    best = min(best, other, key=lambda figures: figures["objective"])  # there are local optima
     goal = best["objective"] * (1 + 1e-6)
     found = {"datasets": n, "objective": best["objective"]}
     found["stiffit"] = {"passes": passes_within(problem, tmp, goal, 1000)}
