@@ -15,8 +15,9 @@
 #include "fit/stopping.h"
 #include "par/monitor.h"
 
-/* JOINT_KEEP: the fit ends before its check; its best point is all that is reported. */
-enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_KEEP };
+/* JOINT_PILOT: some blocks are fitted by themselves. JOINT_KEEP: the fit ends before its check; its best point is all that is
+ * reported. */
+enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_PILOT, JOINT_KEEP };
 
 struct joint {
     /* the caller's, const */
@@ -26,6 +27,7 @@ struct joint {
     struct joint_levels levels;
     const enum parameter_scale *scale; /* n_parameter */
     bool leaves_out;          /* blocks that cannot be evaluated: set it after joint_init */
+    bool has_pilots;          /* --warm-start pilot; likewise */
     /* the search's */
     struct joint_block *block;
     size_t s, s_block;        /* free shared parameters; parameters above a block: those of its group first */
@@ -44,6 +46,8 @@ struct joint {
     bool was_rough, restarts; /* the best point is from them; blocks go back to their starts */
     bool lands;               /* JOINT_START is at the next step, not at the best point, which had another tolerance: */
     double lands_from;        /* as tighter */
+    bool from_middle;         /* JOINT_START is at the medians of the pilots: */
+    double *pilot, *middle;   /* their best fits; n_parameter: the medians; on the optimiser's scale, by the file's order */
     double least;             /* relative to the columns' lengths: directions with less influence are not followed */
     double *length;           /* s: of the columns of the model that is set, with own parameters fixed */
     struct fit_asker asker;   /* of the shared parameters: only map, options, problem->model, notes and reason */

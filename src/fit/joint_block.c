@@ -280,6 +280,8 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     for (size_t k = 0; joint->restarts && k < work->n; k++)
         block->best.theta[k] = work->own.asker.map.start[k];
+    if (joint->from_middle)
+        joint_pilot_begin(work);
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     if (joint->lands)
         follow(work);

@@ -90,6 +90,16 @@ bool joint_add_least(size_t width, size_t n, const double *length, double least,
 /* The sum of a number of each block in the same tree. */
 double joint_total(const struct joint *joint, double (*get)(const struct joint_block *block));
 
+/* Pilots, in joint_pilot.c. False: out of memory. */
+bool joint_pilot_init(struct joint *joint);
+bool joint_has_pilots(const struct joint *joint), joint_is_pilot(const struct joint *joint, size_t i);
+void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_options *options,
+                     const struct fit_host *host, struct arena *arena);
+/* After the pass: sets the shared parameters to the medians (false: too few pilots converged); back to the start (true);
+ * and sets a block's own parameters to the medians. */
+bool joint_pilot_take(struct joint *joint), joint_pilot_leave(struct joint *joint);
+void joint_pilot_begin(const struct joint_work *work);
+
 /* Groups, in joint_group.c. False: out of memory. */
 bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uint32_t *order);
 void joint_groups_fini(struct joint *joint);

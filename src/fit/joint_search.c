@@ -65,25 +65,9 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     if (joint->active && joint->block && joint->first)
         joint_activate(joint);
     return monitor_init(&joint->lock) && joint->block && joint->fixed && joint->active && joint->first
-           && (options->optimizer != OPTIMIZER_lbfgs || joint_descent_init(joint))
+           && (options->optimizer != OPTIMIZER_lbfgs || joint_descent_init(joint)) && joint_pilot_init(joint)
            && ARENA_DOUBLES(&joint->arena, {&joint->start, n_parameter, 1}, {&joint->lower, n_parameter, 1},
                             {&joint->upper, n_parameter, 1});
-}
-
-void joint_fini(struct joint *joint)
-{
-    for (size_t i = 0; joint->block && i < joint->n_block; i++) {
-        struct joint_block *block = &joint->block[i];
-        free(block->expected);
-        free(block->p); /* with everything else */
-        free(block->file_index);
-        free(block->side);
-    }
-    free(joint->block);
-    joint_descent_fini(joint);
-    if (joint->options)
-        monitor_fini(&joint->lock);
-    arena_fini(&joint->arena);
 }
 
 static double f_of(const struct joint_block *block) { return block->best.f; }
@@ -327,14 +311,21 @@ static bool restart(struct joint *joint)
     return true;
 }
 
-/* The first evaluation, or the first one with tighter tolerances or fewer blocks. */
-static bool judge_start(struct joint *joint)
+static bool find_failed(struct joint *joint)
 {
     for (size_t i = 0; i < joint->n_active; i++)
         if (joint_active(joint, i)->has_failed) {
             joint->culprit = joint->active[i];
-            return finish(joint, OUTCOME_stalled);
+            return true;
         }
+    return false;
+}
+
+/* The first evaluation, or the first one with tighter tolerances or fewer blocks. */
+static bool judge_start(struct joint *joint)
+{
+    if (find_failed(joint))
+        return finish(joint, OUTCOME_stalled);
     if (joint->lands)
         joint_take(joint);
     else
@@ -345,12 +336,27 @@ static bool judge_start(struct joint *joint)
     if (isnan(joint->asker.start_f)) {
         joint->asker.start_f = joint->f;
         joint->doubt = joint->rough > 0 ? stopping_noise_ceiling(&joint->stopping, joint->f) : 0;
+        if (!joint->restarts && joint_has_pilots(joint)) {
+            joint->pass = JOINT_PILOT;
+            return true;
+        }
+    } else if (joint->from_middle && !(joint->f < joint->asker.start_f)) {
+        return joint_pilot_leave(joint);
     } else if (joint->was_rough && joint->rough == 0 && !(joint->asker.start_f - joint->f > joint->doubt)) {
         return restart(joint);
     }
     joint->was_rough = joint->rough > 0;
-    joint->restarts = false;
+    joint->restarts = joint->from_middle = false;
     return plan_step(joint);
+}
+
+static bool judge_pilot(struct joint *joint)
+{
+    joint->was_rough = joint->rough > 0;
+    if (!joint_pilot_take(joint))
+        return plan_step(joint);
+    joint->pass = JOINT_START;
+    return true;
 }
 
 /* The certificate: the tolerances of a single fit's. */
@@ -359,11 +365,8 @@ static bool judge_check(struct joint *joint)
     struct fit_certificate *certificate = &joint->certificate;
     double n_row = fmax(1, (double)joint->asker.objective.n_row), rtol = fit_asker_rtol(&joint->asker);
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    for (size_t i = 0; i < joint->n_active; i++)
-        if (joint_active(joint, i)->has_failed) {
-            joint->culprit = joint->active[i];
-            return finish(joint, OUTCOME_stalled);
-        }
+    if (find_failed(joint))
+        return finish(joint, OUTCOME_stalled);
     bool is_exact = joint->model->abi.n_state == 0;
     if (joint->options->certify) {
         if (!set_model(joint, true))
@@ -443,11 +446,11 @@ static bool settle(struct joint *joint, bool *goes_on)
         return true;
     if (joint->pass == JOINT_START) {
         judge_agreement(joint);
-        for (size_t i = 0; i < joint->n_active && joint->was_rough; i++)
-            if (joint_active(joint, i)->has_failed) {
-                *goes_on = restart(joint);
-                return false;
-            }
+        if ((joint->was_rough || joint->from_middle) && find_failed(joint)) {
+            joint->culprit = joint->n_block;
+            *goes_on = joint->from_middle ? joint_pilot_leave(joint) : restart(joint);
+            return false;
+        }
         judge_failures(joint);
     }
     for (size_t i = 0; i < joint->n_active; i++) {
@@ -491,6 +494,7 @@ bool joint_advance(struct joint *joint)
     case JOINT_START: return judge_start(joint);
     case JOINT_STEP: return judge_step(joint);
     case JOINT_CHECK: return judge_check(joint);
+    case JOINT_PILOT: return judge_pilot(joint);
     default: return false;
     }
 }

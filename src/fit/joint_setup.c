@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_internal.h"
 
+#include "fit/joint_descent.h"
 #include "fit/prepare.h"
 
 #include <assert.h>
@@ -242,18 +243,38 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
     bool is_known = block->is_made || block->saved, has_ended = block->outcome != OUTCOME_not_run;
-    if (block->is_out || (has_ended && !(joint->pass == JOINT_KEEP && is_known)))
+    if (block->is_out || (has_ended && !(joint->pass == JOINT_KEEP && is_known))
+        || (joint->pass == JOINT_PILOT && block->is_made && !joint_is_pilot(joint, i)))
         return;
     if (!prepare(&work, i, &own, &options, host, arena))
         return;
     bool is_resumed = !block->is_made && block->saved;
     if (!make_work(&work, arena) || (!block->is_made && !make_block(&work)))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    else if (agree(joint, &work, problem) && find_above(&work, i, arena) && (!is_resumed || joint_block_again(&work)))
+    else if (agree(joint, &work, problem) && find_above(&work, i, arena) && (!is_resumed || joint_block_again(&work))
+             && joint->pass != JOINT_PILOT)
         joint_block_pass(&work, arena);
     if (!fit_seek_pulses(work.asker))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
     block->n_evaluation = work.asker->n_evaluation;
     block->n_step = work.asker->n_step;
     block->notes |= work.asker->notes;
+    if (joint->pass == JOINT_PILOT && joint_is_pilot(joint, i) && block->outcome == OUTCOME_not_run)
+        joint_pilot_run(joint, i, problem, &options, host, arena);
+}
+
+void joint_fini(struct joint *joint)
+{
+    for (size_t i = 0; joint->block && i < joint->n_block; i++) {
+        struct joint_block *block = &joint->block[i];
+        free(block->expected);
+        free(block->p); /* with everything else */
+        free(block->file_index);
+        free(block->side);
+    }
+    free(joint->block);
+    joint_descent_fini(joint);
+    if (joint->options)
+        monitor_fini(&joint->lock);
+    arena_fini(&joint->arena);
 }

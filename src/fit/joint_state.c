@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 2, MAX_SHARED = 1 << 20 };
 
 /* Goes over the state: measures (bytes and from NULL), writes, or reads. */
 struct cursor {
@@ -46,6 +46,8 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->restarts);
     FIELD(joint->lands);
     FIELD(joint->lands_from);
+    FIELD(joint->from_middle);
+    ARRAY(joint->middle, joint->n_parameter);
     FIELD(joint->certificate);
     FIELD(joint->outcome);
     FIELD(joint->stop);

@@ -150,11 +150,11 @@ def kill(process, who):
                 pass
 
 
-def killed_often(tmp, n, n_kill, seed):
+def killed_often(tmp, n, n_kill, seed, *more):
     """Kills a run at random moments until it has ended; returns what resumed runs said of their steps."""
     y = sample(n, seed=seed)
     path, model = write(tmp / "p.h5", EQUATIONS, y)
-    words = ("--share", "ka", "--rtol", "1e-11", "--ftol", "1e-13")
+    words = ("--share", "ka", "--rtol", "1e-11", "--ftol", "1e-13", *more)
     began = time.monotonic()
     whole = run(path, model, *words, "-j", 2)
     longest = time.monotonic() - began

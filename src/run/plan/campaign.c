@@ -123,9 +123,10 @@ enum parameter_scale *campaign_scales(const char *const *names, size_t n)
 static enum status read_scales(struct campaign *campaign, struct error *error)
 {
     campaign->scale = campaign_scales(problem_parameter_scale(campaign->problem), campaign->n_parameter);
-    if (campaign->scale && campaign->plan.recipe.warm_start)
+    bool has_pilots = campaign->plan.recipe.warm_start && !campaign->share.n; /* a fit of all datasets has its own */
+    if (campaign->scale && has_pilots)
         campaign->pilots = pilots_new(campaign->n_parameter, campaign->scale);
-    if (!campaign->scale || (campaign->plan.recipe.warm_start && !campaign->pilots))
+    if (!campaign->scale || (has_pilots && !campaign->pilots))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", campaign->n_parameter);
     for (uint64_t i = 0; campaign->pilots && i < pilot_count(campaign->n_dataset); i++)
         campaign->n_outside_pilot += !selection_has(&campaign->plan.selection, pilot_dataset(campaign->n_dataset, i));
@@ -185,6 +186,7 @@ bool campaign_joint_init(struct campaign *campaign)
     bool is_good = joint_init(campaign->joint, &campaign->fit, &campaign->model, (size_t)campaign->n_dataset,
                               campaign->n_parameter, &campaign->share.levels, campaign->scale);
     campaign->joint->leaves_out = campaign->share.leaves_out;
+    campaign->joint->has_pilots = campaign->plan.recipe.warm_start != 0;
     return is_good;
 }
 

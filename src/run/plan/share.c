@@ -24,7 +24,7 @@ static enum status check_options(const struct run_options *options, struct error
     const struct {
         const char *name;
         bool is_given;
-    } refused[] = {{"--starts", recipe->n_start > 1}, {"--warm-start", recipe->warm_start != 0},
+    } refused[] = {{"--starts", recipe->n_start > 1},
                    {"--profile", recipe->profile != NULL}, {"--bootstrap", recipe->n_bootstrap > 0},
                    {"--only", options->select.only != NULL}, {"--shard", options->select.shard_text != NULL},
                    {"--retry-failed", options->retry_failed}, {"--trace", options->trace != NULL},

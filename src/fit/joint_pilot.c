@@ -1,0 +1,107 @@
+/* Another start of a fit over many datasets: the medians of some datasets' own fits, in which no parameter is shared. From a
+ * start far away the shared steps of all datasets together may lead to a local optimum that a dataset by itself does not have.
+ * The search goes on from the lower one of the two starts.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_internal.h"
+
+#include "fit/fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_PILOT = 16, LEAST = 4, MOST_EVALUATIONS = 200 };
+
+/* Pilots are spread evenly over the blocks. The number of block i among them, or N_PILOT. */
+static size_t pilot_of(const struct joint *joint, size_t i)
+{
+    size_t n = joint->n_block, k = n <= N_PILOT ? i : i * N_PILOT / n;
+    return n <= N_PILOT || i == 0 || k != (i - 1) * N_PILOT / n ? k : N_PILOT;
+}
+
+bool joint_pilot_init(struct joint *joint)
+{
+    return ARENA_DOUBLES(&joint->arena, {&joint->pilot, joint->n_parameter, N_PILOT}, {&joint->middle, joint->n_parameter, 1});
+}
+
+bool joint_has_pilots(const struct joint *joint)
+{
+    return joint->has_pilots && joint->n_block >= LEAST && joint->levels.n_column == 0 && joint->s > 0 && !joint->descent;
+}
+
+bool joint_is_pilot(const struct joint *joint, size_t i) { return pilot_of(joint, i) < N_PILOT; }
+
+void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_options *options,
+                     const struct fit_host *host, struct arena *arena)
+{
+    struct joint_block *block = &joint->block[i];
+    struct fit_options own = *options;
+    struct fit_record record = {.dataset = i};
+    size_t n = joint->n_parameter;
+    double *found = joint->pilot + pilot_of(joint, i) * n;
+    void *arrays = arena_calloc(arena, fit_record_array_bytes(n) + 1, 1);
+    found[0] = NAN;
+    own.certify = own.statistics = false;
+    own.max_evaluations = (options->max_evaluations - block->n_evaluation) / 2;
+    if (own.max_evaluations > MOST_EVALUATIONS)
+        own.max_evaluations = MOST_EVALUATIONS;
+    own.max_total_steps = (options->max_total_steps - block->n_step) / 2;
+    if (!arrays)
+        return;
+    fit_record_set_arrays(&record, n, arrays);
+    fit_run(problem, &own, host, arena, &record);
+    for (size_t k = 0; k < n; k++)
+        found[k] = outcome_is_success((enum outcome)record.outcome)
+                   ? fit_scale_from_natural(joint->scale[k], record.parameter[k]) : (double)NAN;
+    block->n_evaluation += record.n_evaluation;
+    block->n_step += record.n_step;
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double within(const struct fit_map *map, size_t j, double theta)
+{
+    return fmin(map->upper[j], fmax(map->lower[j], theta));
+}
+
+bool joint_pilot_take(struct joint *joint)
+{
+    size_t n = joint->n_parameter, most = joint->n_block < N_PILOT ? joint->n_block : N_PILOT, n_good = 0;
+    for (size_t k = 0; k < n; k++) {
+        double value[N_PILOT];
+        n_good = 0;
+        for (size_t i = 0; i < most; i++)
+            if (isfinite(joint->pilot[k + i * n]))
+                value[n_good++] = joint->pilot[k + i * n];
+        qsort(value, n_good, sizeof *value, compare);
+        joint->middle[k] = n_good ? 0.5 * (value[(n_good - 1) / 2] + value[n_good / 2]) : (double)NAN;
+        if (2 * n_good < most || n_good < LEAST)
+            return false;
+    }
+    for (size_t j = 0; j < joint->s; j++)
+        joint->theta[j] = within(&joint->asker.map, j, joint->middle[joint->asker.map.file_index[j]]);
+    joint->from_middle = true;
+    return true;
+}
+
+bool joint_pilot_leave(struct joint *joint)
+{
+    memcpy(joint->theta, joint->asker.map.start, joint->s * sizeof *joint->theta);
+    joint->from_middle = false;
+    joint->restarts = true;
+    joint->pass = JOINT_START;
+    return true;
+}
+
+void joint_pilot_begin(const struct joint_work *work)
+{
+    const struct fit_map *map = &work->own.asker.map;
+    work->block->radius = INFINITY;
+    memset(work->block->best.scale, 0, work->n * sizeof(double));
+    for (size_t k = 0; k < work->n; k++)
+        work->block->best.theta[k] = within(map, k, work->joint->middle[work->asker->map.file_index[work->order[k]]]);
+}
