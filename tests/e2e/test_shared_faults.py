@@ -164,7 +164,7 @@ def killed_often(tmp, n, n_kill, seed, *more):
     for k in range(n_kill):
         process = subprocess.Popen([str(word) for word in (h.STIFFIT, "run", path, "--model", model, *words, "-j", 1 + k % 3)],
                                    env=h.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
-        time.sleep(rng.uniform(0.1, 0.5) * longest)
+        time.sleep(rng.uniform(0.1, 0.9) * longest)
         kill(process, ("group", "supervisor", "child", "term")[k % 4])
         said += re.findall(r"goes on after (\d+) steps", process.communicate(timeout=300)[1])
         if h.result_path(path).exists():
@@ -179,7 +179,8 @@ def killed_often(tmp, n, n_kill, seed, *more):
 def test_killed(tmp):
     """A run that is killed at any moment, in any of its processes, goes on from its latest step, with another number of
     workers, to the bits of one that was not."""
-    steps = killed_often(tmp, 1500 // (h.SANITIZER_SPEED if h.SANITIZE else 1), 12, seed=12)
+    steps = killed_often(tmp, 4000 // (h.SANITIZER_SPEED if h.SANITIZE else 1), 12, seed=12)
+    print("went on after steps", steps)
     assert any(step > 0 for step in steps), steps
 
 
