@@ -125,7 +125,8 @@ def test_missing_sigmas_are_counted_and_loud_where_others_have_one(tmp):
     few, said, text = run(write(tmp / "one.h5", y[:1], sigma[:1]))
     reduced = chi_square(y[:1], few)[0] / (len(T) - 2)
     assert f"reduced chi-square {reduced:.2g}\n" in text
-    assert np.isclose(said["goodness"]["reduced_chi_square_median"], reduced, rtol=1e-6)  # one number, not that of its bin: the integration's error
+    # one number, not that of its bin: the difference is the integration's error
+    assert np.isclose(said["goodness"]["reduced_chi_square_median"], reduced, rtol=1e-6)
 
 
 def test_no_signal_is_no_reason_for_other_starts(tmp):
