@@ -276,6 +276,22 @@ void matrix_singular(size_t m, size_t n, double *a, double *b, double *s, double
     memcpy(s, length, n * sizeof *s);
 }
 
+void matrix_least(size_t m, size_t n, double *a, double *b, double *r, double *place)
+{
+    double *x = a; /* no longer needed */
+    pivoted_triangle(m, n, a, b, r, place);
+    double least = n > 0 ? DBL_EPSILON * (double)n * fabs(r[0]) : 0;
+    for (size_t j = n; j-- > 0;) {
+        const double *row = r + j * n;
+        double sum = b[j];
+        for (size_t k = j + 1; k < n; k++)
+            sum -= row[k] * x[k];
+        x[j] = fabs(row[j]) > least ? sum / row[j] : 0;
+    }
+    for (size_t j = 0; j < n; j++)
+        b[(size_t)place[j]] = x[j];
+}
+
 bool matrix_factor(size_t n, const double *matrix, size_t k, const uint32_t *index, double *factor)
 {
     for (size_t j = 0; j < k; j++)

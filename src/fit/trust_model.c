@@ -21,12 +21,13 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
 {
     size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
     *model = (struct trust_model){.asker = asker, .n = n, .n_row = n_row,
-                                  .loose = arena_calloc(arena, n + 1, sizeof *model->loose)};
+                                  .loose = arena_calloc(arena, 2 * n + 1, sizeof *model->loose)};
     if (!model->loose || !trust_curvature_init(&model->curvature, asker, arena)
         || !ARENA_DOUBLES(arena, {&model->jacobian, n_row, n}, {&model->residual, n_row, 1}, {&model->triangle, n, n},
-                          {&model->u, n, n}, {&model->v, n, n}, {&model->step, n, 1}, {&model->limit, n, 1},
+                          {&model->u, 2 * n, n}, {&model->v, n, n}, {&model->step, n, 1}, {&model->limit, n, 1},
                           {&model->scale, n, 1}, {&model->low, n, 1}, {&model->high, n, 1}, {&model->rhs, n, 1},
-                          {&model->s, n, 1}, {&model->coefficient, n, 1}, {&model->scratch, n, 4}))
+                          {&model->s, n, 1}, {&model->coefficient, n, 1}, {&model->scratch, n, 6},
+                          {&model->r, n, n}))
         return false;
     trust_model_forget(model);
     return true;
@@ -145,24 +146,46 @@ static bool is_loose(const struct trust_model *model, size_t j)
     return false;
 }
 
-/* Decomposes the loose columns in the metric of scale: their singular values, and the right-hand side's coefficients. */
-static void decompose(struct trust_model *model, const double *step)
+/* The loose columns in the metric of scale, m >= n rows apart, and their right-hand side for the others' step. */
+static void take_loose(const struct trust_model *model, const double *step, size_t m, double *columns, double *right)
 {
-    size_t n = model->n, k = model->n_loose;
-    double *right = model->scratch;
+    size_t n = model->n;
     memcpy(right, model->rhs, n * sizeof *right);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; step[j] != 0 && !is_loose(model, j) && i <= j; i++)
             right[i] += model->triangle[i + j * n] * step[j];
-    for (size_t c = 0; c < k; c++) {
-        size_t j = model->loose[c];
-        for (size_t i = 0; i < n; i++)
-            model->u[i + c * n] = model->triangle[i + j * n] / model->scale[j];
-    }
+    for (size_t c = 0; c < model->n_loose; c++)
+        for (size_t i = 0, j = model->loose[c]; i < n; i++)
+            columns[i + c * m] = model->triangle[i + j * n] / model->scale[j];
+}
+
+/* Decomposes the loose columns: their singular values, and the right-hand side's coefficients. */
+static void decompose(struct trust_model *model, const double *step)
+{
+    double *right = model->scratch;
+    take_loose(model, step, model->n, model->u, right);
     model->is_inverted = false;
-    matrix_singular(n, k, model->u, right, model->s, model->v);
-    for (size_t c = 0; c < k; c++)
+    model->is_decomposed = true;
+    matrix_singular(model->n, model->n_loose, model->u, right, model->s, model->v);
+    for (size_t c = 0; c < model->n_loose; c++)
         model->coefficient[c] = model->s[c] > 0 ? right[c] : 0;
+}
+
+/* Puts the minimum over the loose parameters for the damping into `aim`, by an orthogonal factorisation, which is many times
+ * cheaper than the singular values: for parameters that are held and released one after another. */
+static void aim_directly(struct trust_model *model, const double *step, double *aim)
+{
+    size_t n = model->n, k = model->n_loose, m = model->damping > 0 ? n + k : n;
+    double *right = model->scratch, *place = aim + n; /* right: 2 n */
+    take_loose(model, step, m, model->u, right);
+    for (size_t c = 0; c < k && m > n; c++) {
+        memset(model->u + c * m + n, 0, k * sizeof *model->u);
+        model->u[c * m + n + c] = sqrt(model->damping);
+        right[n + c] = 0;
+    }
+    matrix_least(m, k, model->u, right, model->r, place);
+    for (size_t c = 0; c < k; c++)
+        aim[c] = -right[c] / model->scale[model->loose[c]];
 }
 
 /* Puts the minimum over the loose parameters for the damping into `aim`, from the singular vectors' coordinates p. */
@@ -268,28 +291,27 @@ static void find_loose(struct trust_model *model, const struct fit_point *point)
     }
 }
 
-/* The minimum in the box for the model's damping, by an active set (Stark & Parker 1995). True: a bound is active. */
-static bool solve_box(struct trust_model *model, double *step)
+/* The minimum in the box for the model's damping, by an active set (Stark & Parker 1995), from no step at all. True: a bound is
+ * active. */
+static bool solve_box(struct trust_model *model, const struct fit_point *point, double *step)
 {
     size_t n = model->n;
     double *p = model->scratch + 2 * n, *aim = model->scratch + 3 * n;
     bool met = false;
+    find_loose(model, point);
+    memset(step, 0, n * sizeof *step);
     for (size_t round = 0; round < 3 * n + 3; round++) {
-        damped(model, model->damping, p);
-        aim_at(model, p, aim);
+        if (model->is_decomposed) {
+            damped(model, model->damping, p);
+            aim_at(model, p, aim);
+        } else
+            aim_directly(model, step, aim);
         if (!go_towards(model, aim, step) && !release(model, step))
             break;
         met = true;
-        decompose(model, step);
+        model->is_decomposed = false;
     }
     return met;
-}
-
-static void begin_box(struct trust_model *model, const struct fit_point *point, double *step)
-{
-    find_loose(model, point);
-    memset(step, 0, model->n * sizeof *step);
-    decompose(model, step);
 }
 
 /* If bounds are active, the damping found without them may be far too large, sometimes too small. The length within the box
@@ -312,8 +334,7 @@ static void adapt_damping(struct trust_model *model, const struct fit_point *poi
             model->damping = low > 0 ? sqrt(low * high) : i == 0 ? 0 : 0.1 * high;
         else
             model->damping = fmax(4 * low, fmax(least, 1e-3 * first));
-        begin_box(model, point, step);
-        solve_box(model, step);
+        solve_box(model, point, step);
     }
     /* A shorter step in the same direction is also within the box. */
     double length = trust_model_length(model, step);
@@ -321,56 +342,73 @@ static void adapt_damping(struct trust_model *model, const struct fit_point *poi
         step[j] *= radius / length;
 }
 
-/* The step that nothing restricts. False: there is none, or the triangle is badly conditioned. */
-static bool solve_free(struct trust_model *model, const struct fit_point *point, double radius, double *step)
+/* The step that nothing restricts, by the inverse of the triangle. False: there is none, or the triangle is badly conditioned. */
+static bool solve_free(const struct trust_model *model, double radius, double *inverse, double *step)
 {
     size_t n = model->n;
-    find_loose(model, point);
-    model->is_inverted = model->n_loose == n
-                         && matrix_invert(n, model->triangle, model->scale, model->v) > MATRIX_WELL_CONDITIONED;
     memset(step, 0, n * sizeof *step);
-    for (size_t k = 0; model->is_inverted && k < n; k++)
+    if (model->n_loose < n || matrix_invert(n, model->triangle, model->scale, inverse) <= MATRIX_WELL_CONDITIONED)
+        return false;
+    for (size_t k = 0; k < n; k++)
         for (size_t j = 0; j <= k; j++)
-            step[j] -= model->v[j + k * n] * model->rhs[k];
-    bool is_inside = model->is_inverted && trust_model_length(model, step) <= (1 + RADIUS_SLACK) * radius;
+            step[j] -= inverse[j + k * n] * model->rhs[k];
+    bool is_inside = trust_model_length(model, step) <= (1 + RADIUS_SLACK) * radius;
     for (size_t j = 0; j < n; j++)
         is_inside = is_inside && step[j] >= model->low[j] && step[j] <= model->high[j];
     return is_inside;
 }
 
 /* Solves for the damping that the radius requires. */
-static void solve(struct trust_model *model, const struct fit_point *point, double radius, double *step)
+static void solve(struct trust_model *model, const struct fit_point *point)
 {
+    double *step = model->step;
     model->damping = 0;
-    model->is_restricted = false;
-    if (solve_free(model, point, radius, step))
+    model->is_restricted = model->is_decomposed = false;
+    find_loose(model, point);
+    model->is_inverted = solve_free(model, model->radius, model->v, step);
+    if (model->is_inverted)
         return;
-    begin_box(model, point, step);
-    model->damping = find_damping(model, radius, model->scratch + 2 * model->n);
+    memset(step, 0, model->n * sizeof *step);
+    decompose(model, step);
+    model->damping = find_damping(model, model->radius, model->scratch + 2 * model->n);
     model->is_restricted = model->damping > 0;
-    if (!solve_box(model, step))
+    if (!solve_box(model, point, step))
         return;
     model->is_restricted = true;
-    if (radius < INFINITY)
-        adapt_damping(model, point, radius, step);
+    if (model->radius < INFINITY)
+        adapt_damping(model, point, model->radius, step);
 }
 
 void trust_model_step(struct trust_model *model, const struct fit_point *point)
 {
-    solve(model, point, model->radius, model->step);
+    solve(model, point);
     model->promise = promise_of(model, model->step);
     model->length = trust_model_length(model, model->step);
 }
 
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point)
 {
-    double *step = model->scratch + model->n;
-    bool was_restricted = model->is_restricted;
-    solve(model, point, INFINITY, step);
-    double promise = promise_of(model, step);
-    solve(model, point, model->radius, step);
-    model->is_restricted = was_restricted;
-    return promise;
+    size_t n = model->n, n_loose = model->n_loose;
+    double *step = model->scratch + 5 * n, damping = model->damping;
+    bool was_decomposed = model->is_decomposed;
+    memcpy(model->loose + n, model->loose, n_loose * sizeof *model->loose);
+    model->damping = 0;
+    model->is_decomposed = false;
+    find_loose(model, point);
+    if (!solve_free(model, INFINITY, model->u, step))
+        solve_box(model, point, step);
+    memcpy(model->loose, model->loose + n, n_loose * sizeof *model->loose);
+    model->n_loose = n_loose;
+    model->damping = damping;
+    model->is_decomposed = was_decomposed;
+    return promise_of(model, step);
+}
+
+/* Singular values and vectors of the loose columns, where the inverse is not there. */
+static void need_singular(struct trust_model *model)
+{
+    if (!model->is_inverted && !model->is_decomposed)
+        decompose(model, model->step);
 }
 
 bool trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second)
@@ -379,6 +417,7 @@ bool trust_model_bend(struct trust_model *model, const struct fit_point *point, 
     double *slope = model->scratch, *p = model->scratch + 2 * model->n;
     struct fit_answer answer = fit_point_answer(model->asker, point);
     double size = 0;
+    need_singular(model);
     for (size_t c = 0; c < k; c++)
         slope[c] = fit_objective_row_product(&model->asker->objective, &answer, model->loose[c], second)
                  / model->scale[model->loose[c]];
@@ -406,6 +445,7 @@ double trust_model_decrement(struct trust_model *model, const double *gradient)
 {
     size_t k = model->n_loose;
     double sum = 0;
+    need_singular(model);
     for (size_t i = 0; model->is_inverted && i < k; i++) {
         double projection = 0;
         for (size_t j = 0; j <= i; j++)

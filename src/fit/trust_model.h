@@ -23,8 +23,9 @@ struct trust_model {
     double *jacobian, *residual;               /* n_row x n, n_row: destroyed by the factorisation */
     uint32_t *loose;                           /* n_loose parameters that no bound or limit holds */
     size_t n_loose;
-    double *u, *v, *s, *coefficient, *scratch; /* of the loose columns; scratch: 4 n */
+    double *u, *v, *s, *coefficient, *r, *scratch; /* of the loose columns; scratch: 6 n */
     bool is_inverted;                          /* all are loose, and v is the triangle's inverse; s is not computed */
+    bool is_decomposed;                        /* s, v and coefficient are those of the loose columns */
     struct trust_curvature curvature;          /* what the triangle leaves out, and contains while that is in use */
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };

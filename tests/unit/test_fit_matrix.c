@@ -214,6 +214,34 @@ static void test_rank(void **state)
     assert_true(s[0] == 0 && s[1] == 0 && v[0] == 1 && v[3] == 1);
 }
 
+/* The residual of the least-squares solution is at right angles to all columns; a column that others make up gets 0. */
+static void test_least(void **state)
+{
+    enum { M = 9, N = 5 };
+    (void)state;
+    for (uint64_t trial = 0; trial < 40; trial++) {
+        bool is_flat = trial % 2;
+        double a[M * N], keep[M * N], b[M], right[M], image[M], r[N * N], place[N];
+        for (size_t j = 0; j < N; j++)
+            for (size_t i = 0; i < M; i++)
+                a[i + j * M] = pow(1e3, (double)j) * element(900 + 7 * trial + (is_flat && j == 3 ? 1 : j), i);
+        memcpy(keep, a, sizeof a);
+        for (size_t i = 0; i < M; i++)
+            b[i] = right[i] = element(77 + trial, i);
+        matrix_least(M, N, a, b, r, place);
+        multiply(M, N, keep, b, image);
+        for (size_t i = 0; i < M; i++)
+            image[i] -= right[i];
+        for (size_t j = 0; j < N; j++) /* some roundings of sums of M terms */
+            assert_true(fabs(dot(M, image, keep + j * M)) <= 1e-14 * sqrt(dot(M, keep + j * M, keep + j * M) * dot(M, right, right)));
+        assert_true(dot(M, image, image) < dot(M, right, right));
+        assert_true(is_flat ? b[1] == 0 && b[3] != 0 : b[1] != 0);
+    }
+    double zero[6] = {0}, b[3] = {1, 2, 3}, r[4], place[2];
+    matrix_least(3, 2, zero, b, r, place);
+    assert_true(b[0] == 0 && b[1] == 0);
+}
+
 /* R X = I, and the limit against the singular values of R with columns of length 1. Columns and rows may have any size. */
 static void test_inverse(void **state)
 {
@@ -255,7 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_triangle), cmocka_unit_test(test_triangle_scales), cmocka_unit_test(test_singular_values),
         cmocka_unit_test(test_relative_accuracy), cmocka_unit_test(test_rank),
-        cmocka_unit_test(test_inverse),
+        cmocka_unit_test(test_least), cmocka_unit_test(test_inverse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
