@@ -28,7 +28,7 @@ double matrix_invert(size_t n, const double *r, const double *scale, double *x);
  * and their directions keep their relative accuracy, whatever the columns' sizes. Deterministic. */
 void matrix_singular(size_t m, size_t n, double *a, double *b, double *s, double *v);
 
-/* b (m) receives in its first n entries the x with the least |a x - b|, a: m x n, m >= n, destroyed; 0 for those columns that are
+/* b (m) receives in its first n entries the x with the least |a x - b|, a: m x n, m >= n, destroyed; 0 for columns that are
  * combinations of longer ones to rounding. Scratch: r (n x n), place (n). */
 void matrix_least(size_t m, size_t n, double *a, double *b, double *r, double *place);
 

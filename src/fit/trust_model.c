@@ -342,7 +342,7 @@ static void adapt_damping(struct trust_model *model, const struct fit_point *poi
         step[j] *= radius / length;
 }
 
-/* The step that nothing restricts, by the inverse of the triangle. False: there is none, or the triangle is badly conditioned. */
+/* The step that nothing restricts, by the triangle's inverse. False: there is none, or the triangle is badly conditioned. */
 static bool solve_free(const struct trust_model *model, double radius, double *inverse, double *step)
 {
     size_t n = model->n;
