@@ -101,7 +101,7 @@ TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(addprefix $(B)/tests/property/,write_m
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
 .PHONY: all
-all: $(B)/stiffit $(MODEL_LIBS) ## build the program and the example models (the default)
+all: $(B)/stiffit $(MODEL_LIBS) mpi ## build the program and the example models (the default)
 
 $(B)/stiffit: $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 	@echo "  LINK    $@"
@@ -163,6 +163,16 @@ $(SBML_OBJECTS): $(B)/sbml.flags
 $(B)/sbml.flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(SBML_FOUND)' | cmp -s - $@ || echo '$(SBML_FOUND)' >$@
+
+# A fit over many datasets may run on many machines where mpicc is found, OpenMPI's or MPICH's: MPICC names it, MPICC= leaves it out.
+MPICC ?= $(firstword $(shell command -v mpicc 2>/dev/null))
+$(B)/stiffit-mpi.so: src/run/supervise/mpi/mpi.c src/run/supervise/ranks_mpi.h $(B)/mpi.compiler
+	@echo "  MPICC   $@"
+	$(Q)$(MPICC) -Isrc -std=c11 $(WARN) $(CFLAGS) -fPIC -shared -o $@ $<
+$(B)/mpi.compiler: FORCE
+	@mkdir -p $(@D)
+	@echo '$(MPICC)' | cmp -s - $@ || echo '$(MPICC)' >$@
+MPI_PART := $(if $(MPICC),$(B)/stiffit-mpi.so)
 
 # Recompile what was compiled with other flags.
 $(OBJECTS) $(B)/obj/src/cli/main.o: $(B)/flags
@@ -237,7 +247,8 @@ $(B)/dependencies.found: scripts/install-deps
 	@NO_INSTALL=1 $(INSTALL_DEPS) build
 	@touch $@
 
-.PHONY: tests benches FORCE
+.PHONY: tests benches FORCE mpi
+mpi: $(MPI_PART)
 tests: $(TESTS) $(TEST_TOOLS) $(ZOO) $(TEXT_LIBS) all
 benches: $(BENCHES) $(TEXT_LIBS) all
 FORCE:

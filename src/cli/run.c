@@ -46,7 +46,8 @@ static int run(int argc, char **argv)
     code = status_exit_code(run_options_place(&options, &place, &error));
     const struct run_request request = {.problem = options.problem, .journal = place.journal, .compute = command_compute,
                                         .finish = command_finish, .argc = argc, .argv = argv,
-                                        .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL};
+                                        .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL,
+                                        .is_alone = options.select.shard_text != NULL};
     if (!error.status)
         code = run_supervise(&request, &error);
     if (error.status)
@@ -125,8 +126,10 @@ static int end_child(struct teller *teller, const struct error *error, const str
         on_say(teller, "another process has changed this run's journal, problem or result: checking again which fits remain");
         return RUN_EXIT_AGAIN;
     }
+    if (error->status && (summary->wants_fresh || summary->follows_ranks))
+        return summary->wants_fresh ? RUN_EXIT_FRESH : RUN_EXIT_RANKS;
     if (error->status)
-        return summary->wants_fresh ? RUN_EXIT_FRESH : message_error(error, teller->shown->color);
+        return summary->is_told ? status_exit_code(error->status) : message_error(error, teller->shown->color);
     if (!is_last && !summary->already_complete)
         return 0;
     enum status status = run_summary_status(summary, teller->shown);

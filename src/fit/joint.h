@@ -19,11 +19,23 @@
  * reported. */
 enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_PILOT, JOINT_KEEP };
 
+/* The processes that share a fit, each with some of its blocks, one process after another. All take the same decisions, from
+ * what all give. */
+struct joint_ranks {
+    size_t n, rank;           /* processes, and which one this is */
+    size_t n_block, first;    /* blocks of all, and of those before this one's */
+    /* Every process gives n bytes and gets those of all, one process after another, which are valid until the next call. NULL:
+     * the fit cannot go on in this process, and no later call succeeds. */
+    const unsigned char *(*gather)(void *context, const void *bytes, size_t n, size_t *n_all);
+    void *context;
+};
+
 struct joint {
     /* the caller's, const */
     const struct fit_options *options;
     const struct model *model;
-    size_t n_block, n_parameter;
+    size_t n_block, n_parameter; /* n_block: of this process */
+    struct joint_ranks ranks; /* of joint_join; or of one process */
     struct joint_levels levels;
     const enum parameter_scale *scale; /* n_parameter */
     bool leaves_out;          /* blocks that cannot be evaluated: set it after joint_init */
@@ -40,6 +52,10 @@ struct joint {
     enum joint_pass pass;     /* what blocks do next */
     uint32_t *active;         /* n_active blocks that were not left out; the first one has the shared parameters' priors */
     size_t n_active;
+    size_t n_all, before;     /* blocks of all processes that take part; those of the processes before this one */
+    size_t *end;              /* ranks.n: where those of each process end */
+    bool is_common;           /* the shared parameters are known in all processes, */
+    bool is_short;            /* but for one that has no memory for them */
     double *theta, *trial;    /* s: the best point and the trial */
     double f, tighter;
     double rough, doubt;      /* relative tolerance of the first steps, 0 after them; what these must gain to be believed */
@@ -61,7 +77,12 @@ struct joint {
     enum stop_test stop;
     int64_t n_iteration;
     bool has_best;
-    size_t culprit;           /* the block that ended the fit; n_block: none */
+    size_t culprit;           /* the block that ended the fit, of all processes'; ranks.n_block: none; */
+    struct joint_blame {
+        enum outcome outcome;
+        bool has_crashed;
+        char reason[160];
+    } blame;                  /* what is known of it */
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */
     /* what all blocks must agree on: set by the first one to arrive */
     struct monitor lock;
@@ -81,7 +102,10 @@ void joint_fini(struct joint *joint);
  * host cancelled, the fit must not go on. */
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
                      struct arena *arena);
-/* The search between two passes, as bytes for joint_load; free() them. NULL: out of memory. */
+/* After joint_init, and before joint_load: these processes share the fit. False: out of memory. */
+bool joint_join(struct joint *joint, const struct joint_ranks *ranks);
+/* The search between two passes, as bytes for joint_load; free() them. NULL: out of memory. Those of several processes
+ * belong together, one after another. */
 unsigned char *joint_save(struct joint *joint, size_t *n);
 /* After joint_init: continues that search, to the same bits; each block evaluates its best point once more, uncounted. False:
  * these are not such bytes, and `joint` must be made anew. Otherwise they must outlive `joint`. */

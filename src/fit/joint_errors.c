@@ -170,8 +170,8 @@ static bool decompose(struct joint *joint)
     double *memory = calloc(3 * k * k + 2 * k + 1, sizeof *memory);
     double *r = memory, *v = r + k * k, *scaled = v + k * k, *s = scaled + k * k, *q = s + k;
     struct reduction reduction = {.joint = joint};
-    size_t n_item = joint->group ? joint->levels.n_group[0] : joint->n_active;
-    bool done = memory && joint_sum(n_item, k, joint->group ? rows_of_group : rows_of_block, &reduction, r, q);
+    bool done = memory && (joint->group ? joint_sum(joint->levels.n_group[0], k, rows_of_group, &reduction, r, q)
+                                        : joint_sum_all(joint, k, rows_of_block, &reduction, r, q));
     if (done && k > 0) {
         for (size_t c = 0; c < k; c++)
             for (size_t i = 0; i < k; i++)
@@ -191,14 +191,30 @@ static bool decompose(struct joint *joint)
     return done;
 }
 
+static void criteria_of(const void *context, const struct joint_block *block, double *number)
+{
+    (void)context;
+    number[0] = block->criteria.chi_square;
+    number[1] = block->criteria.distances;
+}
+
+/* Squared, of the shared parameters that no bound holds, where there are no groups. */
+static void lengths_of(const void *context, const struct joint_block *block, double *square)
+{
+    const struct joint *joint = context;
+    size_t all = block->n + joint->s;
+    for (size_t k = 0; k < joint->s; k++)
+        if (joint->errors->place[k] != NOT_KEPT)
+            square[joint->errors->place[k]] = matrix_squares(block->n + k + 1, block->information + (block->n + k) * all);
+}
+
 bool joint_errors_compute(struct joint *joint)
 {
     if (!make_errors(joint))
         return false;
     struct joint_errors *errors = joint->errors;
-    struct fit_criteria sum = {.chi_square = 0};
     bool is_known = joint->asker.is_sigma_known;
-    double n_row = 0;
+    double n_row = 0, criteria[2];
     errors->least = fmax(FLAT * fit_asker_rtol(&joint->asker), LEAST);
     for (uint32_t k = 0; k < joint->s; k++)
         errors->place[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
@@ -215,14 +231,18 @@ bool joint_errors_compute(struct joint *joint)
         const struct joint_group *group = group_of(joint, joint->active[i]);
         errors->freedom += (double)block->n_row - (double)n_loose;
         n_row += (double)block->n_row;
-        for (size_t c = 0; c < errors->n_above; c++) {
-            size_t column = block->n + errors->kept[c], place = errors->column[c] - (group ? group->n_loose : 0);
+        for (size_t c = 0; group && c < errors->n_above; c++) {
+            size_t column = block->n + errors->kept[c], place = errors->column[c] - group->n_loose;
             if (errors->kept[c] >= joint->n_group)
                 errors->length[place] += matrix_squares(column + 1, block->information + column * all);
         }
-        sum.chi_square += block->criteria.chi_square;
-        sum.distances += block->criteria.distances;
     }
+    errors->freedom = joint_count_up(joint, errors->freedom);
+    n_row = joint_count_up(joint, n_row);
+    if (!joint_totals(joint, 2, criteria_of, NULL, criteria)
+        || (!joint->group && !joint_totals(joint, errors->n_kept, lengths_of, joint, errors->length)))
+        return false;
+    const struct fit_criteria sum = {.chi_square = criteria[0], .distances = criteria[1]};
     for (size_t c = 0; c < errors->n_kept; c++)
         errors->length[c] = sqrt(errors->length[c]);
     errors->freedom -= (double)errors->n_kept;
@@ -389,19 +409,19 @@ static void put_statistics(struct joint *joint, size_t i, struct fit_record *rec
 static void put_reason(const struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_block *block = &joint->block[i];
-    const struct joint_block *culprit = joint->culprit < joint->n_block ? &joint->block[joint->culprit] : NULL;
+    bool is_one = joint->culprit < joint->ranks.n_block, is_me = is_one && joint->culprit == joint->ranks.first + i;
     bool is_common = joint->outcome == OUTCOME_stalled || joint->outcome == OUTCOME_budget || joint->outcome == OUTCOME_timeout;
     if (block->is_out) {
         record->outcome = block->outcome;
         snprintf(record->reason, sizeof record->reason, "%s", block->reason);
     } else if (outcome_is_success(joint->outcome)) {
         return;
-    } else if (culprit && culprit != block) {
+    } else if (is_one && !is_me) {
         snprintf(record->reason, sizeof record->reason, "dataset %zu of this fit (from 0): %.110s", joint->culprit,
-                 culprit->reason);
-        record->outcome = is_common && !culprit->has_crashed ? joint->outcome : OUTCOME_other_failed;
+                 joint->blame.reason);
+        record->outcome = is_common && !joint->blame.has_crashed ? joint->outcome : OUTCOME_other_failed;
     } else {
-        snprintf(record->reason, sizeof record->reason, "%s", culprit ? culprit->reason : joint->asker.reason);
+        snprintf(record->reason, sizeof record->reason, "%s", is_one ? joint->blame.reason : joint->asker.reason);
     }
 }
 
@@ -409,7 +429,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_block *block = &joint->block[i];
     fit_clear(record, joint->n_parameter, block->notes | (block->is_out ? 0 : joint->asker.notes));
-    record->dataset = i;
+    record->dataset = joint->ranks.first + i;
     record->start = 0;
     record->outcome = joint->outcome;
     record->stop = joint->stop;

@@ -44,7 +44,7 @@ bool joint_is_first(const struct joint *joint, size_t i, size_t k)
     const struct joint_levels *levels = &joint->levels;
     size_t base = 0, c = levels->level[k];
     if (c < 2)
-        return c == 0 || i == joint->active[0];
+        return c == 0 || (joint->before == 0 && i == joint->active[0]);
     for (size_t j = 0; j < c - 2; j++)
         base += levels->n_group[j];
     return joint->first[base + levels->group[c - 2][i]] == i;
@@ -127,10 +127,33 @@ static struct joint_rows rows_of_group(void *context, size_t g)
     return rows_of_side(&joint->group[g].side, joint->s);
 }
 
-/* The lengths of all columns above the blocks. */
-static void sum_lengths(struct joint *joint, bool of_trial)
+struct lengths {
+    const struct joint *joint;
+    bool of_trial;
+};
+
+/* Squared, of the shared parameters, where there are no groups. */
+static void lengths_of(const void *context, const struct joint_block *block, double *square)
+{
+    const struct lengths *lengths = context;
+    const struct joint_side *side = lengths->of_trial ? &block->trial : &block->best;
+    size_t n = block->n, s = lengths->joint->s, all = n + s;
+    for (size_t c = 0; c < s; c++)
+        square[c] = matrix_squares(n + c + 1, side->triangle + (n + c) * all);
+}
+
+/* The lengths of all columns above the blocks. False: out of memory. */
+static bool sum_lengths(struct joint *joint, bool of_trial)
 {
     size_t n = joint->n_group, s = joint->s_block;
+    if (joint->levels.n_column == 0) {
+        const struct lengths lengths = {joint, of_trial};
+        if (!joint_totals(joint, joint->s, lengths_of, &lengths, joint->length))
+            return false;
+        for (size_t c = 0; c < joint->s; c++)
+            joint->length[c] = sqrt(joint->length[c]);
+        return true;
+    }
     memset(joint->length, 0, joint->s * sizeof *joint->length);
     for (size_t g = 0; g < n_groups(joint); g++)
         memset(joint->group[g].length, 0, n * sizeof(double));
@@ -150,6 +173,7 @@ static void sum_lengths(struct joint *joint, bool of_trial)
     for (size_t g = 0; g < n_groups(joint); g++)
         for (size_t c = 0; c < n; c++)
             joint->group[g].length[c] = sqrt(joint->group[g].length[c]);
+    return true;
 }
 
 static bool reduce_group(struct joint *joint, struct joint_group *group, bool of_trial)
@@ -172,13 +196,14 @@ static bool reduce_group(struct joint *joint, struct joint_group *group, bool of
 bool joint_reduce(struct joint *joint, bool of_trial, double *triangle, double *rhs)
 {
     struct reduction reduction = {.joint = joint, .of_trial = of_trial};
-    bool is_good = true;
-    sum_lengths(joint, of_trial);
+    bool is_good = sum_lengths(joint, of_trial);
     for (size_t g = 0; is_good && g < n_groups(joint); g++)
         is_good = reduce_group(joint, &joint->group[g], of_trial);
-    size_t n_item = joint->group ? n_groups(joint) : joint->n_active;
-    return is_good && joint_sum(n_item, joint->s, joint->group ? rows_of_group : rows_of_block, &reduction, triangle, rhs)
-           && joint_add_least(joint->s, joint->s, joint->length, joint->least, triangle, rhs);
+    if (is_good && joint->group)
+        is_good = joint_sum(n_groups(joint), joint->s, rows_of_group, &reduction, triangle, rhs);
+    else if (is_good)
+        is_good = joint_sum_all(joint, joint->s, rows_of_block, &reduction, triangle, rhs);
+    return is_good && joint_add_least(joint->s, joint->s, joint->length, joint->least, triangle, rhs);
 }
 
 void joint_groups_look(const struct joint *joint, double *promise, double *promise_free, double *gradient_norm,

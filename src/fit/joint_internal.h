@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/joint.h"
+#include "fit/joint_all.h"
 
 /* The trust region of the own parameters of a block or a group, n of them, with s above; in joint_own.c. */
 struct joint_own {
@@ -72,9 +72,6 @@ void joint_eliminate(size_t n, size_t s, const double *triangle, const double *r
                      double *rest_rhs, double *own);
 static inline size_t joint_scratch(size_t n, size_t s) { return (4 * n + 3 * s + 2) * (n + s + 1); }
 
-/* Block k of those that take part. */
-static inline struct joint_block *joint_active(const struct joint *joint, size_t k) { return &joint->block[joint->active[k]]; }
-
 /* n rows and columns of an item, and where its columns are in the sum; NULL: in the same order, and these are all. */
 struct joint_rows {
     const double *rest, *rhs;
@@ -85,10 +82,10 @@ typedef struct joint_rows joint_get(void *context, size_t i);
 /* Sums the rows of n_item items in a tree whose shape depends only on their number: triangle (width x width) and right-hand
  * side of them all. False: out of memory. */
 bool joint_sum(size_t n_item, size_t width, joint_get *get, void *context, double *triangle, double *rhs);
+/* The same of the blocks of all processes that take part; `get` is asked for this process's, from 0. */
+bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void *context, double *triangle, double *rhs);
 /* Adds rows of the least influence on the first n columns, so that what is below it has none. False: out of memory. */
 bool joint_add_least(size_t width, size_t n, const double *length, double least, double *triangle, double *rhs);
-/* The sum of a number of each block in the same tree. */
-double joint_total(const struct joint *joint, double (*get)(const struct joint_block *block));
 
 /* Pilots, in joint_pilot.c. False: out of memory. */
 bool joint_pilot_init(struct joint *joint);

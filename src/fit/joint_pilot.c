@@ -12,10 +12,10 @@
 
 enum { N_PILOT = 16, LEAST = 4, MOST_EVALUATIONS = 200 };
 
-/* Pilots are spread evenly over the blocks. The number of block i among them, or N_PILOT. */
+/* Pilots are spread evenly over the blocks. The number of block i of all processes among them, or N_PILOT. */
 static size_t pilot_of(const struct joint *joint, size_t i)
 {
-    size_t n = joint->n_block, k = n <= N_PILOT ? i : i * N_PILOT / n;
+    size_t n = joint->ranks.n_block, k = n <= N_PILOT ? i : i * N_PILOT / n;
     return n <= N_PILOT || i == 0 || k != (i - 1) * N_PILOT / n ? k : N_PILOT;
 }
 
@@ -26,19 +26,22 @@ bool joint_pilot_init(struct joint *joint)
 
 bool joint_has_pilots(const struct joint *joint)
 {
-    return joint->has_pilots && joint->n_block >= LEAST && joint->levels.n_column == 0 && joint->s > 0 && !joint->descent;
+    return joint->has_pilots && joint->ranks.n_block >= LEAST && joint->levels.n_column == 0 && joint->s > 0 && !joint->descent;
 }
 
-bool joint_is_pilot(const struct joint *joint, size_t i) { return pilot_of(joint, i) < N_PILOT; }
+bool joint_is_pilot(const struct joint *joint, size_t i)
+{
+    return pilot_of(joint, joint->ranks.first + i) < N_PILOT;
+}
 
 void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_options *options,
                      const struct fit_host *host, struct arena *arena)
 {
     struct joint_block *block = &joint->block[i];
     struct fit_options own = *options;
-    struct fit_record record = {.dataset = i};
+    struct fit_record record = {.dataset = joint->ranks.first + i};
     size_t n = joint->n_parameter;
-    double *found = joint->pilot + pilot_of(joint, i) * n;
+    double *found = joint->pilot + pilot_of(joint, joint->ranks.first + i) * n;
     void *arrays = arena_calloc(arena, fit_record_array_bytes(n) + 1, 1);
     found[0] = NAN;
     own.certify = own.statistics = false;
@@ -68,9 +71,24 @@ static double within(const struct fit_map *map, size_t j, double theta)
     return fmin(map->upper[j], fmax(map->lower[j], theta));
 }
 
+/* Those of all processes. */
+static void gather_pilots(struct joint *joint)
+{
+    size_t n = joint->n_parameter, first = N_PILOT, count = 0, n_all;
+    for (size_t i = joint->n_block; i-- > 0;)
+        if (joint_is_pilot(joint, i)) {
+            first = pilot_of(joint, joint->ranks.first + i);
+            count++;
+        }
+    const unsigned char *all = joint_gather(joint, joint->pilot + (count ? first : 0) * n, count * n * sizeof(double), &n_all);
+    if (all && n_all <= N_PILOT * n * sizeof(double))
+        memcpy(joint->pilot, all, n_all);
+}
+
 bool joint_pilot_take(struct joint *joint)
 {
-    size_t n = joint->n_parameter, most = joint->n_block < N_PILOT ? joint->n_block : N_PILOT, n_good = 0;
+    size_t n = joint->n_parameter, most = joint->ranks.n_block < N_PILOT ? joint->ranks.n_block : N_PILOT, n_good = 0;
+    gather_pilots(joint);
     for (size_t k = 0; k < n; k++) {
         double value[N_PILOT];
         n_good = 0;

@@ -45,7 +45,8 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
                 size_t n_parameter, const struct joint_levels *levels, const enum parameter_scale *scale)
 {
     *joint = (struct joint){.options = options, .model = model, .n_block = n_block, .n_parameter = n_parameter,
-                            .levels = *levels, .scale = scale, .tighter = 1, .culprit = n_block};
+                            .levels = *levels, .scale = scale, .tighter = 1, .culprit = n_block,
+                            .ranks = {.n = 1, .n_block = n_block}};
     joint->problem = (struct fit_problem){.model = model, .n_experiment = 1};
     joint->asker = (struct fit_asker){.problem = &joint->problem, .options = options, .tighter = 1, .start_f = NAN,
                                       .prediction_error = NAN};
@@ -64,6 +65,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint->first = arena_calloc(&joint->arena, n_group, sizeof *joint->first);
     if (joint->active && joint->block && joint->first)
         joint_activate(joint);
+    joint->n_all = joint->n_active;
     return monitor_init(&joint->lock) && joint->block && joint->fixed && joint->active && joint->first
            && (options->optimizer != OPTIMIZER_lbfgs || joint_descent_init(joint)) && joint_pilot_init(joint)
            && ARENA_DOUBLES(&joint->arena, {&joint->start, n_parameter, 1}, {&joint->lower, n_parameter, 1},
@@ -85,7 +87,7 @@ static double squares_of(const struct joint_block *block) { return block->best.m
 static double variance_of(const struct joint_block *block) { return block->best.variance * (double)block->n_row; }
 
 /* The fit ends; a best point gets one more pass. */
-static bool finish(struct joint *joint, enum outcome outcome)
+bool joint_finish(struct joint *joint, enum outcome outcome)
 {
     joint->outcome = outcome;
     joint->stop = STOP_none;
@@ -96,7 +98,8 @@ static bool finish(struct joint *joint, enum outcome outcome)
 static bool finish_without_memory(struct joint *joint)
 {
     snprintf(joint->asker.reason, sizeof joint->asker.reason, "no memory for the shared parameters");
-    return finish(joint, OUTCOME_out_of_memory);
+    joint->is_short = true;
+    return joint_finish(joint, OUTCOME_out_of_memory);
 }
 
 /* The shared model of the best sides, or of the trials'. False: the fit has ended, because memory is out or numbers are not
@@ -116,7 +119,7 @@ static bool set_model(struct joint *joint, bool of_trial)
     if (trust_model_adopt(model, &joint->point))
         return true;
     snprintf(joint->asker.reason, sizeof joint->asker.reason, "the derivatives of the residuals are too large to be used");
-    finish(joint, OUTCOME_stalled);
+    joint_finish(joint, OUTCOME_stalled);
     return false;
 }
 
@@ -161,16 +164,18 @@ static void begin_stopping(struct joint *joint)
 {
     struct stopping *stopping = &joint->stopping;
     double n_row = joint_total(joint, rows_of);
-    bool is_known = true;
+    enum { LIKELIHOOD = 1, UNKNOWN = 2 };
+    struct joint_facts facts = {.any = 0};
     joint->asker.objective = (struct fit_objective){.n_row = 0};
     stopping_init(stopping, &joint->asker);
     stopping->objective_scale = joint_total(joint, scale_of);
     joint->asker.objective.n_row = (size_t)n_row;
-    for (size_t i = 0; i < joint->n_active; i++) {
-        joint->asker.objective.likelihood = joint->asker.objective.likelihood || joint_active(joint, i)->likelihood;
-        is_known = is_known && joint_active(joint, i)->is_sigma_known;
-    }
-    joint->asker.is_sigma_known = is_known;
+    for (size_t i = 0; i < joint->n_active; i++)
+        facts.any |= (joint_active(joint, i)->likelihood ? LIKELIHOOD : 0)
+                     | (joint_active(joint, i)->is_sigma_known ? 0 : UNKNOWN);
+    joint_agree(joint, &facts);
+    joint->asker.objective.likelihood = facts.any & LIKELIHOOD;
+    joint->asker.is_sigma_known = !(facts.any & UNKNOWN);
     stopping->beyond.is_there = true;
 }
 
@@ -179,13 +184,14 @@ static bool is_rough_over(const struct joint *joint)
 {
     const struct stopping *stopping = &joint->stopping;
     const struct fit_options *options = joint->options;
+    struct joint_facts facts = {.any = 0};
     for (size_t i = 0; i < joint->n_active; i++) {
         const struct joint_block *block = joint_active(joint, i);
-        if (options->max_evaluations - block->n_evaluation < KEPT || 2 * block->n_step > options->max_total_steps
-            || block->gradient != GRADIENT_forward)
-            return true;
+        facts.any |= options->max_evaluations - block->n_evaluation < KEPT || 2 * block->n_step > options->max_total_steps
+                     || block->gradient != GRADIENT_forward;
     }
-    return stopping->n_rejected + stopping->n_failed >= ROUGH_REJECTED
+    joint_agree(joint, &facts);
+    return facts.any || stopping->n_rejected + stopping->n_failed >= ROUGH_REJECTED
            || joint->shared.promise <= stopping_noise_ceiling(stopping, joint->f);
 }
 
@@ -207,10 +213,14 @@ static bool plan_step(struct joint *joint)
     joint_groups_look(joint, &model->promise, &stopping->beyond.promise, &stopping->beyond.gradient_norm,
                       &model->is_restricted);
     stopping->beyond.variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
+    struct joint_facts facts = {.any = model->is_restricted, .most = stopping->beyond.gradient_norm};
     for (size_t i = 0; i < joint->n_active; i++) {
-        stopping->beyond.gradient_norm = fmax(stopping->beyond.gradient_norm, joint_active(joint, i)->best.gradient_norm);
-        model->is_restricted = model->is_restricted || joint_active(joint, i)->best.is_restricted;
+        facts.most = fmax(facts.most, joint_active(joint, i)->best.gradient_norm);
+        facts.any |= joint_active(joint, i)->best.is_restricted;
     }
+    joint_agree(joint, &facts);
+    stopping->beyond.gradient_norm = facts.most;
+    model->is_restricted = facts.any;
     if (joint->rough > 0 && is_rough_over(joint)) {
         trust_model_target(model, &joint->point, joint->trial);
         joint_groups_step(joint);
@@ -274,13 +284,14 @@ static void adapt_radius(struct joint *joint, double decrease)
 
 static bool judge_step(struct joint *joint)
 {
-    bool has_failed = false, has_moved = false;
+    enum { FAILED = 1, MOVED = 2 };
+    struct joint_facts facts = {.any = 0};
     if (joint->descent)
         return joint_descent_judge(joint) || plan_step(joint);
-    for (size_t i = 0; i < joint->n_active; i++) {
-        has_failed = has_failed || joint_active(joint, i)->has_failed;
-        has_moved = has_moved || joint_active(joint, i)->has_moved;
-    }
+    for (size_t i = 0; i < joint->n_active; i++)
+        facts.any |= (joint_active(joint, i)->has_failed ? FAILED : 0) | (joint_active(joint, i)->has_moved ? MOVED : 0);
+    joint_agree(joint, &facts);
+    bool has_failed = facts.any & FAILED, has_moved = facts.any & MOVED;
     if (!has_failed && !has_moved)
         stopping_give_up(&joint->stopping);
     joint->shared.promise = has_failed ? joint->shared.promise : joint_total(joint, trial_promise_of);
@@ -297,7 +308,7 @@ static bool judge_step(struct joint *joint)
 }
 
 /* The first steps led nowhere: from the start again, with the requested tolerances. */
-static bool restart(struct joint *joint)
+bool joint_restart(struct joint *joint)
 {
     size_t n_group = joint->group ? joint->levels.n_group[0] : 0;
     go_rough(joint, 0);
@@ -311,21 +322,11 @@ static bool restart(struct joint *joint)
     return true;
 }
 
-static bool find_failed(struct joint *joint)
-{
-    for (size_t i = 0; i < joint->n_active; i++)
-        if (joint_active(joint, i)->has_failed) {
-            joint->culprit = joint->active[i];
-            return true;
-        }
-    return false;
-}
-
 /* The first evaluation, or the first one with tighter tolerances or fewer blocks. */
 static bool judge_start(struct joint *joint)
 {
-    if (find_failed(joint))
-        return finish(joint, OUTCOME_stalled);
+    if (joint_find_failed(joint))
+        return joint_finish(joint, OUTCOME_stalled);
     if (joint->lands)
         joint_take(joint);
     else
@@ -343,7 +344,7 @@ static bool judge_start(struct joint *joint)
     } else if (joint->from_middle && !(joint->f < joint->asker.start_f)) {
         return joint_pilot_leave(joint);
     } else if (joint->was_rough && joint->rough == 0 && !(joint->asker.start_f - joint->f > joint->doubt)) {
-        return restart(joint);
+        return joint_restart(joint);
     }
     joint->was_rough = joint->rough > 0;
     joint->restarts = joint->from_middle = false;
@@ -365,8 +366,8 @@ static bool judge_check(struct joint *joint)
     struct fit_certificate *certificate = &joint->certificate;
     double n_row = fmax(1, (double)joint->asker.objective.n_row), rtol = fit_asker_rtol(&joint->asker);
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    if (find_failed(joint))
-        return finish(joint, OUTCOME_stalled);
+    if (joint_find_failed(joint))
+        return joint_finish(joint, OUTCOME_stalled);
     bool is_exact = joint->model->abi.n_state == 0;
     if (joint->options->certify) {
         if (!set_model(joint, true))
@@ -398,97 +399,11 @@ static bool judge_check(struct joint *joint)
     return finish_without_memory(joint);
 }
 
-/* Shared parameters that are not the same in all blocks end the fit; the lowest block that differs from the first is named. */
-static void judge_agreement(struct joint *joint)
-{
-    const struct joint_block *first = NULL;
-    bool disagrees = false;
-    for (size_t i = 0; i < joint->n_active; i++)
-        disagrees = disagrees || joint_active(joint, i)->disagrees;
-    for (size_t i = 0; i < joint->n_active && disagrees; i++) {
-        struct joint_block *block = joint_active(joint, i);
-        if (!block->is_made)
-            continue;
-        first = first ? first : block;
-        if (block->agreement == first->agreement)
-            continue;
-        snprintf(block->reason, sizeof block->reason, "a shared parameter has another start, bound or `fixed` here than in "
-                 "dataset %zu (from 0)", (size_t)(first - joint->block));
-        block->outcome = OUTCOME_bad_data;
-        block->disagrees = true;
-        return;
-    }
-}
-
-/* Blocks that cannot be evaluated where all others can. */
-static void judge_failures(struct joint *joint)
-{
-    if (joint->has_best && !joint->leaves_out)
-        return;
-    for (size_t i = 0; i < joint->n_active; i++)
-        if (joint_active(joint, i)->has_failed)
-            joint_active(joint, i)->outcome = joint_active(joint, i)->failure;
-}
-
-static bool may_leave(const struct joint *joint, const struct joint_block *block)
-{
-    return joint->leaves_out && !block->disagrees
-           && (block->outcome == OUTCOME_bad_data || block->outcome == OUTCOME_ode_failed
-               || block->outcome == OUTCOME_model_failed || block->has_crashed);
-}
-
-/* Ends the fit because of a block that has ended, or goes on without it. True: the pass that was run counts. */
-static bool settle(struct joint *joint, bool *goes_on)
-{
-    size_t carrier = joint->active[0], n_before = joint->n_active;
-    bool loses_carrier = false;
-    if (joint->pass == JOINT_KEEP)
-        return true;
-    if (joint->pass == JOINT_START) {
-        judge_agreement(joint);
-        if ((joint->was_rough || joint->from_middle) && find_failed(joint)) {
-            joint->culprit = joint->n_block;
-            *goes_on = joint->from_middle ? joint_pilot_leave(joint) : restart(joint);
-            return false;
-        }
-        judge_failures(joint);
-    }
-    for (size_t i = 0; i < joint->n_active; i++) {
-        struct joint_block *block = joint_active(joint, i);
-        block->is_out = block->outcome != OUTCOME_not_run && may_leave(joint, block);
-        for (size_t k = 0; block->is_out && k < joint->n_parameter; k++)
-            loses_carrier = loses_carrier || (joint->levels.level[k] && joint_is_first(joint, joint->active[i], k));
-        if (block->outcome == OUTCOME_not_run || block->is_out)
-            continue;
-        joint->culprit = joint->active[i];
-        *goes_on = finish(joint, block->outcome);
-        return false;
-    }
-    joint_activate(joint);
-    if (joint->n_active == 0) {
-        joint->culprit = carrier;
-        joint->has_best = false;
-        *goes_on = finish(joint, joint->block[carrier].outcome);
-        return false;
-    }
-    bool counts = joint->n_active == n_before || (joint->pass == JOINT_START && !loses_carrier);
-    if (joint->n_active < n_before)
-        joint->asker.notes |= NOTE_left_out;
-    joint->pass = counts ? joint->pass : JOINT_START;
-    *goes_on = true;
-    return counts;
-}
-
-bool joint_resume(struct joint *joint)
-{
-    bool goes_on = true;
-    return settle(joint, &goes_on) || goes_on;
-}
-
 bool joint_advance(struct joint *joint)
 {
     bool goes_on;
-    if (!settle(joint, &goes_on))
+    joint_make_common(joint);
+    if (!joint_settle(joint, &goes_on))
         return goes_on;
     switch (joint->pass) {
     case JOINT_START: return judge_start(joint);

@@ -27,32 +27,31 @@ void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool 
 }
 
 /* How many free parameters a level has in the list of those above a block. */
-static size_t count_level(const struct joint *joint, const struct joint_work *work, size_t level)
+static size_t count_level(const struct joint *joint, const struct fit_map *map, const uint32_t *above, size_t level)
 {
     size_t n = 0;
-    for (size_t k = 0; k < work->s; k++)
-        n += joint->levels.level[work->asker->map.file_index[work->order[work->n + k]]] == level;
+    for (size_t k = 0; k < joint->s_block; k++)
+        n += joint->levels.level[map->file_index[above[k]]] == level;
     return n;
 }
 
-/* What is the same for all blocks, by the first one. */
-static bool begin(struct joint *joint, const struct joint_work *work)
+/* What is the same for all blocks, by the first one: the s parameters above it are the entries `above` of this map. */
+static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t *above, size_t s_block)
 {
     struct arena *arena = &joint->arena;
     const struct joint_levels *levels = &joint->levels;
-    const uint32_t *above = work->order + work->n;
-    joint->s_block = work->s;
-    assert(!joint->saved || joint->n_group == count_level(joint, work, 2));
-    joint->n_group = count_level(joint, work, 2);
+    joint->s_block = s_block;
+    assert(!joint->saved || joint->n_group == count_level(joint, map, above, 2));
+    joint->n_group = count_level(joint, map, above, 2);
     joint->n_of = arena_calloc(arena, levels->n_column + 1, sizeof *joint->n_of);
     joint->base = arena_calloc(arena, levels->n_column + 1, sizeof *joint->base);
-    joint->column = arena_calloc(arena, work->s + 1, sizeof *joint->column);
+    joint->column = arena_calloc(arena, s_block + 1, sizeof *joint->column);
     if (!joint->n_of || !joint->base || !joint->column)
         return false;
-    size_t s = count_level(joint, work, 1), n_shared = s, place = joint->n_group + s, k = n_shared;
+    size_t s = count_level(joint, map, above, 1), n_shared = s, place = joint->n_group + s, k = n_shared;
     for (size_t c = 1; c < levels->n_column; c++) {
         joint->base[c] = s;
-        joint->n_of[c] = count_level(joint, work, 2 + c);
+        joint->n_of[c] = count_level(joint, map, above, 2 + c);
         s += joint->n_of[c] * levels->n_group[c];
     }
     assert(!joint->saved || joint->s == s);
@@ -66,14 +65,73 @@ static bool begin(struct joint *joint, const struct joint_work *work)
                 order[k++] = above[place + j];
     if (!order || !ARENA_DOUBLES(arena, {&joint->theta, s, 1}, {&joint->trial, s, 1}, {&joint->length, s, 1},
                                  {&joint->point.gradient, s, 1})
-        || !joint_take_map(&joint->asker.map, &work->asker->map, order, s, arena)
-        || !trust_model_init(&joint->shared, &joint->asker, arena) || !joint_groups_init(joint, &work->asker->map, above))
+        || !joint_take_map(&joint->asker.map, map, order, s, arena)
+        || !trust_model_init(&joint->shared, &joint->asker, arena) || !joint_groups_init(joint, map, above))
         return false;
     memcpy(joint->theta, joint->asker.map.start, s * sizeof(double));
     joint->point.theta = joint->theta;
     if (joint->saved)
         joint_restore_shared(joint);
     return true;
+}
+
+/* A parameter of the map as a message. */
+struct mapped {
+    uint32_t file_index;
+    enum parameter_scale scale;
+    double start, lower, upper;
+};
+
+static bool begin_as_others(struct joint *joint, const struct mapped *message, size_t s)
+{
+    struct fit_map map = {.n_free = s};
+    uint32_t *order = calloc(2 * s + 1, sizeof *order);
+    double *numbers = calloc(3 * s + 1, sizeof *numbers);
+    map.scale = calloc(s + 1, sizeof *map.scale);
+    map.file_index = order + s;
+    map.start = numbers;
+    map.lower = numbers + s;
+    map.upper = numbers + 2 * s;
+    bool is_good = order && numbers && map.scale;
+    for (size_t k = 0; is_good && k < s; k++) {
+        order[k] = (uint32_t)k;
+        map.file_index[k] = message[k].file_index;
+        map.scale[k] = message[k].scale;
+        map.start[k] = message[k].start;
+        map.lower[k] = message[k].lower;
+        map.upper[k] = message[k].upper;
+    }
+    is_good = is_good && begin(joint, &map, order, s);
+    free(order);
+    free(numbers);
+    free(map.scale);
+    return is_good;
+}
+
+void joint_make_common(struct joint *joint)
+{
+    struct joint_facts facts = {.any = joint->is_begun, .least = joint->is_begun ? joint->ranks.rank : joint->ranks.n};
+    const struct fit_map *map = &joint->asker.map;
+    if (!joint->ranks.gather || joint->is_common)
+        return;
+    joint_agree(joint, &facts);
+    if (!facts.any)
+        return;
+    size_t n = facts.least == joint->ranks.rank ? joint->s : 0, n_byte;
+    struct mapped *message = calloc(n + 1, sizeof *message);
+    for (size_t k = 0; message && k < n; k++)
+        message[k] = (struct mapped){map->file_index[k], map->scale[k], map->start[k], map->lower[k], map->upper[k]};
+    const unsigned char *all = joint_gather(joint, message, message ? n * sizeof *message : 0, &n_byte);
+    if (all && !joint->is_begun) {
+        struct mapped *others = malloc(n_byte + 1);
+        if (others)
+            memcpy(others, all, n_byte);
+        joint->is_begun = others && begin_as_others(joint, others, n_byte / sizeof *others);
+        free(others);
+    }
+    joint->is_short = joint->is_short || !message || !joint->is_begun;
+    joint->is_common = true;
+    free(message);
 }
 
 /* The first block to arrive says what the shared parameters are; the others must agree. */
@@ -87,7 +145,7 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
         memcpy(joint->lower, problem->lower, bytes);
         memcpy(joint->upper, problem->upper, bytes);
         memcpy(joint->fixed, problem->fixed, n);
-        is_good = joint->is_begun = begin(joint, work);
+        is_good = joint->is_begun = begin(joint, &work->asker->map, work->order + work->n, work->s);
     }
     monitor_leave(&joint->lock);
     if (!is_good)
@@ -157,7 +215,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    struct fit_record record = {.dataset = i};
+    struct fit_record record = {.dataset = joint->ranks.first + i};
     bool is_known = block->is_made || block->saved;
     if (problem->prior) { /* those of shared parameters count once */
         struct fit_prior *prior = arena_calloc(arena, joint->n_parameter + 1, sizeof *prior);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 2, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 3, MAX_SHARED = 1 << 20 };
 
 /* Goes over the state: measures (bytes and from NULL), writes, or reads. */
 struct cursor {
@@ -54,6 +54,7 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->n_iteration);
     FIELD(joint->has_best);
     FIELD(joint->culprit);
+    FIELD(joint->blame);
     FIELD(joint->stopping);
     FIELD(joint->point.f);
     FIELD(joint->asker.start_f);
@@ -124,7 +125,7 @@ static void pass_own(struct cursor *cursor, struct joint_block *block)
 
 static void pass_head(struct cursor *cursor, const struct joint *joint, bool *is_ours)
 {
-    size_t expected[] = {FORMAT, sizeof joint->stopping, joint->n_block, joint->n_parameter}, found[4];
+    size_t expected[] = {FORMAT, sizeof joint->stopping, joint->ranks.n_block, joint->n_parameter}, found[4];
     memcpy(found, expected, sizeof found);
     pass_over(cursor, found, sizeof found);
     *is_ours = !cursor->is_bad && !memcmp(found, expected, sizeof found);
@@ -134,9 +135,11 @@ static size_t save(struct joint *joint, unsigned char *to)
 {
     struct cursor pass = {.to = to}, *cursor = &pass;
     bool is_ours;
-    pass_head(cursor, joint, &is_ours);
-    pass_numbers(cursor, joint);
-    pass_arrays(cursor, joint);
+    if (joint->ranks.rank == 0) { /* the others have the same */
+        pass_head(cursor, joint, &is_ours);
+        pass_numbers(cursor, joint);
+        pass_arrays(cursor, joint);
+    }
     for (size_t i = 0; i < joint->n_block; i++) {
         pass_block(cursor, &joint->block[i]);
         pass_own(cursor, &joint->block[i]);
@@ -147,7 +150,7 @@ static size_t save(struct joint *joint, unsigned char *to)
 unsigned char *joint_save(struct joint *joint, size_t *n)
 {
     *n = save(joint, NULL);
-    unsigned char *bytes = calloc(*n, 1);
+    unsigned char *bytes = calloc(*n + 1, 1);
     if (bytes)
         save(joint, bytes);
     return bytes;
@@ -161,7 +164,7 @@ static bool is_sound(const struct joint *joint)
         is_good = block->n <= joint->n_parameter && block->outcome < N_OUTCOME && block->engine < N_ENGINE
                   && block->gradient < N_GRADIENT;
     }
-    return is_good && joint->n_active > 0;
+    return is_good;
 }
 
 bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
@@ -177,15 +180,22 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
     if (cursor->is_bad || joint->s > MAX_SHARED || joint->n_group > joint->n_parameter)
         return false;
     pass_arrays(cursor, joint); /* which are not there yet: passed over */
-    for (size_t i = 0; i < joint->n_block; i++) {
-        struct joint_block *block = &joint->block[i];
+    size_t n_active = 0;
+    for (size_t i = 0; i < joint->ranks.n_block; i++) {
+        struct joint_block other = {.n = 0}; /* another process's */
+        bool is_here = i >= joint->ranks.first && i - joint->ranks.first < joint->n_block;
+        struct joint_block *block = is_here ? &joint->block[i - joint->ranks.first] : &other;
         pass_block(cursor, block);
         if (cursor->is_bad || block->n > joint->n_parameter)
             return false;
         block->saved = cursor->at;
         pass_own(cursor, block);
+        n_active += !block->is_out;
     }
+    if (n_active == 0)
+        return false;
     joint_activate(joint);
+    joint_count(joint);
     joint->stopping.asker = &joint->asker;
     joint_set_tighter(joint, joint->tighter);
     return !cursor->is_bad && cursor->at == n && is_sound(joint);

@@ -4,6 +4,7 @@
 
 #include "fit/matrix.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static void reduce_pieces(struct pieces *pieces, double *triangle, double *rhs)
 }
 
 struct sum {
-    size_t n, width;
+    size_t n, width, before; /* before: of the items of other processes */
     joint_get *get;
     void *context;
 };
@@ -76,7 +77,7 @@ static void sum_range(const struct sum *sum, size_t first, size_t n, double *roo
     for (size_t k = 0; k < AT_ONCE && first < sum->n; k++, first += n / AT_ONCE) {
         struct joint_rows piece = {.n = width, .rest = part, .rhs = part_rhs};
         if (n == AT_ONCE)
-            piece = sum->get(sum->context, first);
+            piece = sum->get(sum->context, first - sum->before);
         else
             sum_range(sum, first, n / AT_ONCE, below, part, part_rhs);
         put_piece(&pieces, &piece);
@@ -84,17 +85,122 @@ static void sum_range(const struct sum *sum, size_t first, size_t n, double *roo
     reduce_pieces(&pieces, triangle, rhs);
 }
 
+/* How many items the root has, a power of AT_ONCE, and the levels below it. */
+static size_t measure(size_t n_item, size_t *n_level)
+{
+    size_t n = AT_ONCE;
+    for (*n_level = 1; n < n_item; n *= AT_ONCE)
+        ++*n_level;
+    return n;
+}
+
+static double *make_room(size_t n_level, size_t width)
+{
+    return malloc(n_level * (AT_ONCE + 1) * width * (width + 1) * sizeof(double) + 1);
+}
+
 bool joint_sum(size_t n_item, size_t width, joint_get *get, void *context, double *triangle, double *rhs)
 {
-    const struct sum sum = {n_item, width, get, context};
-    size_t n = AT_ONCE, n_level = 1;
-    for (; n < n_item; n *= AT_ONCE)
-        n_level++;
-    double *room = malloc(n_level * (AT_ONCE + 1) * width * (width + 1) * sizeof *room + 1);
+    const struct sum sum = {.n = n_item, .width = width, .get = get, .context = context};
+    size_t n_level, n = measure(n_item, &n_level);
+    double *room = make_room(n_level, width);
     if (room && width > 0)
         sum_range(&sum, 0, n, room, triangle, rhs);
     free(room);
     return room != NULL;
+}
+
+/* A node or an item as a message: its triangle, column by column, and its right-hand side. */
+static size_t n_packed(size_t width) { return width * (width + 1) / 2 + width; }
+
+static void pack(size_t width, const double *triangle, const double *rhs, double **to)
+{
+    for (size_t c = 0; c < width; *to += ++c)
+        memcpy(*to, triangle + c * width, (c + 1) * sizeof **to);
+    memcpy(*to, rhs, width * sizeof **to);
+    *to += width;
+}
+
+struct packed {
+    const double *at, *stop;
+};
+
+static void unpack(size_t width, struct packed *from, double *triangle, double *rhs)
+{
+    bool is_there = (size_t)(from->stop - from->at) >= n_packed(width); /* or the fit is lost to this process */
+    memset(triangle, 0, width * width * sizeof *triangle);
+    memset(rhs, 0, width * sizeof *rhs);
+    for (size_t c = 0; is_there && c < width; from->at += ++c)
+        memcpy(triangle + c * width, from->at, (c + 1) * sizeof *triangle);
+    if (is_there)
+        memcpy(rhs, from->at, width * sizeof *rhs);
+    from->at += is_there ? width : 0;
+}
+
+/* Packs the nodes that lie within this process's items, in order. */
+static void pack_nodes(const struct sum *sum, const struct joint *joint, size_t first, size_t n, double *room, double **to)
+{
+    size_t low = joint->before, high = low + joint->n_active, end = first + n < sum->n ? first + n : sum->n;
+    double *triangle = room, *rhs = room + sum->width * sum->width;
+    if (end <= low || high <= first)
+        return;
+    if (n == 1) {
+        struct joint_rows item = sum->get(sum->context, first - low);
+        assert(item.n == sum->width);
+        pack(sum->width, item.rest, item.rhs, to);
+    } else if (low <= first && end <= high) {
+        sum_range(sum, first, n, rhs + sum->width, triangle, rhs);
+        pack(sum->width, triangle, rhs, to);
+    } else {
+        for (size_t k = 0; k < AT_ONCE; k++)
+            pack_nodes(sum, joint, first + k * (n / AT_ONCE), n / AT_ONCE, room, to);
+    }
+}
+
+/* As sum_range, from the nodes of all processes, which come in the order of their items. */
+static void complete(const struct sum *sum, const struct joint *joint, size_t first, size_t n, struct packed *from,
+                     double *room, double *triangle, double *rhs)
+{
+    size_t width = sum->width;
+    struct pieces pieces = {.width = width, .rows = room, .rhs = room + AT_ONCE * width * width};
+    double *part = pieces.rhs + AT_ONCE * width, *part_rhs = part + width * width, *below = part_rhs + width;
+    if (joint_is_of_one(joint, first, first + n < sum->n ? first + n : sum->n)) {
+        unpack(width, from, triangle, rhs);
+        return;
+    }
+    for (size_t k = 0; k < AT_ONCE && first < sum->n; k++, first += n / AT_ONCE) {
+        const struct joint_rows piece = {.n = width, .rest = part, .rhs = part_rhs};
+        complete(sum, joint, first, n / AT_ONCE, from, below, part, part_rhs);
+        put_piece(&pieces, &piece);
+    }
+    reduce_pieces(&pieces, triangle, rhs);
+}
+
+bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void *context, double *triangle, double *rhs)
+{
+    const struct sum sum = {joint->n_all, width, joint->before, get, context};
+    size_t n_level, n = measure(sum.n, &n_level), n_byte;
+    if (!joint->ranks.gather)
+        return joint_sum(sum.n, width, get, context, triangle, rhs);
+    if (width == 0)
+        return true;
+    double *room = make_room(n_level + 1, width);
+    double *nodes = calloc(2 * AT_ONCE * n_level * n_packed(width) + 1, sizeof *nodes), *to = nodes;
+    if (room && nodes)
+        pack_nodes(&sum, joint, 0, n, room, &to);
+    const unsigned char *all = joint_gather(joint, nodes, (size_t)(to - nodes) * sizeof *nodes, &n_byte);
+    double *in = malloc(n_byte + 1);
+    bool is_good = room && nodes && in;
+    if (is_good) {
+        if (all)
+            memcpy(in, all, n_byte);
+        struct packed from = {in, in + n_byte / sizeof *in};
+        complete(&sum, joint, 0, n, &from, room, triangle, rhs);
+    }
+    free(room);
+    free(nodes);
+    free(in);
+    return is_good;
 }
 
 bool joint_add_least(size_t width, size_t n, const double *length, double least, double *triangle, double *rhs)
@@ -111,17 +217,4 @@ bool joint_add_least(size_t width, size_t n, const double *length, double least,
         matrix_triangle(m, width, a, b, triangle, rhs);
     free(a);
     return a != NULL;
-}
-
-static double total(const struct joint *joint, double (*get)(const struct joint_block *block), size_t first, size_t end)
-{
-    if (end - first == 1)
-        return get(joint_active(joint, first));
-    size_t middle = first + (end - first) / 2;
-    return total(joint, get, first, middle) + total(joint, get, middle, end);
-}
-
-double joint_total(const struct joint *joint, double (*get)(const struct joint_block *block))
-{
-    return joint->n_active ? total(joint, get, 0, joint->n_active) : 0;
 }

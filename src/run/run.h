@@ -61,6 +61,8 @@ struct run_summary {
     bool journal_gone;                    /* with an error: another process has removed the journal, or changed the problem or
                                            * the result; the caller must start again and see which fits remain */
     bool wants_fresh;                     /* with an error: a new process, with free memory, must continue */
+    bool follows_ranks;                   /* with an error: another rank has ended or begins again */
+    bool is_told;                         /* with an error: rank 0 reports it */
     uint64_t n_fit;                       /* rows of /fits */
     uint64_t n_retried, n_retried_success; /* rows fitted again (--retry-failed) */
     uint64_t by_outcome[N_OUTCOME];
@@ -88,6 +90,7 @@ struct run_request {
     const char *problem, *journal;
     double time_limit_s;      /* infinity: none */
     bool is_trace;            /* there is no result to be written */
+    bool is_alone;            /* other tasks of the same job have their own runs: --shard */
     int (*compute)(int argc, char **argv), (*finish)(int argc, char **argv); /* the processes; they return exit codes */
     int argc;
     char **argv;              /* of the compute processes; the finisher gets the journal, which holds the plan */
@@ -109,5 +112,6 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
                        struct error *error);
 
 /* Exit codes of the children in addition to those of status_exit_code: the result existed before; another process has removed
- * the journal, so the supervisor must start again and see which fits remain; a new process must continue. */
-enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92, RUN_EXIT_FRESH = 93 };
+ * the journal, so the supervisor must start again and see which fits remain; a new process must continue; and another rank
+ * has ended or begins again. */
+enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92, RUN_EXIT_FRESH = 93, RUN_EXIT_RANKS = 94 };

@@ -83,6 +83,9 @@ static void describe(struct compute *compute)
     if (campaign->n_bad)
         compute_say(compute, "note: %llu dataset%s%s cannot be fitted (bad_data)", (unsigned long long)campaign->n_bad,
             campaign->n_bad == 1 ? "" : "s", *selection ? " of the whole problem" : "");
+    if (compute->ranks.is_joined)
+        compute_say(compute, "%llu ranks, each with a part of the datasets; %llu are here",
+                    (unsigned long long)compute->ranks.place.n, (unsigned long long)campaign->n_own);
     if (compute->earlier && journal_n_record(compute->earlier))
         compute_say(compute, "resuming: %llu of %llu fits are in the journal%s",
             (unsigned long long)journal_n_record(compute->earlier),
@@ -119,12 +122,12 @@ static enum status open_journal(struct compute *compute, const struct run_option
         status = compute_read_journal(compute, error);
     if (!status)
         status = journal_open(&compute->journal, place->journal, &plan->identity, error);
-    if (!status)
+    if (!status && compute_is_first(compute))
         status = skeleton_write(&compute->campaign, options->command_line, options->model, error);
     if (!status && options->trace)
         return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign, compute->board,
                           compute->output ? compute->output : stdout, error);
-    if (!status)
+    if (!status && compute_is_first(compute))
         status = run_plan_write(plan, options, error);
     if (!status && !replays_init(&compute->replays, place->journal, &plan->identity))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
@@ -227,6 +230,7 @@ static void compute_fini(struct compute *compute)
     replays_fini(&compute->replays);
     trace_close(compute->trace);
     campaign_fini(&compute->campaign);
+    rank_link_fini(&compute->ranks);
     monitor_fini(&compute->failure_lock);
 }
 
@@ -239,8 +243,12 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     enum status status = campaign_open(campaign, options, compute->board, compute->hooks, error);
     if (status)
         return status;
+    if ((status = compute_join(compute, options, error)))
+        return status;
     const struct place *place = &campaign->plan.place;
     compute->n_fit = campaign->plan.selection.n * campaign->n_task + campaign->n_outside_pilot;
+    if (compute->ranks.is_joined)
+        compute->n_fit = campaign->n_own;
     compute->shard_origin = options->select.shard.origin;
     compute->max_crashes = options->max_crashes;
     if (!options->trace)
@@ -249,7 +257,8 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
         return status;
     if ((status = spare_file(options->trace, campaign->model.path, error)))
         return status;
-    status = summary_look(place, &campaign->plan.identity, summary, error);
+    if (compute_is_first(compute))
+        status = summary_look(place, &campaign->plan.identity, summary, error);
     if (!status && summary->already_complete) {
         spent_drop(place->result, place->journal, &campaign->plan.identity);
         summary_touch(place);
@@ -305,10 +314,15 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
         status = error_set(error, STATUS_STOPPED, "stopped: the supervising process has ended");
     if (board)
         board_make_expendable(board);
+    rank_link_find(&compute->ranks);
     if (!status && compute->board->n_process > 0)
         hooks->take_over(hooks->context);
     if (!status)
         status = compute_run(compute, options, summary, error);
+    summary->follows_ranks = status && compute->ranks.is_lost && !stop_is_requested();
+    summary->is_told = status && !summary->follows_ranks && !compute_is_first(compute);
+    if (summary->is_told)
+        rank_link_tell(&compute->ranks, error->message);
     compute_fini(compute);
     standard_output_restore(compute->output);
     if (board)

@@ -13,6 +13,7 @@
 #include "run/compute/replay.h"
 #include "run/run.h"
 #include "run/compute/schedule.h"
+#include "run/supervise/rank_link.h"
 #include "run/supervise/suspects.h"
 
 #include <stdio.h>
@@ -51,6 +52,7 @@ struct compute {
     FILE *output;                            /* standard output, hidden from the model; NULL: use stdout */
     struct trace *trace;                     /* NULL: none is written */
     struct replays replays;                  /* what is known of fits that had not ended */
+    struct rank_link ranks;                  /* if joined: the processes of other ranks */
     int64_t max_crashes;                     /* --max-crashes */
     const char *shard_origin;                /* where --shard slurm found it, or "" */
     const struct run_hooks *hooks;
@@ -74,6 +76,16 @@ enum status compute_stage(struct compute *compute, const struct stage *stage, fe
 bool compute_is_complete(const struct compute *compute);
 /* Instead of the passes of independent fits: those of one fit over all datasets, whose records are journalled at its end. */
 enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error);
+/* Shares the fit over all datasets with the other ranks that were launched, if any. After campaign_open. */
+enum status compute_join(struct compute *compute, struct run_options *options, struct error *error);
+/* In place of joint_ranks' for what only rank 0 must have. */
+static inline bool compute_is_first(const struct compute *compute)
+{
+    return !compute->ranks.is_joined || compute->ranks.place.rank == 0;
+}
+/* The crash records of all ranks; the records of all datasets. In compute_ranks.c. */
+enum status compute_share_crashes(struct compute *compute, struct error *error);
+enum status compute_collect_records(struct compute *compute, struct error *error);
 /* Refuses a plugin whose derivatives are certainly wrong at the starts of some datasets. Call before there are other
  * threads. */
 enum status compute_spot_check(struct compute *compute, struct error *error);

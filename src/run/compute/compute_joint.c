@@ -4,11 +4,13 @@
 #include "run/compute/compute.h"
 
 #include "base/clock.h"
+#include "fit/joint_all.h"
 #include "io/journal_state.h"
 #include "run/supervise/child.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The state of the search is written if this time has passed since the last one, which is the most that a kill can cost besides
  * a pass, and this many times what the last one took. */
@@ -20,25 +22,44 @@ struct keeper {
 };
 
 /* Keeps the state between two passes; without it a killed run only begins again. */
-static void keep_state(struct compute *compute, struct keeper *keeper, bool is_last)
+static void keep_state(struct compute *compute, struct keeper *keeper)
 {
     const struct run_plan *plan = &compute->campaign.plan;
     struct error error = {.status = STATUS_OK};
-    int64_t now = clock_now_ns(), since = now - keeper->written_ns;
+    int64_t now = clock_now_ns();
     size_t n;
-    if (compute->campaign.joint->descent) /* libLBFGS keeps its state to itself */
-        return;
-    if (keeper->has_trouble || (!is_last && (since < STATE_WORTH_NS || since < STATE_SHARE * keeper->cost_ns)))
-        return;
-    unsigned char *bytes = joint_save(compute->campaign.joint, &n);
+    unsigned char *bytes = joint_save(compute->campaign.joint, &n), *own = bytes;
+    if (compute->ranks.is_joined) {
+        bytes = (unsigned char *)(uintptr_t)rank_link_gather_at_first(&compute->ranks, bytes, bytes ? n : 0, &n);
+        free(own);
+        own = NULL;
+        if (!compute_is_first(compute) || compute->ranks.is_lost)
+            return;
+    }
     if (!bytes || journal_state_write(plan->place.journal, &plan->identity, bytes, n, &error)) {
         keeper->has_trouble = true;
         compute_say(compute, "warning: the state of the search cannot be kept (%s); the fit continues, but after an "
                     "interruption it would start from an earlier state", bytes ? error.message : "out of memory");
     }
-    free(bytes);
+    free(own);
     keeper->written_ns = clock_now_ns();
     keeper->cost_ns = keeper->written_ns - now;
+}
+
+/* Whether the state is to be kept now, and whether the search stops. */
+static bool wants_to_keep(struct compute *compute, const struct keeper *keeper, bool *stops)
+{
+    enum { KEEP = 1, STOP = 2 };
+    int64_t since = clock_now_ns() - keeper->written_ns;
+    bool is_worth = since >= STATE_WORTH_NS && since >= STATE_SHARE * keeper->cost_ns;
+    *stops = stop_is_requested();
+    unsigned char wants = (unsigned char)((is_worth && compute_is_first(compute) ? KEEP : 0) | (*stops ? STOP : 0));
+    size_t n_all;
+    const unsigned char *all = compute->ranks.is_joined ? rank_link_gather(&compute->ranks, &wants, 1, &n_all) : NULL;
+    for (size_t i = 0; all && i < n_all; i++)
+        wants |= all[i];
+    *stops = wants & STOP;
+    return wants && !keeper->has_trouble && !compute->campaign.joint->descent; /* libLBFGS keeps its state to itself */
 }
 
 /* Continues where another process was. */
@@ -47,7 +68,17 @@ static enum status take_state(struct compute *compute, unsigned char **bytes, st
     struct campaign *campaign = &compute->campaign;
     struct joint *joint = campaign->joint;
     size_t n;
-    *bytes = journal_state_read(campaign->plan.place.journal, &campaign->plan.identity, &n);
+    if (compute_is_first(compute))
+        *bytes = journal_state_read(campaign->plan.place.journal, &campaign->plan.identity, &n);
+    if (compute->ranks.is_joined) {
+        const unsigned char *all = rank_link_gather(&compute->ranks, *bytes, *bytes ? n : 0, &n);
+        free(*bytes);
+        *bytes = all && n ? malloc(n) : NULL;
+        if (all && n && !*bytes)
+            return error_set(error, STATUS_NO_MEMORY, "out of memory for the state of the search");
+        if (*bytes)
+            memcpy(*bytes, all, n);
+    }
     if (!*bytes)
         return STATUS_OK;
     if (joint_load(joint, *bytes, n)) {
@@ -70,10 +101,10 @@ static void take_crashes(struct compute *compute)
         struct error trouble = {.status = STATUS_OK};
         if (!journal_get(compute->earlier, fit, &record, &trouble))
             continue;
+        uint64_t dataset = fit / campaign->n_task - campaign->ranks.first;
         bool is_hung = record.outcome == OUTCOME_timeout && record.n_evaluation == 0;
-        if (record.outcome == OUTCOME_crashed || is_hung)
-            joint_block_fail(campaign->joint, (size_t)(fit / campaign->n_task), (enum outcome)record.outcome, true,
-                             record.reason);
+        if ((record.outcome == OUTCOME_crashed || is_hung) && dataset < campaign->joint->n_block)
+            joint_block_fail(campaign->joint, (size_t)dataset, (enum outcome)record.outcome, true, record.reason);
     }
 }
 
@@ -86,7 +117,7 @@ static enum status write_records(struct compute *compute, struct error *error)
     enum status status = arrays ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for the records of the fit");
     if (arrays)
         fit_record_set_arrays(&record, n, arrays);
-    for (size_t i = 0; !status && i < campaign->n_dataset; i++) {
+    for (size_t i = 0; !status && i < campaign->joint->n_block; i++) {
         joint_record(campaign->joint, i, &record);
         record.seconds = campaign->joint->block[i].seconds;
         if (!outcome_is_success((enum outcome)record.outcome))
@@ -103,13 +134,41 @@ static void tell_left_out(struct compute *compute)
 {
     const struct joint *joint = compute->campaign.joint;
     size_t n = 0, first = joint->n_block;
+    struct joint_blame blame;
     for (size_t i = joint->n_block; i-- > 0;) {
         n += joint->block[i].is_out;
         first = joint->block[i].is_out ? i : first;
     }
+    n = (size_t)joint_count_up(joint, (double)n);
+    joint_find_first(joint, first, &first, &blame);
     if (n)
         compute_say(compute, "warning: %zu of %zu datasets %s left out of the fit (--leave-out-failed); the first one, "
-                    "dataset %zu (from 0): %s", n, joint->n_block, n == 1 ? "is" : "are", first, joint->block[first].reason);
+                    "dataset %zu (from 0): %s", n, joint->ranks.n_block, n == 1 ? "is" : "are", first, blame.reason);
+}
+
+static bool is_own(const void *context, uint64_t dataset)
+{
+    const struct campaign *campaign = context;
+    return dataset >= campaign->ranks.first && dataset - campaign->ranks.first < campaign->n_own;
+}
+
+/* A rank may have none of the datasets. */
+static enum status run_pass(struct compute *compute, const struct stage *stage, bool *journal_gone, struct error *error)
+{
+    if (stage->n_wanted > 0)
+        return compute_stage(compute, stage, NULL, NULL, journal_gone, error);
+    compute->stage = *stage;
+    return STATUS_OK;
+}
+
+/* Whether this process must not go on. */
+static enum status judge_ranks(const struct compute *compute, struct error *error)
+{
+    if (compute->ranks.is_lost)
+        return error_set(error, STATUS_STOPPED, "stopped by a signal, or by another rank; the same command resumes");
+    if (compute->campaign.joint->is_short && compute->ranks.is_joined)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the shared parameters");
+    return STATUS_OK;
 }
 
 /* Passes until the fit has ended. Also OK if it was stopped. */
@@ -117,22 +176,27 @@ static enum status search(struct compute *compute, bool *journal_gone, bool *has
 {
     const struct campaign *campaign = &compute->campaign;
     struct joint *joint = campaign->joint;
-    const struct stage stage = {.n_task = 1, .n_wanted = campaign->n_dataset};
+    const struct stage stage = {.n_task = 1, .wanted = compute->ranks.is_joined ? is_own : NULL, .wanted_context = campaign,
+                                .n_wanted = joint->n_block};
     struct keeper keeper = {.written_ns = clock_now_ns()};
     bool goes_on = joint_resume(joint);
-    enum status status = STATUS_OK;
+    enum status status;
+    if ((status = judge_ranks(compute, error)))
+        return status;
     if (!goes_on) { /* a dataset has crashed */
         compute->stage = stage;
-        counter_set(&compute->n_done, campaign->n_dataset);
+        counter_set(&compute->n_done, joint->n_block);
     }
     while (!status && goes_on) {
-        status = compute_stage(compute, &stage, NULL, NULL, journal_gone, error);
+        status = run_pass(compute, &stage, journal_gone, error);
         if (status || !compute_is_complete(compute))
             return status;
         goes_on = joint_advance(joint);
-        bool stops = goes_on && stop_is_requested();
-        if (goes_on)
-            keep_state(compute, &keeper, stops);
+        bool stops = false;
+        if (goes_on && wants_to_keep(compute, &keeper, &stops))
+            keep_state(compute, &keeper);
+        if ((status = judge_ranks(compute, error)))
+            return status;
         if (stops) {
             counter_set(&compute->n_done, 0);
             return STATUS_OK;
@@ -147,15 +211,19 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
     unsigned char *state = NULL;
     bool has_ended = false;
     enum status status = compute_read_journal(compute, error);
+    if (!status && compute->ranks.is_joined)
+        status = compute_share_crashes(compute, error);
     if (!status)
         status = take_state(compute, &state, error);
+    if (!status)
+        status = judge_ranks(compute, error);
     if (!status)
         take_crashes(compute);
     if (!status)
         status = search(compute, journal_gone, &has_ended, error);
     if (has_ended) {
         tell_left_out(compute);
-        status = write_records(compute, error);
+        status = compute->ranks.is_joined ? compute_collect_records(compute, error) : write_records(compute, error);
     }
     free(state);
     return status;

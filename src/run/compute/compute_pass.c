@@ -64,7 +64,7 @@ static void finish_fit(struct compute *compute, struct fit_job *job)
     struct error error;
     const struct fit_record *record = fit_job_record(job);
     if (compute->campaign.joint) {
-        compute->campaign.joint->block[record->dataset].seconds += record->seconds;
+        compute->campaign.joint->block[record->dataset - compute->campaign.ranks.first].seconds += record->seconds;
         count_done(compute);
         return;
     }
@@ -115,7 +115,7 @@ static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t
 {
     struct error error;
     if (compute->campaign.joint) {
-        joint_block_fail(compute->campaign.joint, (size_t)dataset, outcome, false, reason);
+        joint_block_fail(compute->campaign.joint, (size_t)dataset - compute->campaign.ranks.first, outcome, false, reason);
         count_done(compute);
         return;
     }

@@ -183,11 +183,12 @@ static enum status plan_refits(struct campaign *campaign, struct error *error)
 
 bool campaign_joint_init(struct campaign *campaign)
 {
-    bool is_good = joint_init(campaign->joint, &campaign->fit, &campaign->model, (size_t)campaign->n_dataset,
-                              campaign->n_parameter, &campaign->share.levels, campaign->scale);
+    size_t n = (size_t)(campaign->ranks.gather ? campaign->n_own : campaign->n_dataset);
+    bool is_good = joint_init(campaign->joint, &campaign->fit, &campaign->model, n, campaign->n_parameter,
+                              &campaign->share.levels, campaign->scale);
     campaign->joint->leaves_out = campaign->share.leaves_out;
     campaign->joint->has_pilots = campaign->plan.recipe.warm_start != 0;
-    return is_good;
+    return is_good && (!campaign->ranks.gather || joint_join(campaign->joint, &campaign->ranks));
 }
 
 /* One fit over all datasets. */

@@ -35,6 +35,8 @@ struct campaign {
     uint32_t n_start, n_task;
     struct share share;            /* parameters with one value for all datasets */
     struct joint *joint;           /* NULL: every dataset is a fit of its own */
+    struct joint_ranks ranks;      /* with gather: this process has n_own of the datasets, from ranks.first on */
+    uint64_t n_own;
     struct pilots *pilots;         /* NULL: no warm start */
     uint64_t n_outside_pilot;      /* pilots that are not selected but fitted all the same */
     uint64_t seed;
@@ -46,7 +48,7 @@ struct campaign {
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           const struct run_hooks *hooks, struct error *error);
 void campaign_fini(struct campaign *campaign);
-/* joint_init of campaign->joint. */
+/* joint_init of campaign->joint, and joint_join of campaign->ranks. */
 bool campaign_joint_init(struct campaign *campaign);
 
 /* The words of /parameters/scale as numbers; free() it. NULL: out of memory. */

@@ -195,14 +195,23 @@ static bool any_busy(const struct board *board, struct board_slots *slots)
 }
 
 /* Returns a signal, or 0 at `until_ns`. */
-static int wait_signal(const sigset_t *set, siginfo_t *info, int64_t until_ns)
+static int wait_signal(const struct watch *watch, siginfo_t *info, int64_t until_ns)
 {
-    int64_t left = until_ns - clock_now_ns();
-    if (left < 0)
-        left = 0;
-    const struct timespec time = {.tv_sec = left / SECOND_NS, .tv_nsec = left % SECOND_NS};
-    int number = sigtimedwait(set, info, &time);
-    return number > 0 ? number : 0;
+    for (;;) {
+        int64_t left = until_ns - clock_now_ns();
+        if (left < 0)
+            left = 0;
+        if (watch->ranks)
+            ranks_serve(watch->ranks);
+        int64_t wait = watch->ranks ? 0 : left;
+        const struct timespec time = {.tv_sec = wait / SECOND_NS, .tv_nsec = wait % SECOND_NS};
+        int number = sigtimedwait(&watch->set, info, &time);
+        if (number > 0)
+            return number;
+        if (!watch->ranks || left == 0)
+            return 0;
+        ranks_wait(watch->ranks, until_ns);
+    }
 }
 
 static void ask_to_stop(struct watch *watch, pid_t child, int number)
@@ -228,7 +237,7 @@ static void wait_event(struct watch *watch, pid_t child, int64_t look_ns)
     if (watch->end_ns < until_ns)
         until_ns = watch->end_ns;
     siginfo_t info;
-    int number = wait_signal(&watch->set, &info, until_ns);
+    int number = wait_signal(watch, &info, until_ns);
     /* The terminal's signals reach the child directly, because it is in the same process group. */
     if (number && number != SIGCHLD)
         ask_to_stop(watch, child, info.si_code <= 0 ? number : 0);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "run/supervise/board.h"
+#include "run/supervise/ranks.h"
 
 #include <signal.h>
 #include <sys/types.h>
@@ -21,6 +22,7 @@ struct ending {
 struct watch {
     sigset_t set;        /* SIGCHLD and the stop signals, all blocked */
     struct board *board; /* NULL: nothing to look at */
+    struct ranks *ranks; /* served while a child runs; NULL: there are none */
     int hang_s;          /* time without a sign of life that counts as hanging */
     int64_t deadline_ns; /* --time-limit; INT64_MAX: none */
     bool asked_to_stop, time_is_up;

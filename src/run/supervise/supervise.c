@@ -8,6 +8,7 @@
 #include "io/journal.h"
 #include "run/supervise/board.h"
 #include "run/supervise/child.h"
+#include "run/supervise/ranks.h"
 #include "run/supervise/suspects.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ struct supervisor {
     const struct run_request *request;
     struct watch watch;
     int n_again, n_unexplained;
+    bool have_all_ended; /* all ranks, with the same exit code */
 };
 
 static const char *phase_text(enum board_phase phase)
@@ -113,7 +115,11 @@ static int start_and_watch(struct supervisor *supervisor, const struct child_com
         board_offer(board);
         counter_set(&board->phase, BOARD_OPENING);
     }
+    if (supervisor->watch.ranks)
+        ranks_offer(supervisor->watch.ranks);
     pid_t child = child_start(command, error);
+    if (supervisor->watch.ranks)
+        ranks_offered(supervisor->watch.ranks);
     if (child < 0)
         return status_exit_code(error->status);
     *ending = child_watch(child, &supervisor->watch);
@@ -125,37 +131,58 @@ static int start_and_watch(struct supervisor *supervisor, const struct child_com
 
 enum { ALL_IN_JOURNAL = -1 };
 
+/* What follows the end of a compute process: another one (RANK_AGAIN), what all ranks have agreed on (RANK_OK), or the end of
+ * them all with *code, maybe ALL_IN_JOURNAL. */
+static enum rank_flag judge_ending(struct supervisor *supervisor, const struct ending *ending, int *code, struct error *error)
+{
+    if (has_died(supervisor->watch.board, ending)) {
+        if (may_go_on(supervisor, ending))
+            return RANK_AGAIN;
+        *code = report_death(supervisor, ending, "the computing process", error);
+        return RANK_END;
+    }
+    *code = WEXITSTATUS(ending->wait_status);
+    if (*code == RUN_EXIT_RANKS)
+        return RANK_OK;
+    if (*code == 0)
+        *code = ALL_IN_JOURNAL;
+    else if (*code == RUN_EXIT_COMPLETE || *code == RUN_EXIT_COMPLETE_FAILED)
+        *code = status_exit_code(*code == RUN_EXIT_COMPLETE ? STATUS_OK : STATUS_FITS_FAILED);
+    else if ((*code == RUN_EXIT_AGAIN || *code == RUN_EXIT_FRESH) && supervisor->watch.asked_to_stop)
+        *code = report_stop(supervisor, error);
+    else if (*code == RUN_EXIT_AGAIN && supervisor->n_again++ >= MAX_AGAIN)
+        *code = status_exit_code(error_set(error, STATUS_SYSTEM, "%s: another process keeps changing this run's journal, "
+                                           "problem or result: let one of them work at a time", supervisor->request->problem));
+    else if (*code == RUN_EXIT_AGAIN || *code == RUN_EXIT_FRESH)
+        return RANK_AGAIN;
+    return RANK_END;
+}
+
+/* Whether all ranks begin again, where this one wants `flag`; if not, they end with *code. */
+static bool all_begin_again(struct supervisor *supervisor, enum rank_flag flag, int *code, struct error *error)
+{
+    struct watch *watch = &supervisor->watch;
+    if (ranks_are_joined(watch->ranks))
+        flag = ranks_conclude(watch->ranks, flag, code, error, &watch->set, &watch->asked_to_stop);
+    supervisor->have_all_ended = flag != RANK_AGAIN;
+    return flag == RANK_AGAIN;
+}
+
 /* Compute processes, one after the other. The exit code, or ALL_IN_JOURNAL. */
 static int compute_all(struct supervisor *supervisor, struct error *error)
 {
     const struct run_request *request = supervisor->request;
-    struct board *board = supervisor->watch.board;
     const struct child_command command = {"__compute", "stiffit-compute", request->compute, request->argc, request->argv};
     for (;;) {
         struct ending ending;
         int code = start_and_watch(supervisor, &command, &ending, error);
         if (code)
             return code;
-        if (board)
-            board->n_process++;
-        if (has_died(board, &ending)) {
-            if (may_go_on(supervisor, &ending))
-                continue;
-            return report_death(supervisor, &ending, "the computing process", error);
-        }
-        code = WEXITSTATUS(ending.wait_status);
-        if (code == 0)
-            return ALL_IN_JOURNAL;
-        if (code != RUN_EXIT_AGAIN && code != RUN_EXIT_FRESH)
-            return code == RUN_EXIT_COMPLETE          ? status_exit_code(STATUS_OK)
-                   : code == RUN_EXIT_COMPLETE_FAILED ? status_exit_code(STATUS_FITS_FAILED)
-                                                      : code;
-        if (supervisor->watch.asked_to_stop)
-            return report_stop(supervisor, error);
-        if (code == RUN_EXIT_AGAIN && supervisor->n_again++ >= MAX_AGAIN)
-            return status_exit_code(error_set(error, STATUS_SYSTEM, "%s: another process keeps changing this run's "
-                                              "journal, problem or result: let one of them work at a time",
-                                              supervisor->request->problem));
+        if (supervisor->watch.board)
+            supervisor->watch.board->n_process++;
+        enum rank_flag flag = judge_ending(supervisor, &ending, &code, error);
+        if (flag == RANK_END || !all_begin_again(supervisor, flag, &code, error))
+            return code;
     }
 }
 
@@ -166,7 +193,7 @@ static int run_all(struct supervisor *supervisor, struct error *error)
         int code = compute_all(supervisor, error);
         if (code != ALL_IN_JOURNAL)
             return code;
-        if (supervisor->request->is_trace)
+        if (supervisor->request->is_trace || ranks_number(supervisor->watch.ranks) > 0)
             return status_exit_code(STATUS_OK);
         struct ending ending;
         char *journal = (char *)(uintptr_t)supervisor->request->journal; /* which holds the plan */
@@ -182,6 +209,8 @@ static int run_all(struct supervisor *supervisor, struct error *error)
         if (code != RUN_EXIT_AGAIN || supervisor->watch.asked_to_stop)
             return code == RUN_EXIT_AGAIN ? report_stop(supervisor, error) : code;
         supervisor->n_again++;
+        if (!all_begin_again(supervisor, RANK_AGAIN, &code, error))
+            return code;
     }
 }
 
@@ -229,7 +258,13 @@ int run_supervise(const struct run_request *request, struct error *error)
         supervisor.watch.deadline_ns = clock_now_ns() + (int64_t)(1e9 * request->time_limit_s);
     if (request->is_trace && trace_journal_make(error))
         return status_exit_code(error->status);
-    int code = run_all(&supervisor, error);
+    supervisor.watch.ranks = request->is_alone ? NULL : ranks_new();
+    int code;
+    do
+        code = run_all(&supervisor, error);
+    while (!supervisor.have_all_ended && ranks_are_joined(supervisor.watch.ranks)
+           && all_begin_again(&supervisor, RANK_END, &code, error));
+    ranks_free(supervisor.watch.ranks);
     if (request->is_trace)
         trace_journal_remove();
     board_free(supervisor.watch.board);

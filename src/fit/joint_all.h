@@ -1,0 +1,46 @@
+/* What the processes of a fit over many datasets know together: each gives what it knows of its blocks. Every call is made by
+ * all of them, in the same order, and returns the same everywhere. With one process nothing is exchanged.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "fit/joint.h"
+
+/* Block k of those of this process that take part. */
+static inline struct joint_block *joint_active(const struct joint *joint, size_t k) { return &joint->block[joint->active[k]]; }
+
+/* Bytes of all processes, as ranks.gather; NULL also if there is one process. */
+const unsigned char *joint_gather(const struct joint *joint, const void *bytes, size_t n, size_t *n_all);
+
+struct joint_facts {
+    uint32_t any;   /* bits that some process has set */
+    double most;    /* the largest number */
+    uint64_t least; /* the smallest one */
+};
+void joint_agree(const struct joint *joint, struct joint_facts *facts);
+
+/* Whether the active blocks [first, end) of all processes belong to one of them. */
+bool joint_is_of_one(const struct joint *joint, size_t first, size_t end);
+/* Counts the active blocks of all processes. */
+void joint_count(struct joint *joint);
+
+/* The sum of n numbers of each block that takes part, in a tree whose shape depends only on the number of blocks: by halves.
+ * n <= JOINT_MANY, or false: out of memory. `get` writes those of a block. */
+enum { JOINT_MANY = 8 };
+typedef void joint_numbers(const void *context, const struct joint_block *block, double *number);
+bool joint_totals(const struct joint *joint, size_t n, joint_numbers *get, const void *context, double *sum);
+/* Of one number. */
+double joint_total(const struct joint *joint, double (*get)(const struct joint_block *block));
+/* Sums of one number of each process, which must be exact in any order: counts. */
+double joint_count_up(const struct joint *joint, double number);
+
+/* The first of the blocks that the processes name, and what is known of it; each names its block i, or n_block: none. */
+void joint_find_first(const struct joint *joint, size_t i, size_t *block, struct joint_blame *blame);
+/* Of these, what ended the fit. */
+void joint_accuse(struct joint *joint, size_t i);
+/* Where no block of a process has come as far as to say what the shared parameters are, those of another process say it. */
+void joint_make_common(struct joint *joint);
+
+/* In joint_search.c. The fit ends; true: a best point gets one more pass. From the start again, with the requested accuracy. */
+bool joint_finish(struct joint *joint, enum outcome outcome), joint_restart(struct joint *joint);
+/* In joint_settle.c: a block that could not be evaluated is the culprit; what becomes of blocks that have ended. */
+bool joint_find_failed(struct joint *joint), joint_settle(struct joint *joint, bool *goes_on);

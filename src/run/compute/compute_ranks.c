@@ -1,0 +1,181 @@
+/* The part of a compute process that shares a fit over all datasets with those of other ranks (mpirun, srun): each has its own
+ * datasets, and rank 0 keeps the journal. The others' journals are their own and end with them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/compute.h"
+
+#include "fit/joint_all.h"
+#include "io/journal_format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of records that rank 0 receives at once. */
+static const size_t RECORDS_AT_ONCE = (size_t)64 << 20;
+
+static enum status lost(struct error *error)
+{
+    return error_set(error, STATUS_STOPPED, "stopped by a signal, or by another rank; the same command resumes");
+}
+
+static enum status check(const struct campaign *campaign, struct error *error)
+{
+    const char *what = campaign->share.levels.n_column > 0              ? "--share NAME@COLUMN"
+                       : campaign->fit.optimizer == OPTIMIZER_lbfgs     ? "--optimizer lbfgs"
+                                                                        : NULL;
+    if (!what)
+        return STATUS_OK;
+    return error_set(error, STATUS_USAGE, "%s: not on several ranks (mpirun, srun) yet; launch one task, which uses all CPUs "
+                     "of its machine", what);
+}
+
+/* All ranks must see the same run. */
+static enum status compare(struct compute *compute, struct error *error)
+{
+    unsigned char digest[32];
+    size_t n;
+    journal_digest(&compute->campaign.plan.identity, digest);
+    const unsigned char *all = rank_link_gather(&compute->ranks, digest, sizeof digest, &n);
+    if (!all)
+        return lost(error);
+    for (size_t at = 0; at < n; at += sizeof digest)
+        if (memcmp(all, all + at, sizeof digest) != 0)
+            return error_set(error, STATUS_BAD_PROBLEM, "%s: rank %zu sees another problem, model, options or version of "
+                             "stiffit than rank 0", problem_info(compute->campaign.problem)->path, at / sizeof digest);
+    return STATUS_OK;
+}
+
+enum status compute_join(struct compute *compute, struct run_options *options, struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    struct rank_link *link = &compute->ranks;
+    if (link->descriptor <= 0)
+        return STATUS_OK;
+    if (!campaign->joint) {
+        if (rank_is_first_launched())
+            compute_say(compute, "warning: %u tasks were launched (mpirun, srun), and each does all fits, because no parameter "
+                        "is shared: deal them with --shard slurm, or use `stiffit submit`", rank_n_launched());
+        return STATUS_OK;
+    }
+    enum status status = check(campaign, error);
+    if (!status)
+        status = rank_link_join(link, &compute->board->heartbeat, error);
+    if (status)
+        return status;
+    uint64_t rank = link->place.rank, n = link->place.n;
+    if (rank > 0) {
+        options->shown.quiet = true;
+        options->shown.json = false;
+        free(campaign->plan.place.journal);
+        if (!(campaign->plan.place.journal = strdup(link->place.journal)))
+            return error_set(error, STATUS_NO_MEMORY, "out of memory for the path of the journal");
+    }
+    if ((status = compare(compute, error)))
+        return status;
+    size_t first = (size_t)rank_first(campaign->n_dataset, n, rank);
+    campaign->n_own = rank_first(campaign->n_dataset, n, rank + 1) - first;
+    campaign->ranks = (struct joint_ranks){.n = (size_t)n, .rank = (size_t)rank, .n_block = (size_t)campaign->n_dataset,
+                                           .first = first, .gather = rank_link_gather, .context = link};
+    joint_fini(campaign->joint);
+    if (!campaign_joint_init(campaign))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
+                         (unsigned long long)campaign->n_own);
+    return link->is_lost ? lost(error) : STATUS_OK;
+}
+
+struct crash {
+    uint64_t dataset;
+    uint32_t outcome;
+    char reason[160];
+};
+
+/* Datasets of this rank's journal that crashed the model or hung. */
+static struct crash *list_crashes(const struct compute *compute, size_t *n)
+{
+    struct fit_record record = {.reason = ""};
+    struct crash *crash = calloc(journal_n_record(compute->earlier) + 1, sizeof *crash);
+    *n = 0;
+    for (uint64_t fit = 0; crash && (fit = journal_next(compute->earlier, fit)) != UINT64_MAX; fit++) {
+        struct error trouble = {.status = STATUS_OK};
+        if (!journal_get(compute->earlier, fit, &record, &trouble))
+            continue;
+        if (record.outcome == OUTCOME_crashed || (record.outcome == OUTCOME_timeout && record.n_evaluation == 0)) {
+            crash[*n].dataset = fit / compute->campaign.n_task;
+            crash[*n].outcome = record.outcome;
+            memcpy(crash[(*n)++].reason, record.reason, sizeof crash->reason);
+        }
+    }
+    return crash;
+}
+
+enum status compute_share_crashes(struct compute *compute, struct error *error)
+{
+    const struct joint *joint = compute->campaign.joint;
+    enum status status = STATUS_OK;
+    size_t n, n_byte;
+    struct crash *own = list_crashes(compute, &n), one;
+    const unsigned char *all = own ? rank_link_gather(&compute->ranks, own, n * sizeof *own, &n_byte) : NULL;
+    free(own);
+    if (!all)
+        return own ? lost(error) : error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes");
+    for (size_t at = 0; !status && at + sizeof one <= n_byte; at += sizeof one) {
+        memcpy(&one, all + at, sizeof one);
+        uint64_t i = one.dataset - joint->ranks.first;
+        bool is_here = i < joint->n_block;
+        if ((is_here || compute_is_first(compute)) && !journal_has(compute->earlier, one.dataset * compute->campaign.n_task))
+            status = compute_journal_failure(compute, one.dataset, 0, (enum outcome)one.outcome, one.reason, error);
+        if (is_here)
+            joint_block_fail(compute->campaign.joint, (size_t)i, (enum outcome)one.outcome, true, one.reason);
+    }
+    return status;
+}
+
+/* Records as messages: the structure, then its arrays. */
+static enum status take_records(struct compute *compute, const unsigned char *bytes, size_t n_byte, size_t each, void *arrays,
+                                struct error *error)
+{
+    enum status status = STATUS_OK;
+    struct fit_record record;
+    for (size_t at = 0; !status && at + each <= n_byte; at += each) {
+        memcpy(&record, bytes + at, sizeof record);
+        memcpy(arrays, bytes + at + sizeof record, each - sizeof record);
+        fit_record_set_arrays(&record, compute->campaign.n_parameter, arrays);
+        record.point = NULL;
+        if (!outcome_is_success((enum outcome)record.outcome))
+            counter_add(&compute->board->n_failed, 1);
+        status = journal_append(compute->journal, &record, error);
+    }
+    return status;
+}
+
+enum status compute_collect_records(struct compute *compute, struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    struct joint *joint = campaign->joint;
+    struct joint_facts facts = {.most = (double)joint->n_block};
+    size_t n_array = fit_record_array_bytes(campaign->n_parameter), each = sizeof(struct fit_record) + n_array, n_byte;
+    size_t batch = RECORDS_AT_ONCE / each / joint->ranks.n + 1;
+    unsigned char *bytes = malloc((batch < joint->n_block ? batch : joint->n_block) * each + 1);
+    void *arrays = calloc(1, n_array + 1);
+    enum status status = bytes && arrays ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for the records");
+    if (!status)
+        joint_agree(joint, &facts);
+    for (size_t first = 0; !status && (double)first < facts.most; first += batch) {
+        size_t end = first + batch < joint->n_block ? first + batch : joint->n_block, n = 0;
+        for (size_t i = first; i < end; i++, n += each) {
+            struct fit_record record = {.start = 0};
+            fit_record_set_arrays(&record, campaign->n_parameter, arrays);
+            joint_record(joint, i, &record);
+            record.seconds = joint->block[i].seconds;
+            memcpy(bytes + n, &record, sizeof record);
+            memcpy(bytes + n + sizeof record, arrays, n_array);
+            counter_add(&compute->board->n_finished, 1);
+        }
+        const unsigned char *all = rank_link_gather_at_first(&compute->ranks, bytes, n, &n_byte);
+        status = !all                           ? lost(error)
+                 : compute_is_first(compute) ? take_records(compute, all, n_byte, each, arrays, error)
+                                             : STATUS_OK;
+    }
+    free(bytes);
+    free(arrays);
+    return status;
+}

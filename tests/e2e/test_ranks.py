@@ -1,0 +1,177 @@
+"""Fits with shared parameters on several ranks (mpirun): the same bits for every number of them, also after kills and crashes.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+
+import faults
+import helpers as h
+from test_crash import problem as crash_problem
+from test_shared import EQUATIONS, FORMULA, NAMES, read, run_file, sample, write
+
+MPIRUN = shutil.which("mpirun")
+
+
+def ranks(n, *words, code=(0, 1), env=None, start=False):
+    """A run on n ranks; start: it is only begun."""
+    if not MPIRUN or not (h.BUILD / "stiffit-mpi.so").exists():
+        h.skip("no mpirun, or stiffit was built without MPI")
+    is_open = "Open MPI" in subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, check=False).stdout
+    flags = ["--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else []) if is_open else []
+    command = [MPIRUN, *flags, "-n", str(n), str(h.STIFFIT), "run", *map(str, words)]
+    env = env or h.environment()
+    if start:
+        return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env, timeout=120, check=False)
+    assert done.returncode in (code if isinstance(code, tuple) else (code,)), (done.returncode, done.stderr)
+    return done
+
+
+def fit(n, path, *words, code=(0, 1), env=None):
+    done = ranks(n, path, *words, code=code, env=env)
+    return read(path) | {"stderr": done.stderr}
+
+
+def compare(path, *words, numbers=(1, 2, 3, 4), code=(0, 1)):
+    """One process, then ranks with one and two threads."""
+    first = run_file(path, *words, "--overwrite", code=code)
+    for n in numbers:
+        for threads in (1, 2):
+            found = fit(n, path, *words, "--overwrite", "--restart", "-j", threads, code=code)
+            faults.same_fits(found, first, (n, threads))
+            said = [line for line in found["stderr"].splitlines() if re.search(" fits?, .*converged", line)]
+            assert len(said) == 1, found["stderr"]  # one rank speaks
+    return first
+
+
+def test_same_bits(tmp):
+    """Blocks of the tree of sums lie across ranks in many ways; integrated or not, with few or more shared parameters."""
+    for i, (text, n, share) in enumerate(((FORMULA, 150, "ka"), (EQUATIONS, 67, "ka,b"), (FORMULA, 9, "ka,k,b,A"))):
+        path, model = write(tmp / f"p{i}.h5", text, sample(n, seed=i))
+        found = compare(path, "--model", model, "--share", share)
+        assert np.all(found["status"] == 1)
+
+
+def test_few_datasets(tmp):
+    """Ranks with one dataset or none."""
+    for n in (1, 2, 3, 5):
+        path, model = write(tmp / f"p{n}.h5", EQUATIONS, sample(n, seed=3))
+        compare(path, "--model", model, "--share", "ka", numbers=(2, 4))
+
+
+def test_options(tmp):
+    """Bounds, priors, pilots and datasets that are left out."""
+    y = sample(30, seed=4)
+    text = FORMULA.replace("scale log", "scale log prior normal(1.5, 0.2)", 1).replace("[-10, 10]", "[0.29, 10]")
+    path, model = write(tmp / "a.h5", text.replace("b = 0 in", "b = 0.3 in"), y, 0.05)
+    compare(path, "--model", model, "--share", "ka", "--warm-start", "pilot", numbers=(2, 3))
+    y[[0, 1, 2, 3, 4, 5, 6, 7, 17]] = np.nan  # all of the first of four ranks
+    path, model = write(tmp / "b.h5", text.replace("b = 0 in", "b = 0.3 in"), y, 0.05)
+    for words in ((), ("--leave-out-failed",)):
+        found = compare(path, "--model", model, "--share", "ka", *words, numbers=(2, 4))
+        assert found["status"][0] == 8
+        assert (found["status"][29] == 1) == bool(words), found["status"]
+    start = np.tile([1, 5, 0.2, 0.3], (30, 1))
+    start[20, 0] = 2
+    path, model = write(tmp / "c.h5", text.replace("b = 0 in", "b = 0.3 in"), sample(30), 0.05, name=NAMES, start=start,
+                        level=["shared"] + 3 * ["dataset"])
+    found = compare(path, "--model", model, numbers=(2, 4))
+    assert b"a shared parameter has another start" in found["message"][20]
+
+
+def test_crash(tmp):
+    """A dataset whose model crashes or hangs ends the fit or is left out, and no rank dies."""
+    h.let_models_crash()
+    env = h.environment(STIFFIT_HANG_SECONDS=h.SANITIZER_SPEED)
+    for word, status in (("segfault", 7), ("loop", 4)):
+        path = crash_problem(tmp / f"{word}.h5", 12, {7: word})
+        for words in ((), ("--leave-out-failed",)):
+            first = run_file(path, "--trust", "--share", "k", *words, "--overwrite", env=env)
+            found = fit(3, path, "--trust", "--share", "k", *words, "--overwrite", "--restart", code=1,
+                        env=env)
+            faults.same_fits(found, first, (word, words))
+            assert found["status"][7] == status and "rank" not in found["stderr"].replace("ranks, each", "")
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children(pid):
+    return list(map(int, subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()))
+
+
+def supervisors(job):
+    """The launched processes by rank."""
+    found = {}
+    for pid in children(job.pid):
+        with open(f"/proc/{pid}/environ", "rb") as f:
+            variables = dict(entry.partition(b"=")[::2] for entry in f.read().split(b"\0"))
+        rank = variables.get(b"OMPI_COMM_WORLD_RANK") or variables.get(b"PMI_RANK")
+        if rank is not None:
+            found[int(rank)] = pid
+    return found
+
+
+def wait_for(condition, seconds=60):
+    end = time.time() + seconds
+    while not condition():
+        assert time.time() < end
+        time.sleep(0.01)
+
+
+def test_kills(tmp):
+    """A rank that is killed ends the job, with a code of its own; the same command resumes with another number of ranks, to the
+    same bits. A signal to all of them stops them."""
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(1500, seed=6))
+    words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
+    first = run_file(*words)
+    result = h.result_path(path)
+    journal = result.with_name(result.name + ".journal")
+    resumed = []
+    for n, victim, number, others in ((3, 2, signal.SIGKILL, 2), (2, 0, signal.SIGKILL, 4), (2, None, signal.SIGTERM, 3)):
+        result.unlink()
+        shutil.rmtree(journal, ignore_errors=True)
+        job = ranks(n, *words, start=True)
+        wait_for(lambda: (journal / "state").exists() or job.poll() is not None)  # pylint: disable=cell-var-from-loop
+        launched = supervisors(job)
+        assert len(launched) == n, launched
+        if victim is None:
+            job.send_signal(number)
+        else:
+            os.kill(launched[victim], number)
+        said = job.communicate(timeout=60)[1]
+        assert job.returncode != 0, said
+        wait_for(lambda: not any(map(is_running, launched.values())))  # pylint: disable=cell-var-from-loop
+        assert not result.exists(), said
+        found = fit(others, *words)
+        faults.same_fits(found, first, (n, victim))
+        resumed.append("the search goes on after" in found["stderr"])
+    assert all(resumed), resumed
+
+
+def test_without_shared(tmp):
+    """Independent fits: a warning names what deals them to the tasks. Without MPI a shared fit is refused."""
+    path, model = write(tmp / "p.h5", FORMULA, sample(4))
+    done = ranks(2, path, "--model", model)
+    assert "--shard slurm" in done.stderr and "stiffit submit" in done.stderr, done.stderr
+    env = h.environment(STIFFIT_MPI=str(tmp / "none.so"))
+    done = ranks(2, path, "--model", model, "--share", "ka", "--overwrite", code=2, env=env)
+    assert "has no MPI" in done.stderr, done.stderr
+    done = ranks(2, path, "--model", model, "--share", "ka", "--optimizer", "lbfgs", "--overwrite", code=2)
+    assert "--optimizer lbfgs: not on several ranks" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    h.main()
