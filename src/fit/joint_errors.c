@@ -395,6 +395,12 @@ static void put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     record->chi_square = block->criteria.chi_square;
     record->reduced_chi_square = block->criteria.chi_square / (errors->freedom_per_row * (double)block->n_row);
     record->r_squared = block->criteria.total_squares > 0 ? 1 - block->criteria.squares / block->criteria.total_squares : NAN;
+    if (joint->asker.is_sigma_known) {
+        double deviance = block->criteria.deviance, k = (1 - errors->freedom_per_row) * (double)block->n_row;
+        record->log_likelihood = -0.5 * deviance;
+        record->aic = deviance + 2 * k;
+        record->bic = deviance + k * log((double)block->n_row);
+    }
     record->notes |= block->has_excess ? NOTE_expected_information : 0;
     /* The other datasets hold the shared parameters, so the rows are the most that its degrees of freedom can be. */
     if (block->can_test && fit_statistics_is_poor(record->chi_square, (double)block->n_row))

@@ -49,14 +49,16 @@ static bool reserve(struct compare_work *work, uint64_t n)
     return true;
 }
 
-static struct compare_cell cell_of(const struct fit_record *record, size_t n_parameter)
+static struct compare_cell cell_of(const struct fit_record *record, const struct result_info *info)
 {
     struct compare_cell cell = {.is_there = true, .n_row = record->n_freedom, .log_likelihood = record->log_likelihood,
                                 .outcome = record->outcome < N_OUTCOME ? (enum outcome)record->outcome : OUTCOME_not_run,
                                 .aic = record->aic, .aicc = record->aicc, .bic = record->bic,
                                 .k = 0.5 * record->aic + record->log_likelihood};
-    for (size_t j = 0; j < n_parameter; j++) /* n_freedom counts those that are neither fixed nor held */
+    for (size_t j = 0; j < info->n_parameter; j++) /* n_freedom counts those that are neither fixed nor held */
         cell.n_row += record->lack[j] != LACK_fixed && record->lack[j] != LACK_at_bound;
+    if (info->is_shared) /* n_freedom is that of all datasets */
+        cell.n_row = COMPARE_UNKNOWN;
     return cell;
 }
 
@@ -83,7 +85,7 @@ static enum status take_row(struct compare_work *work, size_t r, const char *id,
     if (row == ID_NO_MEMORY || !reserve(work, (uint64_t)row + 1))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the fits of %s", info->path);
     struct compare_cell *cell = &work->cell[row * work->comparison.n_result + r];
-    *cell = cell_of(record, info->n_parameter);
+    *cell = cell_of(record, info);
     total->n_fit++;
     total->n_converged += outcome_is_success(cell->outcome);
     if (r == 0) {
@@ -165,8 +167,11 @@ static bool is_compared(const struct comparison *comparison, uint64_t id)
 {
     const struct compare_cell *cell = cells_of(comparison, id);
     bool have_criteria, same = all_converged(comparison, id, &have_criteria) && have_criteria;
-    for (size_t r = 1; r < comparison->n_result; r++)
-        same = same && cell[r].n_row == cell[0].n_row;
+    for (size_t r = 0, known = 0; r < comparison->n_result; r++)
+        if (cell[r].n_row != COMPARE_UNKNOWN) {
+            same = same && (cell[known].n_row == COMPARE_UNKNOWN || cell[r].n_row == cell[known].n_row);
+            known = r;
+        }
     return same;
 }
 
@@ -219,16 +224,17 @@ static void add_nested(struct comparison *comparison, struct compare_nested *nes
         return;
     nested->n++;
     nested->statistic += statistic_of(cell, nested);
-    nested->freedom += round(cell[nested->large].k - cell[nested->small].k);
+    nested->freedom += cell[nested->large].k - cell[nested->small].k;
     nested->n_significant += compare_p(comparison, nested, id) < SIGNIFICANT;
     if (statistic_of(cell, nested) < -SAME_OPTIMUM)
         show_add_example(&nested->worse, comparison->id[id]);
 }
 
-/* Every name of one model is a name of the other, which has more. */
+/* Every name of one model is a name of the other, which has more, or does not share any. */
 static bool is_nested(const struct result_info *small, const struct result_info *large)
 {
-    bool all = small->n_parameter < large->n_parameter;
+    bool all = small->n_parameter < large->n_parameter ||
+               (small->n_parameter == large->n_parameter && small->is_shared && !large->is_shared);
     for (size_t j = 0; j < small->n_parameter && all; j++)
         all = find_name(large, small->parameter_name[j]) != SIZE_MAX;
     return all;
@@ -290,6 +296,8 @@ static void summarise(struct compare_work *work)
         for (size_t i = 0; compared && i < comparison->n_nested; i++)
             add_nested(comparison, &comparison->nested[i], id);
     }
+    for (size_t i = 0; i < comparison->n_nested; i++) /* a dataset's share of shared parameters is no whole number */
+        comparison->nested[i].freedom = round(comparison->nested[i].freedom);
     for (size_t r = 0; r < n_result; r++)
         aic[r] = comparison->total[r].aic;
     fill_weights(comparison, aic, weight);

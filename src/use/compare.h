@@ -5,15 +5,16 @@
 #include "io/csv.h"
 #include "use/show.h"
 
-enum { COMPARE_MOST = 16 };
+enum { COMPARE_MOST = 16, COMPARE_UNKNOWN = -1 };
 
 /* A dataset's fit in one result. */
 struct compare_cell {
     bool is_there;
     enum outcome outcome;      /* not_run if it is not there */
-    int64_t n_row;             /* measurements */
+    int64_t n_row;             /* measurements; or COMPARE_UNKNOWN, in a fit with shared parameters */
     double log_likelihood, aic, aicc, bic;
-    double k;                  /* fitted parameters, as AIC counts them: an unknown sigma is one */
+    double k;                  /* fitted parameters, as AIC counts them: an unknown sigma is one;
+                                * of shared ones, this dataset's share */
 };
 
 /* Sums over the datasets that are compared: those that converged in all results, with the same number of measurements. */

@@ -110,6 +110,8 @@ def test_other_datasets_and_other_data(tmp):
     h.stiffit("run", tmp / "small.h5", "--model", tmp / "small.ode", "-o", tmp / "fewer.h5")
     said = compare(tmp / "fewer.h5", path["large"])
     assert said["compared"] == N - 1 and said["other_data"] == 1 and said["no_criteria"] == 0
+    with h5py.File(tmp / "small.h5", "a") as f:  # with shared parameters and unknown sigmas there are no criteria
+        f["measurements/sigma"][:] = np.nan
     h.stiffit("run", tmp / "small.h5", "--model", tmp / "small.ode", "--share", "k", "-o", tmp / "shared.h5")
     said = compare(tmp / "shared.h5", tmp / "fewer.h5")
     assert said["compared"] == 0 and said["no_criteria"] == N and said["other_data"] == 0

@@ -215,6 +215,29 @@ def test_goodness(tmp):
     assert abs(said["goodness"]["reduced_chi_square_median"] / np.median(found["reduced_chi_square"]) - 1) < 0.08  # a bin
 
 
+def test_criteria(tmp):
+    """Do the data bear one value for all? A likelihood-ratio test, the sums of all datasets."""
+    n = 20
+    y = sample(n)
+    for offset in (0, 1):  # the second time ka is not the same for all
+        y[::2] += offset * (curve((2.2, 5, 0.2, 0)) - curve((1.7, 5, 0.2, 0)))
+        path, model = write(tmp / "a.h5", FORMULA, y, 0.05)
+        own, shared = tmp / "own.h5", tmp / "shared.h5"
+        for out, words in ((own, ()), (shared, ("--share", "ka"))):
+            h.stiffit("run", path, "--model", model, *words, "--overwrite", "-o", out)
+        likelihood = [[stats.norm.logpdf(y[i], curve(p), 0.05).sum() for i, p in enumerate(h.read_fits(file)["parameters"])]
+                      for file in (own, shared)]
+        total = np.sum(likelihood, axis=1)
+        found = h.read_fits(shared)
+        np.testing.assert_allclose(found["log_likelihood"], likelihood[1], rtol=1e-6)
+        assert np.isclose(found["aic"].sum(), 2 * (1 + 3 * n) - 2 * total[1], rtol=1e-6) and np.all(np.isnan(found["aicc"]))
+        said = json.loads(h.stiffit("compare", own, shared, "--json").stdout)
+        (test,) = said["likelihood_ratio"]
+        assert (test["small"], test["large"], test["degrees_of_freedom"]) == (2, 1, n - 1) and said["compared"] == n
+        p = stats.chi2.sf(2 * (total[0] - total[1]), n - 1)
+        assert np.isclose(test["p"], p, rtol=1e-3) and (p < 1e-3) == bool(offset), (test, p)
+
+
 def test_same_bits(tmp):
     """1, 2 and 7 workers."""
     y = sample(40, seed=5)
