@@ -7,6 +7,7 @@ CFLAGS ?= -O3 -g
 LDFLAGS ?=
 prefix ?= /usr/local
 bindir ?= $(prefix)/bin
+libdir ?= $(prefix)/lib/stiffit
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 datadir ?= $(prefix)/share
@@ -26,6 +27,7 @@ PC_PREFIX = $(prefix)
 ifdef BUNDLE
 B := build/bundle/build
 PORTABLE := 1
+MPICC :=
 prefix :=
 PC_PREFIX := $${pcfiledir}/../..
 BUNDLE_LDFLAGS := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
@@ -165,7 +167,7 @@ $(B)/sbml.flags: FORCE
 	@echo '$(SBML_FOUND)' | cmp -s - $@ || echo '$(SBML_FOUND)' >$@
 
 # A fit over many datasets may run on many machines where mpicc is found, OpenMPI's or MPICH's: MPICC names it, MPICC= leaves it out.
-MPICC ?= $(firstword $(shell command -v mpicc 2>/dev/null))
+MPICC ?= $(shell echo '\#include <mpi.h>' | mpicc -E -x c - >/dev/null 2>&1 && echo mpicc)
 $(B)/stiffit-mpi.so: src/run/supervise/mpi/mpi.c src/run/supervise/ranks_mpi.h $(B)/mpi.compiler
 	@echo "  MPICC   $@"
 	$(Q)$(MPICC) -Isrc -std=c11 $(WARN) $(CFLAGS) -fPIC -shared -o $@ $<
@@ -341,8 +343,9 @@ INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
 PC_FILE = $(DESTDIR)$(pkgconfigdir)/stiffit.pc
 
 .PHONY: install uninstall
-install: $(B)/stiffit $(COMPLETIONS) ## install program, header, manual pages, completions, stiffit.pc under DESTDIR and prefix
+install: $(B)/stiffit mpi $(COMPLETIONS) ## install program, header, manual pages, completions, stiffit.pc under DESTDIR and prefix
 	install -D -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
+	$(if $(MPI_PART),install -D -m 755 $(MPI_PART) $(DESTDIR)$(libdir)/stiffit-mpi.so)
 	$(foreach i,$(INSTALLED),install -D -m 644 $(subst :, $(DESTDIR),$(i)) &&) :
 	install -d $(dir $(PC_FILE))
 	printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(patsubst $(prefix)/%,$${prefix}/%,$(includedir))' '' 'Name: stiffit' \
@@ -350,7 +353,7 @@ install: $(B)/stiffit $(COMPLETIONS) ## install program, header, manual pages, c
 		'Version: $(VERSION)' 'Cflags: -I$${includedir}' >$(PC_FILE)
 
 uninstall: ## remove what install has put there
-	rm -f $(DESTDIR)$(bindir)/stiffit $(PC_FILE) $(foreach i,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(i))))
+	rm -f $(DESTDIR)$(bindir)/stiffit $(DESTDIR)$(libdir)/stiffit-mpi.so $(PC_FILE) $(foreach i,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(i))))
 	-rmdir $(DESTDIR)$(includedir)/stiffit 2>/dev/null
 
 .PHONY: dist
@@ -377,4 +380,4 @@ clean: ## remove build/
 help: ## this list
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "Settings: CC CFLAGS LDFLAGS prefix DESTDIR V=1 SANITIZE=address|undefined|thread PORTABLE=1 NO_INSTALL=1"
-	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS PKG_CONFIG PYTHON"
+	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS MPICC PKG_CONFIG PYTHON"

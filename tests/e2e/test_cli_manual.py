@@ -124,7 +124,7 @@ def test_shell_examples_run(tmp):
                                   and "| jq" not in line)
             for command in re.sub(r"\\\n\s*", "", block).splitlines():
                 words = shlex.split(command.split("|")[0])
-                if not words:
+                if not words or words[0] in ("mpirun", "srun", "mpicc"):  # see test_ranks.py
                     continue
                 assert words[0] == "stiffit", command
                 output = words[words.index("-o") + 1] if "-o" in words else None

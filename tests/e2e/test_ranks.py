@@ -113,14 +113,15 @@ def children(pid):
 
 
 def supervisors(job):
-    """The launched processes by rank."""
+    """The launched processes by rank: mpirun's children, or those of MPICH's proxy."""
     found = {}
-    for pid in children(job.pid):
+    mine = children(job.pid)
+    for pid in mine + [pid for proxy in mine for pid in children(proxy) if len(mine) == 1]:
         with open(f"/proc/{pid}/environ", "rb") as f:
             variables = dict(entry.partition(b"=")[::2] for entry in f.read().split(b"\0"))
         rank = variables.get(b"OMPI_COMM_WORLD_RANK") or variables.get(b"PMI_RANK")
         if rank is not None:
-            found[int(rank)] = pid
+            found.setdefault(int(rank), pid)
     return found
 
 
