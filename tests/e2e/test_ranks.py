@@ -171,6 +171,9 @@ def test_without_shared(tmp):
     env = h.environment(STIFFIT_MPI=str(tmp / "none.so"))
     done = ranks(2, path, "--model", model, "--share", "ka", "--overwrite", code=2, env=env)
     assert "has no MPI" in done.stderr, done.stderr
+    env = h.environment(SLURM_STEP_NUM_TASKS=2, SLURM_PROCID=0)  # srun without --mpi
+    done = h.stiffit("run", path, "--model", model, "--share", "ka", "--overwrite", code=2, env=env)
+    assert "srun --mpi=pmix" in done.stderr, done.stderr
     done = ranks(2, path, "--model", model, "--share", "ka", "--optimizer", "lbfgs", "--overwrite", code=2)
     assert "--optimizer lbfgs: not on several ranks" in done.stderr, done.stderr
 

@@ -29,6 +29,7 @@ CONTROL_PORT, NODE_PORT = 17820, 17830
 # What differs from SLURM's own defaults, and why:
 #   cred_expire    a requeued job waits until its credential has gone: 120 s otherwise
 #   ProctrackType, TaskPlugin   the usual ones need cgroups, or privileges that a container has not
+#   TmpFS    nodes on one machine must not share what srun --mpi=pmix puts there
 #   KillWait       seconds between SIGTERM and SIGKILL: 30 otherwise
 #   the scheduler's intervals   a test does not wait for batches of submissions
 CONFIGURATION = """\
@@ -52,6 +53,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 DefMemPerCPU={memory_per_cpu}
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf_interval=1
+TmpFS={folder}/tmp.%n
 KillWait=5
 SlurmdTimeout=10
 ReturnToService=2
@@ -174,7 +176,8 @@ class Cluster:
             raise ClusterError("only root can start a cluster")
         if self.folder.exists():
             self.down()
-        (self.folder / "state").mkdir(parents=True, mode=0o755)
+        for name in ["state"] + [f"tmp.{node}" for node in self.nodes()]:
+            (self.folder / name).mkdir(parents=True, mode=0o755)
         try:
             self._configure()
             self._start_munge()
@@ -212,6 +215,11 @@ class Cluster:
         kill_all(keepers)
         kill_all(jobs)
         (self.folder / f"slurmd.{node}.pid").unlink(missing_ok=True)
+
+    def kill_task(self, job, number):
+        """Ends all processes of one task of a job's steps."""
+        kill_all(self._processes(lambda variables: {f"SLURM_JOB_ID={job}".encode(), f"SLURM_PROCID={number}".encode(),
+                                                    b"SLURM_STEP_ID=0"} <= set(variables)))
 
     def _processes(self, belongs=lambda variables: True):
         """Steps and jobs of this cluster: its configuration is named in their environment, and no other's is."""

@@ -157,6 +157,28 @@ def test_a_step_of_4_tasks_on_4_nodes(tmp):
     assert_same(helpers.result_path(problem), reference)
 
 
+def test_one_fit_on_4_nodes(tmp):
+    """By MPI: a rank is killed, the job comes back and resumes, and the result is that of one process."""
+    cluster()
+    if not (helpers.BUILD / "stiffit-mpi.so").exists() or "pmix" not in cluster().run("srun", "--mpi=list", check=False):
+        skip("stiffit was built without MPI, or SLURM has no PMIx")
+    problem = problem_of(tmp, 20)
+    options = ["--trust", "--share", "k", "-q"]
+    whole = tmp / "whole.h5"
+    stiffit("run", problem, *options, "--threads", 16, "-o", whole)
+    script = tmp / "ranks.sh"
+    script.write_text((ROOT / "scripts" / "slurm" / "ranks.sh").read_text()
+                      .replace("problem=PROBLEM.h5", f"problem={problem}").replace("stiffit=stiffit", f"stiffit={STIFFIT}")
+                      .replace('options="--share NAME"', f'options="{" ".join(options)} --threads 2"'))
+    job = cluster().submit("--cpus-per-task=1", f"--output={tmp}/log", script, cwd=tmp)
+    state = helpers.result_path(problem).with_name("p.result.h5.journal") / "state"
+    slurm.wait_until(state.exists, 60, "a step of the search")
+    cluster().kill_task(job, 2)
+    assert cluster().wait(job) == "COMPLETED", (tmp / "log").read_text()
+    assert "Restarts=1" in cluster().run("scontrol", "show", "job", job), (tmp / "log").read_text()
+    assert_same(helpers.result_path(problem), columns(whole))
+
+
 def time_limit(tmp):
     """Warned by SLURM itself before its time is up, a shard goes back into the queue and on from there."""
     problem = problem_of(tmp, 3000)

@@ -31,6 +31,11 @@ unsigned rank_n_launched(void)
     return n > 1 ? (unsigned)n : 1;
 }
 
+bool rank_has_manager(void)
+{
+    return getenv(n_launched[0]) || getenv(n_launched[1]) || getenv("PMIX_RANK") || getenv("PMI_RANK");
+}
+
 bool rank_is_first_launched(void) { return find_number(number_launched, 0) == 0; }
 
 bool rank_send(int descriptor, const void *bytes, size_t n)

@@ -36,6 +36,8 @@ struct rank_link {
 
 /* How many tasks mpirun or srun has launched, by the environment; 1: it is not known that there are others. */
 unsigned rank_n_launched(void);
+/* Whether they can find each other; srun without --mpi only starts them. */
+bool rank_has_manager(void);
 bool rank_is_first_launched(void);
 /* The name of the environment entry with the socket's descriptor. */
 extern const char rank_link_variable[];

@@ -164,11 +164,13 @@ static const char *join(struct ranks *ranks, char *why, size_t size)
                  *error.message ? " that can be loaded: " : "", error.message);
         return why;
     }
-    mpi->begin(&ranks->n, &ranks->rank);
+    if (rank_has_manager())
+        mpi->begin(&ranks->n, &ranks->rank);
     if ((unsigned)ranks->n != ranks->n_launched) {
-        snprintf(why, size, "%u tasks of this run were launched, but MPI knows %d of them: use the mpirun of the MPI that "
-                 "stiffit was built with, or srun --mpi=pmix (`srun --mpi=list`)", ranks->n_launched, ranks->n);
-        mpi->end();
+        snprintf(why, size, "%u tasks of this run were launched, but MPI does not know them: use the mpirun of the MPI "
+                 "that stiffit was built with, or srun --mpi=pmix (`srun --mpi=list`)", ranks->n_launched);
+        if (rank_has_manager())
+            mpi->end();
         return why;
     }
     size_t n = (size_t)ranks->n;
