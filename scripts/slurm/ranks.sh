@@ -5,9 +5,10 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --signal=USR1@60
-# One fit with shared parameters on several nodes, by MPI: each rank has a part of the datasets, and the result has the same
-# bits for any number of them. A rank or node that is lost, or a time limit that is near, puts the job back into the queue, where it
-# resumes from its journal. `srun --mpi=list` says what this SLURM calls PMIx (OpenMPI) or PMI-2 (MPICH).
+# One fit with shared parameters on several nodes, by MPI: each rank has a part of the datasets, and the result has
+# the same bits for any number of them. A rank or node that is lost, or a time limit that is near, puts the job back
+# into the queue, where it resumes from its journal. `srun --mpi=list` says what this SLURM calls PMIx (OpenMPI) or
+# PMI-2 (MPICH).
 # SPDX-License-Identifier: BSD-3-Clause
 #
 #     sbatch ranks.sh
