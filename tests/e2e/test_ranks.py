@@ -162,6 +162,39 @@ def test_kills(tmp):
     assert all(resumed), resumed
 
 
+def test_computing_process_dies(tmp):
+    """Killed from outside, also on the rank that keeps the journal: all ranks go on from the latest step that was kept."""
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(1500, seed=6))
+    words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
+    first = run_file(*words)
+    state = h.result_path(path).with_name("p.result.h5.journal") / "state"
+    for victim in (0, 1):
+        h.result_path(path).unlink()
+        job = ranks(2, *words, start=True)
+        wait_for(lambda: state.exists() or job.poll() is not None)  # pylint: disable=cell-var-from-loop
+        for child in children(supervisors(job)[victim]):
+            os.kill(child, signal.SIGKILL)
+        said = job.communicate(timeout=120)[1]
+        assert job.returncode == 0, said
+        assert said.count("the search goes on after") == 1, said
+        faults.same_fits(read(path), first, victim)
+
+
+def test_one_rank_is_stopped(tmp):
+    """A stop of one rank stops all: within a pass, or at its end at most some seconds later, and the job resumes."""
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(1500, seed=6))
+    words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
+    state = h.result_path(path).with_name("p.result.h5.journal") / "state"
+    for victim in (0, 1):
+        job = ranks(2, *words, start=True)
+        wait_for(lambda: state.exists() and len(supervisors(job)) == 2)  # pylint: disable=cell-var-from-loop
+        os.kill(supervisors(job)[victim], signal.SIGTERM)
+        said = job.communicate(timeout=60)[1]
+        assert job.returncode == 75, (job.returncode, said)
+        assert not h.result_path(path).exists()
+    assert np.all(fit(3, *words)["status"] == 1)
+
+
 def test_without_shared(tmp):
     """Independent fits: a warning names what deals them to the tasks, which hinder each other. Without MPI a shared fit is
     refused."""
