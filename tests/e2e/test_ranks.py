@@ -82,8 +82,10 @@ def test_options(tmp):
     start[20, 0] = 2
     path, model = write(tmp / "c.h5", text.replace("b = 0 in", "b = 0.3 in"), sample(30), 0.05, name=NAMES, start=start,
                         level=["shared"] + 3 * ["dataset"])
-    found = compare(path, "--model", model, numbers=(2, 4))
-    assert b"a shared parameter has another start" in found["message"][20]
+    for n in (2, 4):  # which datasets were evaluated before is chance
+        found = fit(n, path, "--model", model, "--overwrite", "--restart", code=1)
+        assert found["status"].tolist() == 20 * [10] + [8] + 9 * [10], found["status"]
+        assert b"a shared parameter has another start, bound or `fixed` here than in dataset 0" in found["message"][20]
 
 
 def test_crash(tmp):

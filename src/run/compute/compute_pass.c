@@ -305,7 +305,7 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
         if (now - synced > sync_every_ns) {
             synced = now;
             status = journal_sync(compute->journal, error);
-            if (!status && journal_is_gone(compute->journal)) {
+            if (!status && compute_is_first(compute) && journal_is_gone(compute->journal)) {
                 *journal_gone = true;
                 status = error_set(error, STATUS_SYSTEM, "%s: has been removed meanwhile",
                                    compute->campaign.plan.place.journal);

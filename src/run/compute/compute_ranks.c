@@ -126,6 +126,8 @@ enum status compute_share_crashes(struct compute *compute, struct error *error)
         if (is_here)
             joint_block_fail(compute->campaign.joint, (size_t)i, (enum outcome)one.outcome, true, one.reason);
     }
+    if (!status && !compute_is_first(compute)) /* rank 0 has them now; what is not there cannot be left behind by a kill */
+        rank_journal_remove(compute->ranks.place.journal);
     return status;
 }
 

@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/rank_link.h"
 
+#include "io/journal.h"
 #include "run/supervise/child.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -141,6 +143,18 @@ void rank_link_fini(struct rank_link *link)
         close(link->descriptor);
     free(link->bytes);
     *link = (struct rank_link){.descriptor = -1};
+}
+
+void rank_journal_remove(const char *journal)
+{
+    struct error ignored;
+    char folder[RANK_LINK_PATH];
+    const char *slash = strrchr(journal, '/');
+    if (!slash)
+        return;
+    journal_remove(journal, &ignored);
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - journal), journal);
+    rmdir(folder);
 }
 
 uint64_t rank_first(uint64_t n_dataset, uint64_t n_rank, uint64_t rank)

@@ -52,6 +52,8 @@ const unsigned char *rank_link_gather_at_first(void *link, const void *bytes, si
 /* Why this process ends, for rank 0 to say. */
 void rank_link_tell(struct rank_link *link, const char *text);
 void rank_link_fini(struct rank_link *link);
+/* A rank's own journal with the folder around it; "" is legal. */
+void rank_journal_remove(const char *journal);
 
 /* Exactly n bytes, whatever signals come. False: the other end is gone. */
 bool rank_send(int descriptor, const void *bytes, size_t n);

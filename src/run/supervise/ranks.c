@@ -3,7 +3,6 @@
 #include "run/supervise/ranks.h"
 
 #include "base/clock.h"
-#include "io/journal.h"
 #include "model/build/shared_object.h"
 #include "run/supervise/ranks_mpi.h"
 
@@ -66,16 +65,6 @@ static void close_both(struct ranks *ranks)
     ranks->ours = ranks->childs = -1;
 }
 
-static void remove_journal(struct ranks *ranks)
-{
-    struct error ignored;
-    if (!*ranks->journal)
-        return;
-    journal_remove(ranks->journal, &ignored);
-    ranks->journal[strlen(ranks->journal) - strlen(journal_name)] = '\0';
-    rmdir(ranks->journal);
-}
-
 void ranks_free(struct ranks *ranks)
 {
     if (!ranks)
@@ -83,7 +72,7 @@ void ranks_free(struct ranks *ranks)
     if (ranks->mpi)
         ranks->mpi->end();
     close_both(ranks);
-    remove_journal(ranks);
+    rank_journal_remove(ranks->journal);
     free(ranks->header);
     free(ranks->count);
     free(ranks->place);
@@ -140,8 +129,10 @@ static const struct ranks_mpi *load(struct error *error)
     return mpi && mpi->version == RANKS_MPI_VERSION ? mpi : NULL;
 }
 
+/* The folder for the journal of a rank other than 0. A compute process removes it once rank 0 knows what is in it. */
 static bool make_journal(struct ranks *ranks)
 {
+    rank_journal_remove(ranks->journal);
     const char *base = getenv("TMPDIR");
     char path[RANK_LINK_PATH];
     int n = snprintf(path, sizeof path, "%s/stiffit-rank-XXXXXX", base && *base ? base : "/tmp");
@@ -151,12 +142,20 @@ static bool make_journal(struct ranks *ranks)
     return true;
 }
 
+static void fail(struct ranks *ranks, const char *why)
+{
+    fprintf(stderr, "stiffit: rank %d: %s\n", ranks->rank, why);
+    ranks->mpi->abort(status_exit_code(STATUS_SYSTEM));
+}
+
 /* MPI begins here. NULL, or why the run cannot be shared. */
 static const char *join(struct ranks *ranks, char *why, size_t size)
 {
     struct error error = {.message = ""};
-    if (ranks->mpi)
+    if (ranks->mpi && (ranks->rank == 0 || make_journal(ranks)))
         return NULL;
+    if (ranks->mpi)
+        fail(ranks, "no folder for temporary files (TMPDIR)");
     const struct ranks_mpi *mpi = load(&error);
     if (!mpi) {
         snprintf(why, size, "%u tasks of this run were launched (mpirun, srun), but this stiffit has no MPI%s%s: build it "
@@ -174,15 +173,13 @@ static const char *join(struct ranks *ranks, char *why, size_t size)
         return why;
     }
     size_t n = (size_t)ranks->n;
+    ranks->mpi = mpi;
     ranks->header = calloc(n, sizeof *ranks->header);
     ranks->count = calloc(2 * n, sizeof *ranks->count);
     ranks->offset = ranks->count + n;
     ranks->place = calloc(n, sizeof *ranks->place);
-    if (!ranks->header || !ranks->count || !ranks->place || (ranks->rank > 0 && !make_journal(ranks))) {
-        fprintf(stderr, "stiffit: rank %d: no memory, or no folder for temporary files (TMPDIR)\n", ranks->rank);
-        mpi->abort(status_exit_code(STATUS_SYSTEM));
-    }
-    ranks->mpi = mpi;
+    if (!ranks->header || !ranks->count || !ranks->place || (ranks->rank > 0 && !make_journal(ranks)))
+        fail(ranks, "no memory, or no folder for temporary files (TMPDIR)");
     return NULL;
 }
 
@@ -218,12 +215,6 @@ static void begin_round(struct ranks *ranks, enum rank_flag flag, enum rank_kind
     ranks->mpi->gather(&ranks->mine, ranks->header, ranks->count, ranks->offset, ranks->rank, -1);
     ranks->phase = HEADERS;
     ranks->step_ns = STEP_NS;
-}
-
-static void fail(struct ranks *ranks, const char *why)
-{
-    fprintf(stderr, "stiffit: rank %d: %s\n", ranks->rank, why);
-    ranks->mpi->abort(status_exit_code(STATUS_SYSTEM));
 }
 
 /* The next part of the bytes. False: there is none left. */
