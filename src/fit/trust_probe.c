@@ -17,9 +17,9 @@ enum { PARAMETERS = 3 };
 bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    *probe = (struct trust_probe){.asker = asker, .found_f = NAN};
+    *probe = (struct trust_probe){.asker = asker, .found_f = NAN, .last_f = NAN};
     return ARENA_DOUBLES(arena, {&probe->plain, n_row, 1}, {&probe->found, n_row, 1}, {&probe->missed, n_row, 1},
-                         {&probe->straight, n, 1}, {&probe->step, n, 1});
+                         {&probe->straight, n, 1}, {&probe->step, n, 1}, {&probe->last, n_row, 1}, {&probe->last_theta, n, 1});
 }
 
 /* Evaluates without derivatives, which counts as a part of an evaluation. */
@@ -35,9 +35,19 @@ static enum asked ask(struct trust_probe *probe, struct fit_point *point)
 
 static enum asked ask_plain(struct trust_probe *probe, const struct fit_point *best, struct fit_point *trial)
 {
+    size_t bytes = probe->asker->map.n_free * sizeof *trial->theta;
     if (probe->has_plain)
         return ASKED_OK;
-    memcpy(trial->theta, best->theta, probe->asker->map.n_free * sizeof *trial->theta);
+    if (!isnan(probe->last_f) && memcmp(probe->last_theta, best->theta, bytes) == 0) {
+        double *plain = probe->plain;
+        probe->plain = probe->last;
+        probe->plain_f = probe->last_f;
+        probe->last = plain;
+        probe->last_f = NAN;
+        probe->has_plain = true;
+        return ASKED_OK;
+    }
+    memcpy(trial->theta, best->theta, bytes);
     enum asked asked = ask(probe, trial);
     probe->has_plain = asked == ASKED_OK;
     if (probe->has_plain) {
@@ -89,6 +99,11 @@ static enum asked try_radius(struct trust_probe *probe, struct trust_model *mode
         enum asked asked = ask(probe, trial);
         if (asked != ASKED_OK)
             return asked;
+        if (i == 0) {
+            probe->last_f = trial->f;
+            memcpy(probe->last_theta, trial->theta, bytes);
+            memcpy(probe->last, trial->prediction, probe->asker->objective.n_row * sizeof *probe->last);
+        }
         double decrease = probe->plain_f - trial->f;
         *ratio = fmax(*ratio, decrease / model->promise);
         if (decrease > probe->gap && !(trial->f >= probe->found_f)) {
@@ -154,4 +169,6 @@ void trust_probe_move(struct trust_probe *probe, bool is_found)
         probe->found = plain;
     }
     probe->found_f = NAN;
+    if (!is_found)
+        probe->last_f = NAN;
 }

@@ -17,7 +17,8 @@ struct trust_probe {
     bool is_needed;            /* a step was poor, and its predictions missed more than errors of integration could cause */
     bool has_plain;            /* plain and plain_f belong to the best point */
     double *plain, *found;     /* n_row: predictions without derivatives at the best point, and at the end of the step */
-    double plain_f, found_f;   /* the objectives of those; found_f is NaN if there is no such step */
+    double *last, *last_theta; /* the same of the model's latest step, which may be taken without being found */
+    double plain_f, found_f, last_f; /* the objectives of those; NaN if there is no such step */
     double gap;                /* by how much decreases by evaluations with and without derivatives differed recently */
     double *missed;            /* n_row: second differences of the predictions */
     double *straight, *step;   /* n: the model's step, and the best one found */

@@ -70,7 +70,8 @@ def assert_same_but(fits, healthy, sick):
             continue
         mine, other = np.asarray(fits[name])[keep], np.asarray(column)[keep]
         same = mine.tobytes() == other.tobytes() if mine.dtype.kind in "fiu" else np.array_equal(mine, other)
-        assert same, f"{name} differs at {[i for i in range(len(keep)) if not np.array_equal(mine[i], other[i])][:10]}"
+        at = [i for i in range(len(keep)) if not np.array_equal(mine[i], other[i])]
+        assert same, f"{name} differs at {keep[at][:10]}: {[(mine[i], reason_of(fits, keep[i])) for i in at[:2]]}"
 
 
 def assert_sick(fits, faults):
@@ -126,7 +127,7 @@ def test_starts_and_refits_keep_their_bits(tmp):
 
 def test_crashing_on_everything_ends_the_run(tmp):
     path = problem(tmp / "p.h5", 30, {i: "segfault" for i in range(30)})
-    for threads in (1, 2):
+    for threads in (2, 1):  # the last one, alone on its worker, leaves crashes in the journal for certain
         done = stiffit("run", path, "--trust", f"-j{threads}", "--max-crashes", "5", "--restart", code=3)
         assert "more than --max-crashes allows" in done.stderr and "signal 11" in done.stderr
         # Of several at once any may be the cause.
