@@ -34,8 +34,9 @@ static void count_put_off(struct compute *compute)
     counter_add(&compute->n_put_off, 1);
 }
 
-/* Whether a fit that ended for lack of memory is tried again, alone and in a fresh process; it is not journalled then. */
-enum { MAX_SHORT_OF_MEMORY = 100 };
+/* Whether a fit that ended for lack of memory is tried again, alone and in a fresh process; it is not journalled then. If there
+ * are several, this process has no memory left, and a fresh one goes on with the fits that have not begun. */
+enum { MAX_SHORT_OF_MEMORY = 100, MAX_SHORT_HERE = 16 };
 
 static bool put_off(struct compute *compute, uint64_t fit)
 {
@@ -49,9 +50,13 @@ static bool put_off(struct compute *compute, uint64_t fit)
     if (compute->stage.apart) {
         done = n_before > 0;
         counter_set(&compute->wants_fresh, done);
+    } else if (counter_get(&compute->wants_fresh)) {
+        done = true; /* the fresh process begins it */
     } else if (board->n_short_of_memory < MAX_SHORT_OF_MEMORY && suspects_add(board, fit)) {
         board->n_short_of_memory++;
         done = true;
+        if (n_before + 1 >= MAX_SHORT_HERE)
+            counter_set(&compute->wants_fresh, 1);
     }
     monitor_leave(&compute->failure_lock);
     if (done && !compute->stage.apart)
