@@ -72,7 +72,7 @@ class Problem:
                 values = at(t, y)
                 return [eval(slopes[name], values) for name in names]  # pylint: disable=eval-used
 
-            solved = solve_ivp(rhs, (0, self.times[-1]), start, "LSODA", self.times, rtol=rtol, atol=1e-4 * rtol * size)
+            solved = solve_ivp(rhs, (0, self.times[-1]), start, "LSODA", self.times, rtol=rtol, atol=1e-12 * rtol * size)
             assert solved.success, solved.message
             for t, y in zip(solved.t, solved.y.T):
                 values = at(t, y)
