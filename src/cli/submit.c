@@ -1,4 +1,5 @@
-/* `stiffit submit`: runs the shards of a problem as a SLURM job array, and a job that merges their results.
+/* `stiffit submit`: runs the shards of a problem as a SLURM job array, and a job that merges their results; or a fit with
+ * shared parameters as one job with many ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
@@ -14,11 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OWN = 3, MAX_OPTION = 64, MAX_SHARD = 100000 };
+enum { OWN = 5, MAX_OPTION = 64, MAX_SHARD = 100000 };
 
 struct submit_options {
     struct run_options run;
-    int64_t n_shard;
+    int64_t n_shard, n_rank;
+    const char *mpi;
     bool dry_run;
     const char *output;
 };
@@ -29,10 +31,14 @@ struct submit_options {
 static const struct option own[OWN] = {
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = MAX_SHARD, .default_text = "8",
      .help = "number of shards, each a task of the job array"},
+    {.name = "ranks", .kind = OPTION_INTEGER, .offset = FIELD(n_rank), .min = 1, .max = MAX_SHARD,
+     .help = "of a fit with shared parameters: number of MPI ranks, all tasks of one job; instead of shards"},
+    {.name = "mpi", .kind = OPTION_STRING, .metavar = "TYPE", .offset = FIELD(mpi), .default_text = "pmix",
+     .help = "with --ranks: what srun --mpi is told"},
     {.name = "dry-run", .kind = OPTION_FLAG, .offset = FIELD(dry_run),
      .help = "print the batch scripts and the commands; write and submit nothing"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "PROBLEM.result.h5", .help = "the merged result"},
+     .default_text = "PROBLEM.result.h5", .help = "the result, of the merge or of the ranks"},
 };
 
 /* Ours, then those of `run`. */
@@ -129,6 +135,8 @@ static enum status make_plan(struct submission *plan, const struct submit_option
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of scripts");
     plan->overwrite = options->run.overwrite;
     plan->n_shard = options->n_shard;
+    plan->n_rank = options->n_rank;
+    plan->mpi = options->mpi;
     plan->strict = options->run.shown.strict;
     snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s", options->run.shown.accept_failed.value,
              options->run.shown.accept_failed.percent ? "%" : "");
@@ -156,9 +164,14 @@ static enum status write_file(const struct submission *plan, const char *name, w
     return STATUS_OK;
 }
 
-/* Prints both scripts, and the commands that would submit them. */
+/* Prints the scripts, and the commands that would submit them. */
 static void show(const struct submission *plan)
 {
+    if (plan->n_rank) {
+        printf("# --- %s/ranks.sh, submitted with: sbatch ranks.sh\n", plan->folder);
+        submit_ranks_script(stdout, plan);
+        return;
+    }
     if (plan->n_wanted) {
         printf("# --- %s/shards.sh, submitted with: sbatch --array=", plan->folder);
         submit_array(stdout, plan);
@@ -197,13 +210,33 @@ static enum status drop_stale_journals(const struct submission *plan, struct err
     return status;
 }
 
+static enum status make_folder(const struct submission *plan, struct error *error)
+{
+    if (mkdir(plan->folder, 0777) && errno != EEXIST)
+        return error_system(error, errno, "cannot make the folder '%s' for scripts and logs", plan->folder);
+    return STATUS_OK;
+}
+
+static enum status submit_ranks(const struct submission *plan, struct error *error)
+{
+    char *ranks = NULL;
+    int64_t job = 0;
+    enum status status = make_folder(plan, error);
+    if (!status)
+        status = write_file(plan, "/ranks.sh", submit_ranks_script, &ranks, error);
+    if (!status)
+        status = submit_sbatch((const char *[]){ranks, NULL}, &job, error);
+    if (job)
+        printf("ranks %lld\n", (long long)job);
+    free(ranks);
+    return status;
+}
+
 static enum status submit(const struct submission *plan, struct error *error)
 {
     char *shards = NULL, *merge = NULL, *array = array_option(plan), dependency[60];
     int64_t array_job = 0, merge_job = 0;
-    enum status status = STATUS_OK;
-    if (mkdir(plan->folder, 0777) && errno != EEXIST)
-        status = error_system(error, errno, "cannot make the folder '%s' for scripts and logs", plan->folder);
+    enum status status = make_folder(plan, error);
     if (!status)
         status = drop_stale_journals(plan, error);
     if (!status && !array)
@@ -239,17 +272,18 @@ static void tell(const struct submission *plan)
         has_cpus = has_cpus || !strncmp(plan->sbatch_option[i], "-c", 2) || !strncmp(plan->sbatch_option[i], "--cpus", 6) ||
                    !strncmp(plan->sbatch_option[i], "--exclusive", 11);
     if (plan->is_complete && plan->n_wanted == 0) {
-        message_say("the merged result is complete: nothing to run");
+        message_say("the %s is complete: nothing to run", plan->n_rank ? "result" : "merged result");
         return;
     }
-    if ((uint64_t)plan->n_shard > plan->n_dataset)
+    if (!plan->n_rank && (uint64_t)plan->n_shard > plan->n_dataset)
         message_say("note: %lld shards for %llu datasets: some have nothing to do", (long long)plan->n_shard,
                     (unsigned long long)plan->n_dataset);
-    if (plan->n_wanted < plan->n_shard)
+    if (!plan->n_rank && plan->n_wanted < plan->n_shard)
         message_say("%lld of %lld shards have their results already%s", (long long)(plan->n_shard - plan->n_wanted),
                     (long long)plan->n_shard, plan->n_wanted ? "; the others are to run" : ": only the merge is to run");
-    if (plan->n_wanted && !has_cpus)
-        message_say("note: each shard gets SLURM's default number of CPUs, usually one; for more, add -- --cpus-per-task=N");
+    if ((plan->n_rank || plan->n_wanted) && !has_cpus)
+        message_say("note: each %s gets SLURM's default number of CPUs, usually one; for more, add -- --cpus-per-task=N",
+                    plan->n_rank ? "rank" : "shard");
 }
 
 /* Words before a lone "--" are ours and run's; the rest is sbatch's. */
@@ -298,7 +332,7 @@ static int work(void *context)
     if (options->dry_run)
         show(plan);
     else
-        status = submit(plan, &error);
+        status = plan->n_rank ? submit_ranks(plan, &error) : submit(plan, &error);
     if (!status && !options->dry_run && !options->run.shown.quiet)
         message_say("`stiffit status %s` shows their progress; their output is in %s", plan->problem, plan->folder);
     int code = command_close_output(0);
@@ -316,7 +350,7 @@ static void hint_at_sbatch(struct error *error)
 
 static int run(int argc, char **argv)
 {
-    struct submit_options options = {.n_shard = 8};
+    struct submit_options options = {.n_shard = 8, .mpi = "pmix"};
     struct submission plan = {.name = NULL};
     struct option_words words;
     struct error error;
@@ -348,13 +382,15 @@ static int run(int argc, char **argv)
 
 const struct command command_submit = {
     .name = "submit", .synopsis = "PROBLEM.h5 [RUN OPTIONS] [-- SBATCH OPTIONS]",
-    .summary = "fit the shards of a problem as a SLURM job array and merge them",
+    .summary = "fit a problem on a SLURM cluster: shards and their merge, or ranks",
     .example = "stiffit submit wells.h5 --shards 16 --starts 10 -- --cpus-per-task=8 --time=4:00:00\n"
-               "stiffit submit wells.h5 --shards 16 --dry-run",
+               "stiffit submit wells.h5 --shards 16 --dry-run\n"
+               "stiffit submit wells.h5 --share ka --ranks 4 -- --cpus-per-task=8",
     .description =
         "Writes two batch scripts into PROBLEM.slurm and submits them: a job array that fits one shard in each task, and a "
         "job that merges their results when all have ended, successfully or not. Prints the numbers of both jobs. A shard "
         "that reaches its time limit requeues itself and resumes.\n"
         "Shards that have a result already are not run again: after a failure the same command fits what is missing.\n"
+        "A fit with shared parameters (--share) is one job, whose tasks are MPI ranks: --ranks N. It requeues itself, too.\n"
         "All options of stiffit run that make sense for a shard may be given, too; what follows a lone -- goes to sbatch.",
     .table = COMMAND_TABLE(own), .run = run};

@@ -1,4 +1,5 @@
-/* Common to the parts of `stiffit submit`: the plan of a submission, and the scripts made from it.
+/* Common to the parts of `stiffit submit`: the plan of a submission, and the scripts made from it. Independent fits are a job
+ * array of shards and a job that merges their results; a fit with shared parameters is one job, with MPI ranks as its tasks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -11,10 +12,12 @@
 /* Absolute paths, so that scripts run from anywhere. */
 struct submission {
     char *program;              /* path of this program */
-    char *problem, *result;     /* result: of the merge, as given; "": the default */
+    char *problem, *result;     /* result: of the merge or of the ranks, as given; "": the default */
     char *directory;            /* relative names in the options refer to it */
     char *folder;               /* for scripts and logs, next to the result */
     const char *name;           /* of the jobs */
+    int64_t n_rank;             /* 0: shards */
+    const char *mpi;            /* what srun --mpi is told */
     int64_t n_shard;
     bool *wanted;               /* n_shard: it has no result yet */
     int64_t n_wanted;
@@ -28,12 +31,14 @@ struct submission {
     char **run_option, **sbatch_option;
 };
 
-/* Opens problem and model as a shard will, so that errors in them or in the options are reported at once; finds the missing
- * shards. STATUS_SYSTEM: a result or journal of another run is in the way. Loads the model, so call it in a child process. */
+/* Opens problem and model as a shard or rank will, so that errors in them or in the options are reported at once; finds the
+ * missing shards. STATUS_SYSTEM: a result or journal of another run is in the way. Loads the model, so call it in a child
+ * process. */
 enum status submit_check(struct submission *submission, struct error *error);
 
-/* Write the scripts of the job array and of the merge. Check ferror(out) afterwards. */
+/* Write the scripts of the job array, of the merge and of the ranks. Check ferror(out) afterwards. */
 void submit_shards_script(FILE *out, const struct submission *submission);
+void submit_ranks_script(FILE *out, const struct submission *submission);
 void submit_merge_script(FILE *out, const struct submission *submission);
 /* The numbers of the wanted shards for sbatch --array: "1-3,7". */
 void submit_array(FILE *out, const struct submission *submission);

@@ -1,5 +1,5 @@
-/* Checks before submission: that a shard would run, that existing files belong to this run, and which shards remain. Separate
- * because it opens the problem and the model, as a shard will.
+/* Checks before submission: that a shard or a rank would run, that existing files belong to this run, and which shards remain.
+ * Separate because it opens the problem and the model, as a shard will.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
@@ -97,23 +97,30 @@ static enum status check_shards(struct submission *plan, const struct run_identi
     return status;
 }
 
-/* Checks the merged result: complete, in the way, or absent. */
-static enum status check_merged(struct submission *plan, struct run_identity whole, struct error *error)
+/* Checks the result of the merge or of the ranks: complete, in the way, or absent. */
+static enum status check_whole(struct submission *plan, struct run_identity whole, struct error *error)
 {
     struct run_summary summary = {.result_path = NULL};
     struct place place = {.problem = plan->problem, .overwrite = plan->overwrite};
     const struct selection_request everything = {.only = NULL};
+    char difference[900];
+    bool is_stale = false;
     enum status status = place_init(&place, plan->result[0] ? plan->result : NULL, &everything, error);
     whole.selection[0] = '\0';
     if (!status)
         status = summary_look(&place, &whole, &summary, error);
     plan->is_complete = summary.already_complete;
+    if (!status && plan->n_rank)
+        status = look_at_journal(place.journal, &whole, &is_stale, difference, sizeof difference, error);
+    if (!status && is_stale)
+        status = error_set(error, STATUS_SYSTEM, "%s: is the journal of another run (%s). Remove it", place.journal,
+                           difference);
     run_summary_fini(&summary);
     place_fini(&place);
     return status;
 }
 
-/* Parses a shard's words as its run will. */
+/* Parses the words of a shard or rank as its run will. */
 static enum status parse(const struct submission *plan, const char *shard, struct run_options *options, struct error *error)
 {
     bool help;
@@ -122,10 +129,12 @@ static enum status parse(const struct submission *plan, const char *shard, struc
     if (!words)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the options of shards");
     words[0] = plan->problem;
-    words[1] = (char *)(uintptr_t)"--shard";
-    words[2] = (char *)(uintptr_t)shard;
-    memcpy(words + 3, plan->run_option, n * sizeof *words);
-    enum status status = run_options_parse(options, (int)n + 3, words, &help, error);
+    memcpy(words + 1, plan->run_option, n * sizeof *words);
+    if (!plan->n_rank) {
+        words[++n] = (char *)(uintptr_t)"--shard";
+        words[++n] = (char *)(uintptr_t)shard;
+    }
+    enum status status = run_options_parse(options, (int)n + 1, words, &help, error);
     free(words); /* what they point to stays */
     if (!status && options->output) /* -qo FILE */
         status = error_set(error, STATUS_USAGE, "-o: give it by itself, not combined with other letters");
@@ -144,10 +153,13 @@ enum status submit_check(struct submission *plan, struct error *error)
     if (!status)
         status = campaign_open(&campaign, &options, &board, &hooks, error);
     plan->n_dataset = campaign.n_dataset;
-    if (!status)
+    if (!status && plan->n_rank && !campaign.joint)
+        status = error_set(error, STATUS_USAGE, "--ranks: these fits are independent of each other, as no parameter is shared "
+                           "(--share): use --shards %lld", (long long)plan->n_rank);
+    if (!status && !plan->n_rank)
         status = check_shards(plan, &campaign.plan.identity, error);
     if (!status)
-        status = check_merged(plan, campaign.plan.identity, error);
+        status = check_whole(plan, campaign.plan.identity, error);
     campaign_fini(&campaign);
     return status;
 }

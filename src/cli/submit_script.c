@@ -165,6 +165,38 @@ void submit_merge_script(FILE *out, const struct submission *submission)
     putc('\n', out);
 }
 
+/* srun passes the signal on to all ranks: each stops with exit code 75. Since SLURM 22.05 a step has no CPUs of the job's
+ * --cpus-per-task unless it is told so. */
+static const char ranks_end[] =
+    "code=$?\n"
+    "if { [ \"$code\" = 75 ] || [ \"$code\" -gt 128 ]; } && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 20 ]; then\n"
+    "    exec scontrol requeue \"$SLURM_JOB_ID\"\n"
+    "fi\n"
+    "exit \"$code\"\n";
+
+void submit_ranks_script(FILE *out, const struct submission *submission)
+{
+    common_head(out, submission, "ranks.log");
+    fprintf(out, "#SBATCH --ntasks=%lld\n#SBATCH --requeue\n#SBATCH --signal=USR1@60\n", (long long)submission->n_rank);
+    user_directives(out, submission);
+    fprintf(out, "# One fit with shared parameters by MPI ranks, each with a part of the datasets: the result has the same "
+                 "bits\n# for any number of them. A lost rank or node, or a time limit that is near, puts the job back into "
+                 "the queue,\n# where it resumes from its journal. `srun --mpi=list` says what this SLURM calls PMIx (OpenMPI) "
+                 "or PMI-2\n# (MPICH). Written by `stiffit submit`; may be changed and submitted again:\n"
+                 "#     sbatch ranks.sh\n\n");
+    assign(out, "stiffit", submission->program);
+    assign(out, "problem", submission->problem);
+    fputs("[ -z \"$SLURM_CPUS_PER_TASK\" ] || export SRUN_CPUS_PER_TASK=\"$SLURM_CPUS_PER_TASK\"\nsrun --mpi=", out);
+    shell_word(out, submission->mpi);
+    fputs(" --kill-on-bad-exit=1 \"$stiffit\" run \"$problem\"", out);
+    shell_words(out, submission->n_run_option, submission->run_option);
+    if (submission->result[0]) {
+        fputs(" --output ", out);
+        shell_word(out, submission->result);
+    }
+    fprintf(out, "\n%s", ranks_end);
+}
+
 extern char **environ;
 
 /* Starts sbatch with its standard output in a pipe; returns an errno. Its messages go to our standard error. */

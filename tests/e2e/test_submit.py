@@ -61,6 +61,38 @@ def test_submit_writes_and_submits(tmp):
     assert "4 of 4" in shown, shown
 
 
+def test_ranks(tmp):
+    """A fit with shared parameters: one job, whose script is run here with programs of our own for srun and scontrol."""
+    problem = tmp / "it's p.h5"
+    decay_problem(problem, N)
+    env = fake_sbatch(tmp)
+    for name, body in (("srun", 'shift 2; echo "$SRUN_CPUS_PER_TASK" >cpus; [ -z "$CODE" ] || exit "$CODE"; exec "$@"'),
+                       ("scontrol", 'echo "$@" >requeued')):
+        (tmp / name).write_text(f"#!/bin/sh\ncd '{tmp}' || exit 1\n{body}\n")
+        (tmp / name).chmod(0o755)
+    words = (problem, "--ranks", 3, "--share=k", "--trust", "-o", tmp / "r $x.h5")
+    dry = stiffit("submit", *words, "--dry-run", cwd=tmp, env=env).stdout
+    assert "#SBATCH --ntasks=3\n" in dry and "srun --mpi=pmix " in dry and "--share=k" in dry and "--ranks" not in dry, dry
+    assert "--mpi=pmi2" in stiffit("submit", *words, "--mpi", "pmi2", "--dry-run", cwd=tmp, env=env).stdout
+    assert stiffit("submit", *words, "--", "--time=1", cwd=tmp, env=env).stdout == "ranks 1001\n"
+    assert len((tmp / "calls").read_text().splitlines()) == 1
+    script = tmp / "it's p.slurm" / "ranks.sh"
+    run = ["sh", script]
+    env |= {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "2"}
+    for code, restarts, comes_back in ((75, 0, True), (137, 3, True), (75, 20, False), (1, 0, False)):
+        (tmp / "requeued").unlink(missing_ok=True)
+        done = subprocess.run(run, env=env | {"CODE": str(code), "SLURM_RESTART_COUNT": str(restarts)}, check=False)
+        assert (tmp / "requeued").exists() == comes_back and done.returncode == (0 if comes_back else code)
+    subprocess.run(run, env=env, check=True, capture_output=True)
+    assert (tmp / "cpus").read_text() == "2\n"
+    assert len(helpers.read_fits(tmp / "r $x.h5")["id"]) == N
+    done = stiffit("submit", *words, cwd=tmp, env=env)
+    assert "complete" in done.stderr and not done.stdout
+    for wrong, said in ((("--ranks", 3), "--shards 3"), (("--shards", 3, "--share", "k"), "--ranks")):
+        done = stiffit("submit", problem, "--trust", *wrong, "--dry-run", cwd=tmp, env=env, code=2)
+        assert said in done.stderr, done.stderr
+
+
 def test_hostile_names(tmp):
     for name in ("a problem's \"#1\" 100%.h5", "-o.h5", "$(touch x);`touch y`.h5", "*?[a-z]!{}.h5"):
         folder = tmp / "in a folder" / str(len(name))

@@ -90,7 +90,7 @@ def assert_same(result, reference):
 def submit(problem, *options, sbatch=()):
     """`stiffit submit`; the numbers of the jobs."""
     shown = cluster().run(STIFFIT, "submit", problem, "--trust", "--threads", 2, *options, "--", *sbatch, cwd=problem.parent)
-    return {what: int(number) for what, number in re.findall(r"^(shards|merge) (\d+)$", shown, re.M)}
+    return {what: int(number) for what, number in re.findall(r"^(shards|merge|ranks) (\d+)$", shown, re.M)}
 
 
 def logs(problem):
@@ -166,17 +166,15 @@ def test_one_fit_on_4_nodes(tmp):
     options = ["--trust", "--share", "k", "-q"]
     whole = tmp / "whole.h5"
     stiffit("run", problem, *options, "--threads", 16, "-o", whole)
-    script = tmp / "ranks.sh"
-    script.write_text((ROOT / "scripts" / "slurm" / "ranks.sh").read_text()
-                      .replace("problem=PROBLEM.h5", f"problem={problem}").replace("stiffit=stiffit", f"stiffit={STIFFIT}")
-                      .replace('options="--share NAME"', f'options="{" ".join(options)} --threads 2"'))
-    job = cluster().submit("--cpus-per-task=1", f"--output={tmp}/log", script, cwd=tmp)
+    words = (problem, "--ranks", 4, *options[1:])
+    job = submit(*words, sbatch=["--nodes=4", "--cpus-per-task=1"])["ranks"]
     state = helpers.result_path(problem).with_name("p.result.h5.journal") / "state"
     slurm.wait_until(state.exists, 60, "a step of the search")
     cluster().kill_task(job, 2)
-    assert cluster().wait(job) == "COMPLETED", (tmp / "log").read_text()
-    assert "Restarts=1" in cluster().run("scontrol", "show", "job", job), (tmp / "log").read_text()
+    assert cluster().wait(job) == "COMPLETED", logs(problem)
+    assert "Restarts=1" in cluster().run("scontrol", "show", "job", job), logs(problem)
     assert_same(helpers.result_path(problem), columns(whole))
+    assert submit(*words) == {}  # the result is complete
 
 
 def time_limit(tmp):
