@@ -15,20 +15,9 @@
 #include "fit/stopping.h"
 #include "par/monitor.h"
 
-/* JOINT_PILOT: some blocks are fitted by themselves. JOINT_KEEP: the fit ends before its check; its best point is all that is
- * reported. */
-enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_PILOT, JOINT_KEEP };
-
-/* The processes that share a fit, each with some of its blocks, one process after another. All take the same decisions, from
- * what all give. */
-struct joint_ranks {
-    size_t n, rank;           /* processes, and which one this is */
-    size_t n_block, first;    /* blocks of all, and of those before this one's */
-    /* Every process gives n bytes and gets those of all, one process after another, which are valid until the next call. NULL:
-     * the fit cannot go on in this process, and no later call succeeds. */
-    const unsigned char *(*gather)(void *context, const void *bytes, size_t n, size_t *n_all);
-    void *context;
-};
+/* JOINT_LOOK: blocks look whether their data can be used, before a sample of them takes the first steps. JOINT_PILOT: some are
+ * fitted by themselves. JOINT_KEEP: the fit ends before its check; its best point is all that is reported. */
+enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_LOOK, JOINT_PILOT, JOINT_KEEP };
 
 struct joint {
     /* the caller's, const */
@@ -40,6 +29,7 @@ struct joint {
     const enum parameter_scale *scale; /* n_parameter */
     bool leaves_out;          /* blocks that cannot be evaluated: set it after joint_init */
     bool has_pilots;          /* --warm-start pilot; likewise */
+    uint64_t seed;            /* likewise */
     /* the search's */
     struct joint_block *block;
     size_t s, s_block;        /* free shared parameters; parameters above a block: those of its group first */
@@ -63,6 +53,8 @@ struct joint {
     bool lands;               /* JOINT_START is at the next step, not at the best point, which had another tolerance: */
     double lands_from;        /* as tighter */
     bool from_middle;         /* JOINT_START is at the medians of the pilots: */
+    size_t stride;            /* of the first steps: one of so many blocks takes part; 0 after them */
+    bool grows;               /* JOINT_START is the first pass of all blocks after these */
     double *pilot, *middle;   /* their best fits; n_parameter: the medians; on the optimiser's scale, by the file's order */
     double least;             /* relative to the columns' lengths: directions with less influence are not followed */
     double *length;           /* s: of the columns of the model that is set, with own parameters fixed */
@@ -107,6 +99,10 @@ bool joint_join(struct joint *joint, const struct joint_ranks *ranks);
 /* The search between two passes, as bytes for joint_load; free() them. NULL: out of memory. Those of several processes
  * belong together, one after another. */
 unsigned char *joint_save(struct joint *joint, size_t *n);
+/* The number of blocks of all processes that take part in the first steps. */
+size_t joint_sample_size(const struct joint *joint);
+/* Whether block i has anything to do in the next pass. Any thread. */
+bool joint_wants(const struct joint *joint, size_t i);
 /* After joint_init: continues that search, to the same bits; each block evaluates its best point once more, uncounted. False:
  * these are not such bytes, and `joint` must be made anew. Otherwise they must outlive `joint`. */
 bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n);

@@ -1,7 +1,7 @@
 /* Groups of datasets with parameters in common: eliminated after the blocks and before the shared parameters, and moved in the
  * opposite order. A group has its own trust region, which follows its own decreases; its step is judged on the sum.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_first.h"
 
 #include "fit/matrix.h"
 
@@ -19,7 +19,7 @@ void joint_activate(struct joint *joint)
     size_t base = 0;
     joint->n_active = 0;
     for (size_t i = 0; i < joint->n_block; i++)
-        if (!joint->block[i].is_out)
+        if (!joint->block[i].is_out && joint_takes_part(joint, i))
             joint->active[joint->n_active++] = (uint32_t)i;
     for (size_t c = 0; c < levels->n_column; base += levels->n_group[c++])
         for (size_t k = joint->n_active; k-- > 0;)

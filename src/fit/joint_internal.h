@@ -87,16 +87,6 @@ bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void
 /* Adds rows of the least influence on the first n columns, so that what is below it has none. False: out of memory. */
 bool joint_add_least(size_t width, size_t n, const double *length, double least, double *triangle, double *rhs);
 
-/* Pilots, in joint_pilot.c. False: out of memory. */
-bool joint_pilot_init(struct joint *joint);
-bool joint_has_pilots(const struct joint *joint), joint_is_pilot(const struct joint *joint, size_t i);
-void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_options *options,
-                     const struct fit_host *host, struct arena *arena);
-/* After the pass: sets the shared parameters to the medians (false: too few pilots converged); back to the start (true);
- * and sets a block's own parameters to the medians. */
-bool joint_pilot_take(struct joint *joint), joint_pilot_leave(struct joint *joint);
-void joint_pilot_begin(const struct joint_work *work);
-
 /* Groups, in joint_group.c. False: out of memory. */
 bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uint32_t *order);
 void joint_groups_fini(struct joint *joint);

@@ -2,9 +2,7 @@
  * start far away the shared steps of all datasets together may lead to a local optimum that a dataset by itself does not have.
  * The search goes on from the lower one of the two starts.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
-
-#include "fit/fit.h"
+#include "fit/joint_first.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,23 +37,17 @@ void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *pr
 {
     struct joint_block *block = &joint->block[i];
     struct fit_options own = *options;
-    struct fit_record record = {.dataset = joint->ranks.first + i};
+    struct fit_record record;
     size_t n = joint->n_parameter;
     double *found = joint->pilot + pilot_of(joint, joint->ranks.first + i) * n;
-    void *arrays = arena_calloc(arena, fit_record_array_bytes(n) + 1, 1);
-    found[0] = NAN;
     own.certify = own.statistics = false;
     own.max_evaluations = (options->max_evaluations - block->n_evaluation) / 2;
     if (own.max_evaluations > MOST_EVALUATIONS)
         own.max_evaluations = MOST_EVALUATIONS;
     own.max_total_steps = (options->max_total_steps - block->n_step) / 2;
-    if (!arrays)
-        return;
-    fit_record_set_arrays(&record, n, arrays);
-    fit_run(problem, &own, host, arena, &record);
+    bool is_good = joint_fit_alone(joint, i, problem, &own, host, arena, &record);
     for (size_t k = 0; k < n; k++)
-        found[k] = outcome_is_success((enum outcome)record.outcome)
-                   ? fit_scale_from_natural(joint->scale[k], record.parameter[k]) : (double)NAN;
+        found[k] = is_good ? fit_scale_from_natural(joint->scale[k], record.parameter[k]) : (double)NAN;
     block->n_evaluation += record.n_evaluation;
     block->n_step += record.n_step;
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_descent.h"
 
-#include "fit/joint_internal.h"
+#include "fit/joint_first.h"
 #include "fit/matrix.h"
 
 #include <math.h>
@@ -20,6 +20,8 @@ static const double LEAST_RTOL = 1e-12;
  * size could, and the least ratio to the requested one for which a stage is worth it. As in trust_region.c. */
 static const double ROUGH = 3e-4, REFINE = 50, ROUGHER_LEAST = 5;
 enum { ROUGH_REJECTED = 6, KEPT = 4 };
+/* The sample of the first steps is left if they promise less than this part of the mean square of a residual. */
+static const double SAMPLE_ENDS = 0.1;
 /* joint.least: the accuracy of derivatives, and at least this. Where own parameters can do what shared ones do, only errors of
  * that size are left of these; they would promise decreases for ever. */
 static const double LEAST = 1e-8;
@@ -30,15 +32,20 @@ void joint_set_tighter(struct joint *joint, double tighter)
     joint->least = fmax(LEAST, fit_asker_rtol(&joint->asker));
 }
 
+/* Whether first steps with this tolerance are worth it. */
+static bool is_worth(const struct joint *joint, double rough)
+{
+    return rough / ROUGHER_LEAST >= fit_asker_rtol(&joint->asker) * joint->tighter;
+}
+
 /* Sets the tolerance of the first steps; 0: these are over. */
 static void go_rough(struct joint *joint, double rough)
 {
     joint_set_tighter(joint, 1);
-    double rtol = fit_asker_rtol(&joint->asker);
     joint->was_rough = joint->was_rough || rough > 0;
-    joint->rough = rough / ROUGHER_LEAST >= rtol ? rough : 0;
+    joint->rough = is_worth(joint, rough) ? rough : 0;
     if (joint->rough > 0)
-        joint_set_tighter(joint, rtol / joint->rough);
+        joint_set_tighter(joint, fit_asker_rtol(&joint->asker) / joint->rough);
 }
 
 bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model, size_t n_block,
@@ -221,6 +228,8 @@ static bool plan_step(struct joint *joint)
     joint_agree(joint, &facts);
     stopping->beyond.gradient_norm = facts.most;
     model->is_restricted = facts.any;
+    if (joint->stride > 0 && !model->is_restricted && model->promise <= SAMPLE_ENDS * joint->f / n_row)
+        return joint_sample_leave(joint);
     if (joint->rough > 0 && is_rough_over(joint)) {
         trust_model_target(model, &joint->point, joint->trial);
         joint_groups_step(joint);
@@ -230,9 +239,11 @@ static bool plan_step(struct joint *joint)
         joint->pass = JOINT_START;
         return true;
     }
-    enum outcome outcome = joint->descent     ? joint_descent_next(joint)
+    enum outcome outcome = joint->descent ? joint_descent_next(joint)
                            : joint->rough > 0 ? OUTCOME_not_run
-                                              : stopping_judge(stopping, model, &joint->point);
+                                          : stopping_judge(stopping, model, &joint->point);
+    if (joint->stride > 0 && outcome != OUTCOME_not_run)
+        return joint_sample_leave(joint);
     if (outcome == OUTCOME_not_run && !joint->descent) {
         trust_model_target(model, &joint->point, joint->trial);
         joint_groups_step(joint);
@@ -312,7 +323,7 @@ bool joint_restart(struct joint *joint)
 {
     size_t n_group = joint->group ? joint->levels.n_group[0] : 0;
     go_rough(joint, 0);
-    joint->was_rough = joint->has_best = joint->lands = false;
+    joint->was_rough = joint->has_best = joint->lands = joint->grows = false;
     joint->restarts = true;
     joint->asker.start_f = NAN;
     memcpy(joint->theta, joint->asker.map.start, joint->s * sizeof *joint->theta);
@@ -336,7 +347,9 @@ static bool judge_start(struct joint *joint)
     begin_stopping(joint);
     if (isnan(joint->asker.start_f)) {
         joint->asker.start_f = joint->f;
-        joint->doubt = joint->rough > 0 ? stopping_noise_ceiling(&joint->stopping, joint->f) : 0;
+        joint->doubt = joint->grows       ? -INFINITY /* the sample has gained already */
+                       : joint->rough > 0 ? stopping_noise_ceiling(&joint->stopping, joint->f)
+                                          : 0;
         if (!joint->restarts && joint_has_pilots(joint)) {
             joint->pass = JOINT_PILOT;
             return true;
@@ -347,7 +360,7 @@ static bool judge_start(struct joint *joint)
         return joint_restart(joint);
     }
     joint->was_rough = joint->rough > 0;
-    joint->restarts = joint->from_middle = false;
+    joint->restarts = joint->from_middle = joint->grows = false;
     return plan_step(joint);
 }
 
@@ -409,6 +422,7 @@ bool joint_advance(struct joint *joint)
     case JOINT_START: return judge_start(joint);
     case JOINT_STEP: return judge_step(joint);
     case JOINT_CHECK: return judge_check(joint);
+    case JOINT_LOOK: return joint_sample_take(joint);
     case JOINT_PILOT: return judge_pilot(joint);
     default: return false;
     }

@@ -1,6 +1,6 @@
 /* Between two passes of a fit over many datasets: what to do about blocks that have ended, or that disagree.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_first.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -80,9 +80,10 @@ bool joint_settle(struct joint *joint, bool *goes_on)
     size_t ended = joint->n_block, carrier = ended, n_before = joint->n_all;
     if (joint->pass == JOINT_KEEP)
         return true;
-    if (joint->pass == JOINT_START) {
+    if (joint->pass == JOINT_START || joint->pass == JOINT_LOOK)
         judge_agreement(joint);
-        if ((joint->was_rough || joint->from_middle) && joint_find_failed(joint)) {
+    if (joint->pass == JOINT_START) {
+        if ((joint->was_rough || joint->from_middle || joint->grows) && joint_find_failed(joint)) {
             joint->culprit = joint->ranks.n_block;
             *goes_on = joint->from_middle ? joint_pilot_leave(joint) : joint_restart(joint);
             return false;
@@ -121,7 +122,8 @@ bool joint_settle(struct joint *joint, bool *goes_on)
         *goes_on = joint_finish(joint, joint->blame.outcome);
         return false;
     }
-    bool counts = joint->n_all == n_before || (joint->pass == JOINT_START && !(facts.any & IS_CARRIER));
+    bool counts = joint->n_all == n_before || joint->pass == JOINT_LOOK
+                  || (joint->pass == JOINT_START && !(facts.any & IS_CARRIER));
     joint->pass = counts ? joint->pass : JOINT_START;
     return counts;
 }
@@ -129,5 +131,7 @@ bool joint_settle(struct joint *joint, bool *goes_on)
 bool joint_resume(struct joint *joint)
 {
     bool goes_on = true;
+    if (!joint->saved)
+        joint_sample_begin(joint);
     return joint_settle(joint, &goes_on) || goes_on;
 }

@@ -1,6 +1,6 @@
 /* Sets up what one dataset needs in a pass of a fit over many, and what it keeps from pass to pass.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_first.h"
 
 #include "fit/joint_descent.h"
 #include "fit/prepare.h"
@@ -293,6 +293,11 @@ static bool find_above(struct joint_work *work, size_t i, struct arena *arena)
     return true;
 }
 
+bool joint_wants(const struct joint *joint, size_t i)
+{
+    return !joint->block[i].is_out && joint_takes_part(joint, i);
+}
+
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
                      struct arena *arena)
 {
@@ -301,7 +306,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
     bool is_known = block->is_made || block->saved, has_ended = block->outcome != OUTCOME_not_run;
-    if (block->is_out || (has_ended && !(joint->pass == JOINT_KEEP && is_known))
+    if (!joint_wants(joint, i) || (has_ended && !(joint->pass == JOINT_KEEP && is_known))
         || (joint->pass == JOINT_PILOT && block->is_made && !joint_is_pilot(joint, i)))
         return;
     if (!prepare(&work, i, &own, &options, host, arena))
@@ -310,8 +315,11 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     if (!make_work(&work, arena) || (!block->is_made && !make_block(&work)))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
     else if (agree(joint, &work, problem) && find_above(&work, i, arena) && (!is_resumed || joint_block_again(&work))
-             && joint->pass != JOINT_PILOT)
+             && joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
+        if (joint->grows)
+            joint_sample_follow(&work, i, problem, host, arena);
         joint_block_pass(&work, arena);
+    }
     if (!fit_seek_pulses(work.asker))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
     block->n_evaluation = work.asker->n_evaluation;

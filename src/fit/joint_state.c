@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 3, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 4, MAX_SHARED = 1 << 20 };
 
 /* Goes over the state: measures (bytes and from NULL), writes, or reads. */
 struct cursor {
@@ -47,6 +47,8 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->lands);
     FIELD(joint->lands_from);
     FIELD(joint->from_middle);
+    FIELD(joint->stride);
+    FIELD(joint->grows);
     ARRAY(joint->middle, joint->n_parameter);
     FIELD(joint->certificate);
     FIELD(joint->outcome);

@@ -13,6 +13,17 @@ struct joint_levels {
     const size_t *n_group;        /* n_column */
 };
 
+/* The processes that share a fit, each with some of its blocks, one process after another. All take the same decisions, from
+ * what all give. */
+struct joint_ranks {
+    size_t n, rank;           /* processes, and which one this is */
+    size_t n_block, first;    /* blocks of all, and of those before this one's */
+    /* Every process gives n bytes and gets those of all, one process after another, which are valid until the next call. NULL:
+     * the fit cannot go on in this process, and no later call succeeds. */
+    const unsigned char *(*gather)(void *context, const void *bytes, size_t n, size_t *n_all);
+    void *context;
+};
+
 /* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
 struct joint_side {
     double f;

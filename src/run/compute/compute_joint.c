@@ -146,18 +146,25 @@ static void tell_left_out(struct compute *compute)
                     "dataset %zu (from 0): %s", n, joint->ranks.n_block, n == 1 ? "is" : "are", first, blame.reason);
 }
 
-static bool is_own(const void *context, uint64_t dataset)
+/* Of this process, and in the next pass. */
+static bool is_wanted(const void *context, uint64_t dataset)
 {
     const struct campaign *campaign = context;
-    return dataset >= campaign->ranks.first && dataset - campaign->ranks.first < campaign->n_own;
+    uint64_t i = dataset - campaign->joint->ranks.first;
+    return i < campaign->joint->n_block && (campaign->joint->stride == 0 || joint_wants(campaign->joint, (size_t)i));
 }
 
 /* A rank may have none of the datasets. */
-static enum status run_pass(struct compute *compute, const struct stage *stage, bool *journal_gone, struct error *error)
+static enum status run_pass(struct compute *compute, bool *journal_gone, struct error *error)
 {
-    if (stage->n_wanted > 0)
-        return compute_stage(compute, stage, NULL, NULL, journal_gone, error);
-    compute->stage = *stage;
+    const struct campaign *campaign = &compute->campaign;
+    const struct joint *joint = campaign->joint;
+    const struct stage stage = {.n_task = 1, .wanted = compute->ranks.is_joined || joint->stride ? is_wanted : NULL,
+                                .wanted_context = campaign,
+                                .n_wanted = joint->stride ? joint->n_active : joint->n_block};
+    if (stage.n_wanted > 0)
+        return compute_stage(compute, &stage, NULL, NULL, journal_gone, error);
+    compute->stage = stage;
     return STATUS_OK;
 }
 
@@ -174,21 +181,21 @@ static enum status judge_ranks(const struct compute *compute, struct error *erro
 /* Passes until the fit has ended. Also OK if it was stopped. */
 static enum status search(struct compute *compute, bool *journal_gone, bool *has_ended, struct error *error)
 {
-    const struct campaign *campaign = &compute->campaign;
-    struct joint *joint = campaign->joint;
-    const struct stage stage = {.n_task = 1, .wanted = compute->ranks.is_joined ? is_own : NULL, .wanted_context = campaign,
-                                .n_wanted = joint->n_block};
+    struct joint *joint = compute->campaign.joint;
     struct keeper keeper = {.written_ns = clock_now_ns()};
     bool goes_on = joint_resume(joint);
     enum status status;
+    if (joint->stride > 1 && joint->n_iteration == 0)
+        compute_say(compute, "the first steps take a random sample of the datasets: %zu of %zu", joint_sample_size(joint),
+                    joint->ranks.n_block);
     if ((status = judge_ranks(compute, error)))
         return status;
     if (!goes_on) { /* a dataset has crashed */
-        compute->stage = stage;
+        compute->stage = (struct stage){.n_task = 1, .n_wanted = joint->n_block};
         counter_set(&compute->n_done, joint->n_block);
     }
     while (!status && goes_on) {
-        status = run_pass(compute, &stage, journal_gone, error);
+        status = run_pass(compute, journal_gone, error);
         if (status || !compute_is_complete(compute))
             return status;
         goes_on = joint_advance(joint);

@@ -188,6 +188,7 @@ bool campaign_joint_init(struct campaign *campaign)
                               &campaign->share.levels, campaign->scale);
     campaign->joint->leaves_out = campaign->share.leaves_out;
     campaign->joint->has_pilots = campaign->plan.recipe.warm_start != 0;
+    campaign->joint->seed = (uint64_t)campaign->plan.recipe.seed;
     return is_good && (!campaign->ranks.gather || joint_join(campaign->joint, &campaign->ranks));
 }
 
