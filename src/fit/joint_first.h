@@ -15,10 +15,10 @@ bool joint_pilot_take(struct joint *joint), joint_pilot_leave(struct joint *join
 void joint_pilot_begin(const struct joint_work *work);
 
 /* The sample of the first steps, in joint_sample.c. Decides whether there is one; begins with it, after JOINT_LOOK (true);
- * whether block i takes part; lets all take part (true); */
+ * whether block i takes part; whether half of a budget is used up; lets all take part (true); */
 void joint_sample_begin(struct joint *joint);
 bool joint_sample_take(struct joint *joint), joint_takes_part(const struct joint *joint, size_t i);
-bool joint_sample_leave(struct joint *joint);
+bool joint_sample_is_tired(const struct joint *joint), joint_sample_leave(struct joint *joint);
 /* and fits a block's own parameters to the shared ones, from its start to block->best.theta, where those of the sample stay if
  * they are as good. */
 void joint_sample_follow(struct joint_work *work, size_t i, const struct fit_problem *problem, const struct fit_host *host,

@@ -64,6 +64,19 @@ bool joint_takes_part(const struct joint *joint, size_t i)
     return joint->stride == 0 || joint->pass == JOINT_LOOK || is_sampled(joint, joint->stride, joint->ranks.first + i);
 }
 
+/* The other half is for what follows. */
+bool joint_sample_is_tired(const struct joint *joint)
+{
+    const struct fit_options *options = joint->options;
+    struct joint_facts facts = {.any = 0};
+    for (size_t i = 0; i < joint->n_active; i++) {
+        const struct joint_block *block = joint_active(joint, i);
+        facts.any |= block->n_evaluation >= options->max_evaluations / 2 || block->n_step >= options->max_total_steps / 2;
+    }
+    joint_agree(joint, &facts);
+    return facts.any;
+}
+
 bool joint_sample_leave(struct joint *joint)
 {
     joint->stride = 0;
@@ -98,7 +111,7 @@ void joint_sample_follow(struct joint_work *work, size_t i, const struct fit_pro
     size_t n = joint->n_parameter;
     double *start = arena_calloc(arena, n + 1, sizeof *start), *p = arena_calloc(arena, n + 1, sizeof *p);
     uint8_t *fixed = arena_calloc(arena, n + 1, 1);
-    if (work->n == 0 || !start || !fixed || !p)
+    if (work->n == 0 || !start || !fixed || !p || options.max_evaluations - work->asker->n_evaluation < 2)
         return;
     memcpy(start, problem->start, n * sizeof *start);
     memcpy(fixed, problem->fixed, n);
@@ -117,8 +130,8 @@ void joint_sample_follow(struct joint_work *work, size_t i, const struct fit_pro
     options.certify = options.statistics = false;
     options.optimizer = OPTIMIZER_trf;
     options.f_tolerance = fmax(options.f_tolerance, LOOSE);
-    options.max_evaluations /= 2;
-    options.max_total_steps /= 2;
+    options.max_evaluations = (options.max_evaluations - work->asker->n_evaluation) / 2;
+    options.max_total_steps = (options.max_total_steps - work->asker->n_step) / 2;
     bool is_good = joint_fit_alone(joint, i, &own, &options, host, arena, &record)
                    && (!is_sampled || record.objective < (1 - LOOSE) * work->block->best.f);
     work->asker->n_evaluation += record.n_evaluation;

@@ -228,7 +228,8 @@ static bool plan_step(struct joint *joint)
     joint_agree(joint, &facts);
     stopping->beyond.gradient_norm = facts.most;
     model->is_restricted = facts.any;
-    if (joint->stride > 0 && !model->is_restricted && model->promise <= SAMPLE_ENDS * joint->f / n_row)
+    if (joint->stride > 0 && (joint_sample_is_tired(joint)
+                              || (!model->is_restricted && model->promise <= SAMPLE_ENDS * joint->f / n_row)))
         return joint_sample_leave(joint);
     if (joint->rough > 0 && is_rough_over(joint)) {
         trust_model_target(model, &joint->point, joint->trial);

@@ -92,6 +92,15 @@ def test_failures_outside_of_the_sample(tmp):
     np.testing.assert_allclose(np.nansum(found["objective"]), without["objective"].sum(), rtol=1e-9)
 
 
+def test_budget(tmp):
+    """The sample uses half of it at most: then all datasets have a row with their best point."""
+    path, model = absorption(tmp / "p.h5", 200, 1)
+    for n in (1, 3, 6, 12, 25):
+        found = run_file(path, "--model", model, "--share", ",".join(TRUE), "--max-evaluations", n, "--overwrite", code=(0, 1))
+        assert found["evaluations"].max() <= n + 2, n  # the certificate may take more
+        assert np.all(np.isfinite(found["objective"])) or n == 1, (n, found["objective"])
+
+
 def test_threads(tmp):
     path, model = write(tmp / "p.h5", FORMULA, sample(500), 0.05)
     found = [run_file(path, "--model", model, "--share", "ka", "--overwrite", "-j", j) for j in (1, 2, 7)]

@@ -190,10 +190,6 @@ static enum status search(struct compute *compute, bool *journal_gone, bool *has
                     joint->ranks.n_block);
     if ((status = judge_ranks(compute, error)))
         return status;
-    if (!goes_on) { /* a dataset has crashed */
-        compute->stage = (struct stage){.n_task = 1, .n_wanted = joint->n_block};
-        counter_set(&compute->n_done, joint->n_block);
-    }
     while (!status && goes_on) {
         status = run_pass(compute, journal_gone, error);
         if (status || !compute_is_complete(compute))
@@ -228,7 +224,9 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
         take_crashes(compute);
     if (!status)
         status = search(compute, journal_gone, &has_ended, error);
-    if (has_ended) {
+    if (has_ended) { /* also without a pass over all datasets */
+        compute->stage = (struct stage){.n_task = 1, .n_wanted = compute->campaign.joint->n_block};
+        counter_set(&compute->n_done, compute->campaign.joint->n_block);
         tell_left_out(compute);
         status = compute->ranks.is_joined ? compute_collect_records(compute, error) : write_records(compute, error);
     }
