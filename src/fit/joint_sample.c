@@ -15,6 +15,7 @@
 /* A sample has at least this many datasets, and so many for each parameter, as far as there are as many. It is one of at most
  * MOST_STRIDE, where its cost is a small part already. */
 enum { LEAST_SAMPLE = 64, BY_PARAMETER = 4, MOST_STRIDE = 32 };
+enum { LEAST_BUDGET = 20 }; /* of evaluations: with less there is none to share */
 enum { STREAM = 0x53414d50 };
 /* The datasets' own fits end here: the search that follows changes the shared parameters again. Also by how much the objective
  * of one of them must be lower to count. */
@@ -24,7 +25,7 @@ static size_t stride_of(const struct joint *joint)
 {
     size_t least = BY_PARAMETER * joint->n_parameter;
     size_t stride = joint->ranks.n_block / (least > LEAST_SAMPLE ? least : LEAST_SAMPLE);
-    if (joint->descent || joint->options->is_near)
+    if (joint->descent || joint->options->is_near || joint->options->max_evaluations < LEAST_BUDGET)
         return 0;
     if (stride < 1 || joint->levels.n_column > 0 || joint->has_pilots)
         return 1;

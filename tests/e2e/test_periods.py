@@ -207,7 +207,8 @@ def test_optimum_and_errors(tmp):
         other = helpers.run(problem, *options, "--overwrite")
         assert other["status"][0] == "converged", options
         np.testing.assert_allclose(other["standard_error"][0], error, rtol=2e-3)  # ends differ
-        assert np.all(np.abs(other["parameters"][0] - q) < 2e-3 * error), options
+        # the integrator's errors change the objective by 3e-5, which is worth 0.008 standard errors
+        assert np.all(np.abs(other["parameters"][0] - q) < 8e-3 * error), options
 
 
 def test_predictions(tmp):
