@@ -436,7 +436,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     const struct joint_block *block = &joint->block[i];
     fit_clear(record, joint->n_parameter, block->notes | (block->is_out ? 0 : joint->asker.notes));
     record->dataset = joint->ranks.first + i;
-    record->start = 0;
+    record->start = joint->start_number;
     record->outcome = joint->outcome;
     record->stop = joint->stop;
     record->optimizer = joint->descent ? OPTIMIZER_lbfgs : OPTIMIZER_trf;

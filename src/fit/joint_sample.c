@@ -92,11 +92,13 @@ bool joint_fit_alone(const struct joint *joint, size_t i, const struct fit_probl
                      const struct fit_host *host, struct arena *arena, struct fit_record *record)
 {
     void *arrays = arena_calloc(arena, fit_record_array_bytes(joint->n_parameter) + 1, 1);
+    struct fit_problem alone = *problem;
+    alone.start_number = 0;
     *record = (struct fit_record){.dataset = joint->ranks.first + i};
     if (!arrays)
         return false;
     fit_record_set_arrays(record, joint->n_parameter, arrays);
-    fit_run(problem, options, host, arena, record);
+    fit_run(&alone, options, host, arena, record);
     return outcome_is_success((enum outcome)record->outcome);
 }
 

@@ -209,6 +209,22 @@ static bool make_block(struct joint_work *work)
     return true;
 }
 
+/* Random starts of the shared parameters, the same for all blocks. */
+static bool draw_shared(const struct joint *joint, const struct fit_problem *problem, struct fit_map *map, struct arena *arena)
+{
+    double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
+    if (!theta)
+        return false;
+    fit_start_theta(map, problem->prior, problem->seed, UINT64_MAX, joint->start_number, problem->n_start, theta);
+    for (size_t j = 0; j < map->n_free; j++) {
+        if (joint->levels.level[map->file_index[j]] != 1)
+            continue;
+        map->start[j] = theta[j];
+        map->natural_start[j] = fit_scale_to_natural(map->scale[j], theta[j]);
+    }
+    return true;
+}
+
 /* Sets up a block's asker with what it has done in earlier passes. */
 static bool prepare(struct joint_work *work, size_t i, struct fit_problem *problem, struct fit_options *options,
                     const struct fit_host *host, struct arena *arena)
@@ -217,6 +233,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     struct joint_block *block = work->block;
     struct fit_record record = {.dataset = joint->ranks.first + i};
     bool is_known = block->is_made || block->saved;
+    const struct fit_problem given = *problem;
     if (problem->prior) { /* those of shared parameters count once */
         struct fit_prior *prior = arena_calloc(arena, joint->n_parameter + 1, sizeof *prior);
         for (size_t k = 0; prior && k < joint->n_parameter; k++)
@@ -232,6 +249,10 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     struct fit_asker *asker = work->asker = fit_prepare(problem, options, host, arena, &record);
     if (!asker) {
         joint_block_end(block, record.outcome, record.reason);
+        return false;
+    }
+    if (joint->start_number > 0 && !draw_shared(joint, &given, &asker->map, arena)) {
+        joint_block_end(block, OUTCOME_out_of_memory, "no memory for a start");
         return false;
     }
     block->n_no_sigma = record.n_no_sigma;

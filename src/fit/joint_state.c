@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 4, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 5, MAX_SHARED = 1 << 20 };
 
 /* Goes over the state: measures (bytes and from NULL), writes, or reads. */
 struct cursor {
@@ -127,7 +127,8 @@ static void pass_own(struct cursor *cursor, struct joint_block *block)
 
 static void pass_head(struct cursor *cursor, const struct joint *joint, bool *is_ours)
 {
-    size_t expected[] = {FORMAT, sizeof joint->stopping, joint->ranks.n_block, joint->n_parameter}, found[4];
+    size_t expected[] = {FORMAT, sizeof joint->stopping, joint->ranks.n_block, joint->n_parameter,
+                         joint->start_number}, found[5];
     memcpy(found, expected, sizeof found);
     pass_over(cursor, found, sizeof found);
     *is_ours = !cursor->is_bad && !memcmp(found, expected, sizeof found);

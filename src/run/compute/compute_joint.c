@@ -85,8 +85,9 @@ static enum status take_state(struct compute *compute, unsigned char **bytes, st
         compute_say(compute, "resuming: the search goes on after %lld steps", (long long)joint->n_iteration);
         return STATUS_OK;
     }
+    const uint32_t start_number = joint->start_number;
     joint_fini(joint);
-    if (campaign_joint_init(campaign))
+    if (campaign_joint_init(campaign, start_number))
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets", (unsigned long long)campaign->n_dataset);
 }
@@ -102,6 +103,8 @@ static void take_crashes(struct compute *compute)
         if (!journal_get(compute->earlier, fit, &record, &trouble))
             continue;
         uint64_t dataset = fit / campaign->n_task - campaign->ranks.first;
+        if (fit % campaign->n_task != campaign->joint->start_number)
+            continue;
         bool is_hung = record.outcome == OUTCOME_timeout && record.n_evaluation == 0;
         if ((record.outcome == OUTCOME_crashed || is_hung) && dataset < campaign->joint->n_block)
             joint_block_fail(campaign->joint, (size_t)dataset, (enum outcome)record.outcome, true, record.reason);
@@ -159,8 +162,9 @@ static enum status run_pass(struct compute *compute, bool *journal_gone, struct 
 {
     const struct campaign *campaign = &compute->campaign;
     const struct joint *joint = campaign->joint;
-    const struct stage stage = {.n_task = 1, .wanted = compute->ranks.is_joined || joint->stride ? is_wanted : NULL,
-                                .wanted_context = campaign,
+    const struct stage stage = {.first_task = joint->start_number, .n_task = 1,
+                                .wanted = compute->ranks.is_joined || joint->stride ? is_wanted : NULL,
+                                .wanted_context = campaign, .n_before = joint->start_number * joint->n_block,
                                 .n_wanted = joint->stride ? joint->n_active : joint->n_block};
     if (stage.n_wanted > 0)
         return compute_stage(compute, &stage, NULL, NULL, journal_gone, error);
@@ -185,7 +189,7 @@ static enum status search(struct compute *compute, bool *journal_gone, bool *has
     struct keeper keeper = {.written_ns = clock_now_ns()};
     bool goes_on = joint_resume(joint);
     enum status status;
-    if (joint->stride > 1 && joint->n_iteration == 0)
+    if (joint->stride > 1 && joint->n_iteration == 0 && joint->start_number == 0)
         compute_say(compute, "the first steps take a random sample of the datasets: %zu of %zu", joint_sample_size(joint),
                     joint->ranks.n_block);
     if ((status = judge_ranks(compute, error)))
@@ -209,13 +213,29 @@ static enum status search(struct compute *compute, bool *journal_gone, bool *has
     return status;
 }
 
-enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error)
+/* Whether an earlier process has written the records of all datasets for this start. */
+static bool is_written(const struct compute *compute, uint32_t start_number)
 {
+    const struct campaign *campaign = &compute->campaign;
+    uint64_t d = 0;
+    while (d < campaign->n_dataset && journal_has(compute->earlier, d * campaign->n_task + start_number))
+        d++;
+    return d == campaign->n_dataset;
+}
+
+/* The fit from one start. Also OK if it was stopped: then it has not ended. */
+static enum status fit_from(struct compute *compute, uint32_t start_number, bool *has_ended, bool *journal_gone,
+                            struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
     unsigned char *state = NULL;
-    bool has_ended = false;
-    enum status status = compute_read_journal(compute, error);
-    if (!status && compute->ranks.is_joined)
-        status = compute_share_crashes(compute, error);
+    enum status status = STATUS_OK;
+    if (start_number > 0) {
+        joint_fini(campaign->joint);
+        if (!campaign_joint_init(campaign, start_number))
+            status = error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets",
+                               (unsigned long long)campaign->n_dataset);
+    }
     if (!status)
         status = take_state(compute, &state, error);
     if (!status)
@@ -223,13 +243,30 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
     if (!status)
         take_crashes(compute);
     if (!status)
-        status = search(compute, journal_gone, &has_ended, error);
-    if (has_ended) { /* also without a pass over all datasets */
-        compute->stage = (struct stage){.n_task = 1, .n_wanted = compute->campaign.joint->n_block};
-        counter_set(&compute->n_done, compute->campaign.joint->n_block);
+        status = search(compute, journal_gone, has_ended, error);
+    if (*has_ended) {
         tell_left_out(compute);
         status = compute->ranks.is_joined ? compute_collect_records(compute, error) : write_records(compute, error);
     }
     free(state);
+    return status;
+}
+
+enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error)
+{
+    bool goes_on = true;
+    enum status status = compute_read_journal(compute, error);
+    if (!status && compute->ranks.is_joined)
+        status = compute_share_crashes(compute, error);
+    for (uint32_t k = 0; !status && goes_on && k < compute->campaign.n_start; k++) {
+        bool is_done = compute->campaign.n_start > 1 && is_written(compute, k);
+        goes_on = is_done;
+        if (!is_done)
+            status = fit_from(compute, k, &goes_on, journal_gone, error);
+    }
+    if (!status && goes_on) { /* also without a pass over all datasets */
+        compute->stage = (struct stage){.n_task = 1, .n_wanted = compute->n_fit};
+        counter_set(&compute->n_done, compute->n_fit);
+    }
     return status;
 }

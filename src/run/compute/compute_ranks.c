@@ -21,6 +21,7 @@ static enum status check(const struct campaign *campaign, struct error *error)
 {
     const char *what = campaign->share.levels.n_column > 0              ? "--share NAME@COLUMN"
                        : campaign->fit.optimizer == OPTIMIZER_lbfgs     ? "--optimizer lbfgs"
+                       : campaign->n_start > 1                          ? "--starts"
                                                                         : NULL;
     if (!what)
         return STATUS_OK;
@@ -76,7 +77,7 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
     campaign->ranks = (struct joint_ranks){.n = (size_t)n, .rank = (size_t)rank, .n_block = (size_t)campaign->n_dataset,
                                            .first = first, .gather = rank_link_gather, .context = link};
     joint_fini(campaign->joint);
-    if (!campaign_joint_init(campaign))
+    if (!campaign_joint_init(campaign, 0))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
                          (unsigned long long)campaign->n_own);
     return link->is_lost ? lost(error) : STATUS_OK;

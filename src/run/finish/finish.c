@@ -279,7 +279,8 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     if ((status = make_header(finish, board, &header, error)))
         return status;
     status = result_writer_open(&finish->writer, place->result, place->in_place ? place->problem : NULL, &header, error);
-    const struct finish_source source = {finish->journal, info, &finish->plan->refits, finish->before};
+    const struct finish_source source = {finish->journal, info, &finish->plan->refits, finish->before,
+                                         plan->recipe.share != NULL};
     if (!status)
         status = finish_refits_new(&finish->refits, &source, finish->writer, error);
     if (!status)

@@ -25,6 +25,8 @@ struct finish_refits {
     struct kept_sources before;
     double *objective;          /* n_start: those of successful starts, otherwise NaN */
     size_t n_objective;
+    double *sum;                /* n_start: of a fit over all datasets, which has one best start; else NULL */
+    uint32_t chosen;
     double *estimate, *error;   /* n_bootstrap x n_parameter: parameter by parameter, optimiser's scale */
     double *natural, *scratch;  /* n_bootstrap */
     double point[2 * FIT_MAX_POINT];
@@ -70,7 +72,15 @@ enum status finish_refits_new(struct finish_refits **refits, const struct finish
     made->error = made->estimate + n_cell;
     made->natural = made->error + n_cell;
     made->scratch = made->natural + n + 1;
-    return open_tables(made, writer, error);
+    made->chosen = BY_OBJECTIVE;
+    enum status status = STATUS_OK;
+    if (source->is_joint && made->identity->n_start > 1) {
+        made->sum = calloc(made->identity->n_start, sizeof *made->sum);
+        status = made->sum ? best_of_sums(source->journal, made->identity, made->sum, &made->chosen, error)
+                           : error_set(error, STATUS_NO_MEMORY, "out of memory for %u starts",
+                                       (unsigned)made->identity->n_start);
+    }
+    return status ? status : open_tables(made, writer, error);
 }
 
 void finish_refits_free(struct finish_refits *refits)
@@ -81,6 +91,7 @@ void finish_refits_free(struct finish_refits *refits)
     kept_sources_close(&refits->before);
     free(refits->scale);
     free(refits->objective);
+    free(refits->sum);
     free(refits->estimate);
     free(refits);
 }
@@ -112,12 +123,13 @@ static enum status see_start(void *context, const struct fit_record *record, str
 /* Counts the starts that reached the best objective, and finds the range of the others. */
 static void compare_starts(const struct finish_refits *refits, struct fit_record *best)
 {
-    double near = SAME * fmax(1e-300, fabs(best->objective));
+    const double *objective = refits->sum ? refits->sum : refits->objective;
+    double lowest = refits->sum ? refits->sum[refits->chosen] : best->objective, near = SAME * fmax(1e-300, fabs(lowest));
     best->n_same_optimum = 0;
     best->other_least = best->other_most = NAN;
     for (size_t i = 0; i < refits->n_objective && outcome_is_success((enum outcome)best->outcome); i++) {
-        double f = refits->objective[i];
-        if (f <= best->objective + near) {
+        double f = objective[i];
+        if (f <= lowest + near) {
             best->n_same_optimum++;
         } else if (!isnan(f)) {
             best->other_least = fmin(f, best->other_least);
@@ -255,8 +267,8 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, st
     const struct refit_plan *plan = refits->source.plan;
     refits->n_objective = 0;
     best->point = other->point = NULL; /* starts have none */
-    enum status status = best_of_starts(refits->source.journal, refits->identity, dataset, best, other, tally, see_start,
-                                        refits, error);
+    enum status status = best_of_starts(refits->source.journal, refits->identity, dataset, refits->chosen, best, other, tally,
+                                        see_start, refits, error);
     *work = *tally;
     if (!tally->any) {
         best->dataset = dataset;

@@ -15,6 +15,7 @@ struct finish_source {
     const struct result_info *info;
     const struct refit_plan *plan;
     struct result *before; /* a result of which some rows are kept; NULL: none */
+    bool is_joint;         /* one fit over all datasets */
 };
 
 /* Which columns the result needs for this plan: bits of enum fit_part. */

@@ -35,7 +35,7 @@ static bool get_start(struct journal_reader *journal, const struct run_identity 
 }
 
 enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset,
-                           struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
+                           uint32_t chosen, struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
                            visit_start *visit, void *context, struct error *error)
 {
     double lowest_success = INFINITY;
@@ -56,15 +56,15 @@ enum status best_of_starts(struct journal_reader *journal, const struct run_iden
             return status;
         if (outcome_is_success((enum outcome)other->outcome))
             lowest_success = fmin(lowest_success, other->objective);
-        if (!tally->any || beats(other, best)) {
+        if (!tally->any || (chosen == BY_OBJECTIVE ? beats(other, best) : start == chosen)) {
             struct fit_record swap = *best;
             *best = *other;
             *other = swap;
         }
         tally->any = true;
     }
-    if (tally->any && !outcome_is_success((enum outcome)best->outcome) && best->objective < lowest_success
-        && isfinite(lowest_success))
+    if (tally->any && chosen == BY_OBJECTIVE && !outcome_is_success((enum outcome)best->outcome)
+        && best->objective < lowest_success && isfinite(lowest_success))
         best->notes |= NOTE_lower_start;
     return STATUS_OK;
 }
@@ -87,6 +87,33 @@ void refit_starts_fini(struct refit_starts *starts)
     starts->arrays = NULL;
 }
 
+enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity, double *objective,
+                         uint32_t *chosen, struct error *error)
+{
+    struct refit_starts room;
+    enum status status = refit_starts_init(&room, journal, identity, error);
+    double lowest = INFINITY;
+    *chosen = 0;
+    for (uint32_t start = 0; !status && start < identity->n_start; start++) {
+        double sum = 0;
+        bool is_success = false;
+        for (uint64_t dataset = 0; !status && dataset < identity->n_dataset; dataset++) {
+            if (get_start(journal, identity, dataset, start, &room.best, error)) {
+                sum += isnan(room.best.objective) ? 0 : room.best.objective; /* of one that was left out */
+                is_success = is_success || outcome_is_success((enum outcome)room.best.outcome);
+            }
+            status = error->status;
+        }
+        objective[start] = is_success ? sum : (double)NAN;
+        if (is_success && sum < lowest) {
+            lowest = sum;
+            *chosen = start;
+        }
+    }
+    refit_starts_fini(&room);
+    return status;
+}
+
 enum status refit_starts_put(void *refit_starts, struct problem_block *block, struct error *error)
 {
     static char no_fit[] = "there is no successful fit to begin at";
@@ -96,7 +123,7 @@ enum status refit_starts_put(void *refit_starts, struct problem_block *block, st
     for (size_t row = 0; row < block->n; row++) {
         if (block->fault[row])
             continue;
-        enum status status = best_of_starts(starts->journal, starts->identity, block->dataset[row], &starts->best,
+        enum status status = best_of_starts(starts->journal, starts->identity, block->dataset[row], BY_OBJECTIVE, &starts->best,
                                             &starts->other, &tally, NULL, NULL, error);
         if (status)
             return status;

@@ -18,11 +18,17 @@ typedef enum status visit_start(void *context, const struct fit_record *record, 
 
 /* The lowest objective wins, whatever the status of its start. If the certificate's evaluation does not confirm an objective,
  * its possible error is added first. If a success and a failure differ by less than 0.001 of the errors' variance, the success
- * wins. A failure that is lower than all successes gets NOTE_lower_start. `best` and `other` have arrays, which may be
+ * wins. A failure that is lower than all successes gets NOTE_lower_start. But if `chosen` is not BY_OBJECTIVE, that start wins.
+ * `best` and `other` have arrays, which may be
  * exchanged. visit may be NULL. */
 enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset,
-                           struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
+                           uint32_t chosen, struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
                            visit_start *visit, void *context, struct error *error);
+/* The start of a fit over all datasets, with one record for each of them: objective[k] is the sum of start k, NaN if that is no
+ * success; *chosen is the lowest one, or the first start with a sum if there is no success. */
+enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity, double *objective,
+                         uint32_t *chosen, struct error *error);
+enum { BY_OBJECTIVE = UINT32_MAX };
 
 /* The starts of refits: a dataset's best fit replaces its starts. Zero-initialise before refit_starts_init; refit_starts_fini
  * is legal after a failure. */

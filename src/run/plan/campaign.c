@@ -181,13 +181,14 @@ static enum status plan_refits(struct campaign *campaign, struct error *error)
     return status;
 }
 
-bool campaign_joint_init(struct campaign *campaign)
+bool campaign_joint_init(struct campaign *campaign, uint32_t start_number)
 {
     size_t n = (size_t)(campaign->ranks.gather ? campaign->n_own : campaign->n_dataset);
     bool is_good = joint_init(campaign->joint, &campaign->fit, &campaign->model, n, campaign->n_parameter,
                               &campaign->share.levels, campaign->scale);
     campaign->joint->leaves_out = campaign->share.leaves_out;
-    campaign->joint->has_pilots = campaign->plan.recipe.warm_start != 0;
+    campaign->joint->has_pilots = campaign->plan.recipe.warm_start != 0 && start_number == 0;
+    campaign->joint->start_number = start_number;
     campaign->joint->seed = (uint64_t)campaign->plan.recipe.seed;
     return is_good && (!campaign->ranks.gather || joint_join(campaign->joint, &campaign->ranks));
 }
@@ -200,7 +201,7 @@ static enum status open_joint(struct campaign *campaign, struct error *error)
             return error_set(error, STATUS_USAGE, "--share: fits over all datasets have no Laplace errors; use huber or "
                              "student");
     campaign->joint = malloc(sizeof *campaign->joint);
-    if (!campaign->joint || !campaign_joint_init(campaign))
+    if (!campaign->joint || !campaign_joint_init(campaign, 0))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
                          (unsigned long long)campaign->n_dataset);
     return STATUS_OK;

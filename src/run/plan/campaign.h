@@ -48,8 +48,8 @@ struct campaign {
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           const struct run_hooks *hooks, struct error *error);
 void campaign_fini(struct campaign *campaign);
-/* joint_init of campaign->joint, and joint_join of campaign->ranks. */
-bool campaign_joint_init(struct campaign *campaign);
+/* joint_init of campaign->joint for that start, and joint_join of campaign->ranks. */
+bool campaign_joint_init(struct campaign *campaign, uint32_t start_number);
 
 /* The words of /parameters/scale as numbers; free() it. NULL: out of memory. */
 enum parameter_scale *campaign_scales(const char *const *names, size_t n);
