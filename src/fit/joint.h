@@ -30,7 +30,8 @@ struct joint {
     bool leaves_out;          /* blocks that cannot be evaluated: set it after joint_init */
     bool has_pilots;          /* --warm-start pilot; likewise */
     uint64_t seed;            /* likewise */
-    uint32_t start_number;    /* likewise; above 0 the shared parameters begin at a random start, the own ones at theirs */
+    uint32_t task;            /* likewise: number of the start or replicate, for its records and its state */
+    const uint32_t *weight;   /* n_block, likewise: how often each block counts; NULL: once */
     /* the search's */
     struct joint_block *block;
     size_t s, s_block;        /* free shared parameters; parameters above a block: those of its group first */

@@ -26,7 +26,12 @@ static bool reduce(struct joint_work *work, enum fit_curvature curvature, double
     for (size_t k = 0; k < all; k++)
         memcpy(work->sorted + k * n_row, work->rows + work->order[k] * n_row, n_row * sizeof(double));
     matrix_triangle(n_row, all, work->sorted, work->rhs, triangle, rhs);
+    double weight = sqrt(joint_weight(work->joint, (size_t)(work->block - work->joint->block)));
+    for (size_t k = 0; k < all * all && weight != 1; k++)
+        triangle[k] *= weight;
     bool is_finite = true;
+    for (size_t k = 0; k < all && weight != 1; k++)
+        rhs[k] *= weight;
     for (size_t k = 0; k < all; k++)
         is_finite = is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
     return is_finite;
@@ -44,7 +49,7 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         return asked;
     if (own != side->theta)
         memcpy(side->theta, own, work->n * sizeof *own);
-    side->f = work->at.f;
+    side->f = joint_weight(work->joint, (size_t)(work->block - work->joint->block)) * work->at.f;
     side->mean_square = fit_point_mean_square(work->asker, &work->at);
     side->variance = fit_certificate_variance(work->asker, &work->at);
     if (!reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))

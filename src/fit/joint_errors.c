@@ -229,7 +229,7 @@ bool joint_errors_compute(struct joint *joint)
         const struct joint_block *block = joint_active(joint, i);
         size_t all = block->n + joint->s_block, n_loose = eliminate(joint, joint->active[i], NULL);
         const struct joint_group *group = group_of(joint, joint->active[i]);
-        errors->freedom += (double)block->n_row - (double)n_loose;
+        errors->freedom += (double)block->n_row - joint_weight(joint, joint->active[i]) * (double)n_loose;
         n_row += (double)block->n_row;
         for (size_t c = 0; group && c < errors->n_above; c++) {
             size_t column = block->n + errors->kept[c], place = errors->column[c] - group->n_loose;
@@ -436,7 +436,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     const struct joint_block *block = &joint->block[i];
     fit_clear(record, joint->n_parameter, block->notes | (block->is_out ? 0 : joint->asker.notes));
     record->dataset = joint->ranks.first + i;
-    record->start = joint->start_number;
+    record->start = joint->task;
     record->outcome = joint->outcome;
     record->stop = joint->stop;
     record->optimizer = joint->descent ? OPTIMIZER_lbfgs : OPTIMIZER_trf;

@@ -54,6 +54,9 @@ void joint_set_tighter(struct joint *joint, double tighter);
 void joint_restore_shared(struct joint *joint);
 void joint_restore_block(const struct joint *joint, struct joint_block *block);
 
+/* How often block i counts. */
+static inline double joint_weight(const struct joint *joint, size_t i) { return joint->weight ? (double)joint->weight[i] : 1; }
+
 /* R'q for the rows of the own parameters or of all: the gradient by parameter k. */
 static inline double joint_slope(const double *triangle, size_t all, const double *rhs, size_t k)
 {

@@ -49,6 +49,8 @@ void joint_sample_begin(struct joint *joint)
 {
     joint->stride = stride_of(joint);
     joint->pass = joint->stride > 1 ? JOINT_LOOK : JOINT_START;
+    joint_activate(joint);
+    joint_count(joint);
 }
 
 bool joint_sample_take(struct joint *joint)
@@ -62,6 +64,8 @@ bool joint_sample_take(struct joint *joint)
 /* One of each `stride` neighbours, since these are often alike. */
 bool joint_takes_part(const struct joint *joint, size_t i)
 {
+    if (joint_weight(joint, i) == 0)
+        return false;
     return joint->stride == 0 || joint->pass == JOINT_LOOK || is_sampled(joint, joint->stride, joint->ranks.first + i);
 }
 

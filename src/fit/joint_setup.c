@@ -204,7 +204,7 @@ static bool make_block(struct joint_work *work)
         return true;
     }
     block->n = n;
-    block->n_row = work->asker->objective.n_row;
+    block->n_row = (size_t)joint_weight(work->joint, (size_t)(block - work->joint->block)) * work->asker->objective.n_row;
     block->radius = INFINITY;
     return true;
 }
@@ -215,7 +215,7 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
     double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
     if (!theta)
         return false;
-    fit_start_theta(map, problem->prior, problem->seed, UINT64_MAX, joint->start_number, problem->n_start, theta);
+    fit_start_theta(map, problem->prior, problem->seed, UINT64_MAX, problem->start_number, problem->n_start, theta);
     for (size_t j = 0; j < map->n_free; j++) {
         if (joint->levels.level[map->file_index[j]] != 1)
             continue;
@@ -251,7 +251,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         joint_block_end(block, record.outcome, record.reason);
         return false;
     }
-    if (joint->start_number > 0 && !draw_shared(joint, &given, &asker->map, arena)) {
+    if (given.start_number > 0 && !draw_shared(joint, &given, &asker->map, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for a start");
         return false;
     }
@@ -270,7 +270,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     block->gradient = asker->gradient;
     block->likelihood = asker->objective.likelihood;
     block->is_sigma_known = asker->is_sigma_known;
-    block->objective_scale = fit_objective_scale(&asker->objective);
+    block->objective_scale = joint_weight(joint, i) * fit_objective_scale(&asker->objective);
     return true;
 }
 

@@ -128,7 +128,7 @@ static void pass_own(struct cursor *cursor, struct joint_block *block)
 static void pass_head(struct cursor *cursor, const struct joint *joint, bool *is_ours)
 {
     size_t expected[] = {FORMAT, sizeof joint->stopping, joint->ranks.n_block, joint->n_parameter,
-                         joint->start_number}, found[5];
+                         joint->task}, found[5];
     memcpy(found, expected, sizeof found);
     pass_over(cursor, found, sizeof found);
     *is_ours = !cursor->is_bad && !memcmp(found, expected, sizeof found);

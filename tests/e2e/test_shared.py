@@ -448,7 +448,7 @@ def test_budget(tmp):
 def test_refused(tmp):
     """What cannot be combined yet, and names and levels that there are not."""
     path, model = write(tmp / "a.h5", FORMULA, sample(2))
-    for words in (("--profile", "ka"), ("--bootstrap", 50), ("--only", "d1"), ("--shard", "1/2"),
+    for words in (("--profile", "ka"), ("--only", "d1"), ("--shard", "1/2"),
                   ("--error", "laplace"), ("--gradient", "adjoint")):
         done = h.stiffit("run", path, "--model", model, "--share", "ka", *words, code=2)
         assert words[0] in done.stderr or words[0] == "--error", done.stderr

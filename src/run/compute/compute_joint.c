@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "fit/joint_all.h"
 #include "io/journal_state.h"
+#include "run/compute/replicates.h"
 #include "run/supervise/child.h"
 
 #include <stdio.h>
@@ -85,9 +86,9 @@ static enum status take_state(struct compute *compute, unsigned char **bytes, st
         compute_say(compute, "resuming: the search goes on after %lld steps", (long long)joint->n_iteration);
         return STATUS_OK;
     }
-    const uint32_t start_number = joint->start_number;
+    const uint32_t task = joint->task, *weight = joint->weight;
     joint_fini(joint);
-    if (campaign_joint_init(campaign, start_number))
+    if (campaign_joint_init(campaign, task, weight))
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets", (unsigned long long)campaign->n_dataset);
 }
@@ -103,7 +104,7 @@ static void take_crashes(struct compute *compute)
         if (!journal_get(compute->earlier, fit, &record, &trouble))
             continue;
         uint64_t dataset = fit / campaign->n_task - campaign->ranks.first;
-        if (fit % campaign->n_task != campaign->joint->start_number)
+        if (fit % campaign->n_task != campaign->joint->task)
             continue;
         bool is_hung = record.outcome == OUTCOME_timeout && record.n_evaluation == 0;
         if ((record.outcome == OUTCOME_crashed || is_hung) && dataset < campaign->joint->n_block)
@@ -154,20 +155,22 @@ static bool is_wanted(const void *context, uint64_t dataset)
 {
     const struct campaign *campaign = context;
     uint64_t i = dataset - campaign->joint->ranks.first;
-    return i < campaign->joint->n_block && (campaign->joint->stride == 0 || joint_wants(campaign->joint, (size_t)i));
+    bool picks = campaign->joint->stride || campaign->joint->weight;
+    return i < campaign->joint->n_block && (!picks || joint_wants(campaign->joint, (size_t)i));
 }
 
-/* A rank may have none of the datasets. */
-static enum status run_pass(struct compute *compute, bool *journal_gone, struct error *error)
+/* A rank may have none of the datasets. best: the starts of a replicate, or NULL. */
+static enum status run_pass(struct compute *compute, struct refit_starts *best, bool *journal_gone, struct error *error)
 {
     const struct campaign *campaign = &compute->campaign;
     const struct joint *joint = campaign->joint;
-    const struct stage stage = {.first_task = joint->start_number, .n_task = 1,
-                                .wanted = compute->ranks.is_joined || joint->stride ? is_wanted : NULL,
-                                .wanted_context = campaign, .n_before = joint->start_number * joint->n_block,
-                                .n_wanted = joint->stride ? joint->n_active : joint->n_block};
+    bool picks = compute->ranks.is_joined || joint->stride || joint->weight;
+    const struct stage stage = {.first_task = joint->task, .n_task = 1,
+                                .wanted = picks ? is_wanted : NULL,
+                                .wanted_context = campaign, .n_before = joint->task * joint->n_block,
+                                .n_wanted = joint->stride || joint->weight ? joint->n_active : joint->n_block};
     if (stage.n_wanted > 0)
-        return compute_stage(compute, &stage, NULL, NULL, journal_gone, error);
+        return compute_stage(compute, &stage, best ? refit_starts_put : NULL, best, journal_gone, error);
     compute->stage = stage;
     return STATUS_OK;
 }
@@ -183,19 +186,20 @@ static enum status judge_ranks(const struct compute *compute, struct error *erro
 }
 
 /* Passes until the fit has ended. Also OK if it was stopped. */
-static enum status search(struct compute *compute, bool *journal_gone, bool *has_ended, struct error *error)
+static enum status search(struct compute *compute, struct refit_starts *best, bool *journal_gone, bool *has_ended,
+                          struct error *error)
 {
     struct joint *joint = compute->campaign.joint;
     struct keeper keeper = {.written_ns = clock_now_ns()};
     bool goes_on = joint_resume(joint);
     enum status status;
-    if (joint->stride > 1 && joint->n_iteration == 0 && joint->start_number == 0)
+    if (joint->stride > 1 && joint->n_iteration == 0 && joint->task == 0)
         compute_say(compute, "the first steps take a random sample of the datasets: %zu of %zu", joint_sample_size(joint),
                     joint->ranks.n_block);
     if ((status = judge_ranks(compute, error)))
         return status;
     while (!status && goes_on) {
-        status = run_pass(compute, journal_gone, error);
+        status = run_pass(compute, best, journal_gone, error);
         if (status || !compute_is_complete(compute))
             return status;
         goes_on = joint_advance(joint);
@@ -213,26 +217,28 @@ static enum status search(struct compute *compute, bool *journal_gone, bool *has
     return status;
 }
 
-/* Whether an earlier process has written the records of all datasets for this start. */
-static bool is_written(const struct compute *compute, uint32_t start_number)
+/* Whether an earlier process has written all records of this task. */
+static bool is_written(const struct compute *compute, uint32_t task)
 {
     const struct campaign *campaign = &compute->campaign;
-    uint64_t d = 0;
-    while (d < campaign->n_dataset && journal_has(compute->earlier, d * campaign->n_task + start_number))
+    uint64_t d = 0, n = task < campaign->n_start ? campaign->n_dataset : 1;
+    while (d < n && journal_has(compute->earlier, d * campaign->n_task + task))
         d++;
-    return d == campaign->n_dataset;
+    return d == n;
 }
 
-/* The fit from one start. Also OK if it was stopped: then it has not ended. */
-static enum status fit_from(struct compute *compute, uint32_t start_number, bool *has_ended, bool *journal_gone,
-                            struct error *error)
+/* The fit from one start (replicates: NULL), or of one replicate. Also OK if it was stopped: then it has not ended. */
+static enum status fit_task(struct compute *compute, uint32_t task, struct replicates *replicates, bool *has_ended,
+                            bool *journal_gone, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     unsigned char *state = NULL;
     enum status status = STATUS_OK;
-    if (start_number > 0) {
+    if (task > 0) {
         joint_fini(campaign->joint);
-        if (!campaign_joint_init(campaign, start_number))
+        if (replicates)
+            replicates_draw(replicates, (uint64_t)campaign->plan.recipe.seed, task);
+        if (!campaign_joint_init(campaign, task, replicates ? replicates->weight : NULL))
             status = error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets",
                                (unsigned long long)campaign->n_dataset);
     }
@@ -243,8 +249,10 @@ static enum status fit_from(struct compute *compute, uint32_t start_number, bool
     if (!status)
         take_crashes(compute);
     if (!status)
-        status = search(compute, journal_gone, has_ended, error);
-    if (*has_ended) {
+        status = search(compute, replicates ? &replicates->best : NULL, journal_gone, has_ended, error);
+    if (*has_ended && replicates) {
+        status = replicates_write(compute, error);
+    } else if (*has_ended) {
         tell_left_out(compute);
         status = compute->ranks.is_joined ? compute_collect_records(compute, error) : write_records(compute, error);
     }
@@ -254,19 +262,27 @@ static enum status fit_from(struct compute *compute, uint32_t start_number, bool
 
 enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error)
 {
-    bool goes_on = true;
+    const struct campaign *campaign = &compute->campaign;
+    struct replicates replicates = {.n_drawn = 0};
+    bool goes_on = true, has_fit = true;
     enum status status = compute_read_journal(compute, error);
     if (!status && compute->ranks.is_joined)
         status = compute_share_crashes(compute, error);
-    for (uint32_t k = 0; !status && goes_on && k < compute->campaign.n_start; k++) {
-        bool is_done = compute->campaign.n_start > 1 && is_written(compute, k);
+    for (uint32_t task = 0; !status && goes_on && has_fit && task < campaign->n_task; task++) {
+        bool is_replicate = task >= campaign->n_start, is_done = campaign->n_task > 1 && is_written(compute, task);
         goes_on = is_done;
-        if (!is_done)
-            status = fit_from(compute, k, &goes_on, journal_gone, error);
+        if (is_replicate && !replicates.weight)
+            status = replicates_open(&replicates, compute, error);
+        has_fit = !is_replicate || replicates.n_drawn > 0;
+        goes_on = goes_on || !has_fit;
+        if (!status && !is_done && has_fit)
+            status = fit_task(compute, task, is_replicate ? &replicates : NULL, &goes_on, journal_gone, error);
     }
+    replicates_fini(&replicates);
     if (!status && goes_on) { /* also without a pass over all datasets */
         compute->stage = (struct stage){.n_task = 1, .n_wanted = compute->n_fit};
         counter_set(&compute->n_done, compute->n_fit);
+        compute->hooks->progress(compute->hooks->context, compute->n_fit, counter_get(&compute->board->n_failed));
     }
     return status;
 }

@@ -112,7 +112,8 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     if (status)
         return status;
     summary_add(summary, id, best, n_parameter);
-    summary_add_refits(summary, best, n_parameter, finish->plan->refits.n_bootstrap);
+    if (!finish->plan->recipe.share || summary->n_fit == 1) /* replicates of a fit over all datasets are the same in all rows */
+        summary_add_refits(summary, best, n_parameter, finish->plan->refits.n_bootstrap);
     if (finish->before) {
         summary->n_retried++;
         summary->n_retried_success += outcome_is_success((enum outcome)best->outcome);

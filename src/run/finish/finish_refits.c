@@ -27,6 +27,8 @@ struct finish_refits {
     size_t n_objective;
     double *sum;                /* n_start: of a fit over all datasets, which has one best start; else NULL */
     uint32_t chosen;
+    int64_t same_n;             /* and the same replicates for all rows: their number, once they are known, */
+    double *same;               /* and intervals */
     double *estimate, *error;   /* n_bootstrap x n_parameter: parameter by parameter, optimiser's scale */
     double *natural, *scratch;  /* n_bootstrap */
     double point[2 * FIT_MAX_POINT];
@@ -66,12 +68,13 @@ enum status finish_refits_new(struct finish_refits **refits, const struct finish
     made->scale = campaign_scales(source->info->parameter_scale, made->n_parameter);
     size_t n = source->plan->n_bootstrap, n_cell = (n + 1) * (made->n_parameter + 1);
     made->objective = calloc((size_t)made->identity->n_start + 1, sizeof *made->objective);
-    made->estimate = calloc(2 * n_cell + 2 * (n + 1), sizeof *made->estimate);
+    made->estimate = calloc(2 * n_cell + 2 * (n + 1) + 5 * made->n_parameter, sizeof *made->estimate);
     if (!made->scale || !made->objective || !made->estimate)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu replicates", n);
     made->error = made->estimate + n_cell;
     made->natural = made->error + n_cell;
     made->scratch = made->natural + n + 1;
+    made->same = made->scratch + n + 1;
     made->chosen = BY_OBJECTIVE;
     enum status status = STATUS_OK;
     if (source->is_joint && made->identity->n_start > 1) {
@@ -247,16 +250,25 @@ static void make_intervals(struct finish_refits *refits, struct fit_record *best
 static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
                                  struct fit_record *other, struct starts_tally *work, struct error *error)
 {
+    bool is_fitted = outcome_is_success((enum outcome)best->outcome), is_known = refits->same_n > 0;
+    size_t n = refits->n_parameter;
+    double *const column[] = {best->bootstrap_error, best->bootstrap_lower, best->bootstrap_upper, best->percentile_lower,
+                              best->percentile_upper};
+    enum { N_COLUMN = sizeof column / sizeof *column };
     enum status status = STATUS_OK;
-    best->n_bootstrap = 0;
-    if (outcome_is_success((enum outcome)best->outcome))
-        status = gather_replicates(refits, dataset, best, other, work, error);
-    for (size_t i = 0; i < refits->n_parameter && !status; i++) {
-        best->bootstrap_error[i] = best->bootstrap_lower[i] = best->bootstrap_upper[i] = NAN;
-        best->percentile_lower[i] = best->percentile_upper[i] = NAN;
-        if (best->n_bootstrap > 0 && best->lack[i] != LACK_fixed)
+    for (size_t k = 0; k < N_COLUMN; k++)
+        for (size_t i = 0; i < n; i++)
+            column[k][i] = is_fitted && is_known ? refits->same[k * n + i] : (double)NAN;
+    best->n_bootstrap = is_fitted && is_known ? refits->same_n : 0;
+    if (!is_fitted || is_known)
+        return STATUS_OK;
+    status = gather_replicates(refits, refits->source.is_joint ? 0 : dataset, best, other, work, error);
+    for (size_t i = 0; i < n && !status && best->n_bootstrap > 0; i++)
+        if (best->lack[i] != LACK_fixed && !isnan(refits->estimate[i * refits->source.plan->n_bootstrap]))
             make_intervals(refits, best, i);
-    }
+    for (size_t k = 0; k < N_COLUMN && refits->source.is_joint; k++)
+        memcpy(refits->same + k * n, column[k], n * sizeof(double));
+    refits->same_n = refits->source.is_joint ? best->n_bootstrap : 0;
     return status;
 }
 

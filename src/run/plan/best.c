@@ -73,7 +73,8 @@ enum status refit_starts_init(struct refit_starts *starts, struct journal_reader
                               const struct run_identity *identity, struct error *error)
 {
     size_t bytes = (fit_record_array_bytes(identity->n_parameter) + 7) / 8 * 8;
-    *starts = (struct refit_starts){.journal = journal, .identity = identity, .arrays = calloc(2, bytes)};
+    *starts = (struct refit_starts){.journal = journal, .identity = identity, .chosen = BY_OBJECTIVE,
+                                     .arrays = calloc(2, bytes)};
     if (!starts->arrays)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", (unsigned)identity->n_parameter);
     fit_record_set_arrays(&starts->best, identity->n_parameter, starts->arrays);
@@ -123,8 +124,8 @@ enum status refit_starts_put(void *refit_starts, struct problem_block *block, st
     for (size_t row = 0; row < block->n; row++) {
         if (block->fault[row])
             continue;
-        enum status status = best_of_starts(starts->journal, starts->identity, block->dataset[row], BY_OBJECTIVE, &starts->best,
-                                            &starts->other, &tally, NULL, NULL, error);
+        enum status status = best_of_starts(starts->journal, starts->identity, block->dataset[row], starts->chosen,
+                                            &starts->best, &starts->other, &tally, NULL, NULL, error);
         if (status)
             return status;
         if (tally.n_start < starts->identity->n_start) {

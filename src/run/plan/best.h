@@ -35,6 +35,7 @@ enum { BY_OBJECTIVE = UINT32_MAX };
 struct refit_starts {
     struct journal_reader *journal; /* the caller's; one thread */
     const struct run_identity *identity;
+    uint32_t chosen;                /* as in best_of_starts; refit_starts_init: BY_OBJECTIVE */
     struct fit_record best, other;
     void *arrays;
     bool incomplete; /* starts have disappeared from the journal */

@@ -138,12 +138,13 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
 {
     if (campaign->plan.refits.n_bootstrap == 0)
         return STATUS_OK;
-    for (uint32_t k = 0; k < campaign->model.abi.n_observable; k++)
+    bool is_drawn = !campaign->share.n; /* otherwise datasets are drawn, not measurements */
+    for (uint32_t k = 0; is_drawn && k < campaign->model.abi.n_observable; k++)
         if (!error_row[campaign->loss[k].error].is_drawn)
             return error_set(error, STATUS_USAGE, "--bootstrap: replicates are drawn for normal and log-normal errors only, "
                              "and those of %.60s are %s", campaign->model.abi.observable_name[k],
                              error_kind_word[campaign->loss[k].error]);
-    if (campaign->n_censored)
+    if (is_drawn && campaign->n_censored)
         return error_set(error, STATUS_USAGE, "--bootstrap: some measurements are censored, and it is not known which "
                                               "measurements of a replicate would be; use --profile");
     if (campaign->n_prior)
@@ -179,32 +180,6 @@ static enum status plan_refits(struct campaign *campaign, struct error *error)
                            "%llu datasets with %llu starts and refits each are more than 2^32 - 2 tasks; deal them to several "
                            "runs with --shard", (unsigned long long)campaign->plan.selection.n, (unsigned long long)n_task);
     return status;
-}
-
-bool campaign_joint_init(struct campaign *campaign, uint32_t start_number)
-{
-    size_t n = (size_t)(campaign->ranks.gather ? campaign->n_own : campaign->n_dataset);
-    bool is_good = joint_init(campaign->joint, &campaign->fit, &campaign->model, n, campaign->n_parameter,
-                              &campaign->share.levels, campaign->scale);
-    campaign->joint->leaves_out = campaign->share.leaves_out;
-    campaign->joint->has_pilots = campaign->plan.recipe.warm_start != 0 && start_number == 0;
-    campaign->joint->start_number = start_number;
-    campaign->joint->seed = (uint64_t)campaign->plan.recipe.seed;
-    return is_good && (!campaign->ranks.gather || joint_join(campaign->joint, &campaign->ranks));
-}
-
-/* One fit over all datasets. */
-static enum status open_joint(struct campaign *campaign, struct error *error)
-{
-    for (uint32_t k = 0; k < campaign->model.abi.n_observable; k++)
-        if (campaign->loss[k].error == ERROR_LAPLACE)
-            return error_set(error, STATUS_USAGE, "--share: fits over all datasets have no Laplace errors; use huber or "
-                             "student");
-    campaign->joint = malloc(sizeof *campaign->joint);
-    if (!campaign->joint || !campaign_joint_init(campaign, 0))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
-                         (unsigned long long)campaign->n_dataset);
-    return STATUS_OK;
 }
 
 static void beat(void *heartbeat) { counter_add(heartbeat, 1); }
@@ -296,7 +271,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         status = check_gradient(campaign, error);
     if (!status)
         status = read_scales(campaign, error);
-    return status || !campaign->share.n ? status : open_joint(campaign, error);
+    return status || !campaign->share.n ? status : campaign_joint_open(campaign, error);
 }
 
 void campaign_fini(struct campaign *campaign)
