@@ -19,8 +19,6 @@
 
 /* One fit in so many is checked by the other engine; keeps the random numbers apart from those of other purposes. */
 enum { CHECKED = 64 };
-/* How often a random start is replaced. */
-enum { MAX_REDRAWN = 10 };
 static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
 /* The smallest tolerance; a tenth of it is the limit of double precision. */
 static const double LEAST_RTOL = 1e-12;
@@ -353,7 +351,7 @@ static bool draw_again(struct fit_asker *asker, enum outcome outcome, double *st
 {
     const struct fit_problem *problem = asker->problem;
     bool has_failed = outcome == OUTCOME_ode_failed || outcome == OUTCOME_model_failed;
-    if (!has_failed || problem->start_number == 0 || asker->n_redrawn >= MAX_REDRAWN)
+    if (!has_failed || problem->start_number == 0 || asker->n_redrawn >= FIT_MAX_REDRAWN)
         return false;
     uint32_t number = problem->start_number + ++asker->n_redrawn * problem->n_start;
     fit_start_theta(&asker->map, problem->prior, problem->seed, problem->dataset, number, problem->n_start, start);

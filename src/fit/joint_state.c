@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 5, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 6, MAX_SHARED = 1 << 20 };
 
 /* Goes over the state: measures (bytes and from NULL), writes, or reads. */
 struct cursor {
@@ -35,6 +35,7 @@ static void pass_over(struct cursor *cursor, void *value, size_t n)
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
+    FIELD(joint->n_redrawn);
     FIELD(joint->s);
     FIELD(joint->n_group);
     FIELD(joint->pass);
@@ -161,7 +162,7 @@ unsigned char *joint_save(struct joint *joint, size_t *n)
 
 static bool is_sound(const struct joint *joint)
 {
-    bool is_good = joint->pass <= JOINT_KEEP && joint->tighter > 0;
+    bool is_good = joint->pass <= JOINT_KEEP && joint->tighter > 0 && joint->n_redrawn <= FIT_MAX_REDRAWN;
     for (size_t i = 0; is_good && i < joint->n_block; i++) {
         const struct joint_block *block = &joint->block[i];
         is_good = block->n <= joint->n_parameter && block->outcome < N_OUTCOME && block->engine < N_ENGINE

@@ -59,3 +59,5 @@ double fit_scale_to_natural(enum parameter_scale scale, double value);
  * between the bounds instead. */
 void fit_start_theta(const struct fit_map *map, const struct fit_prior *prior, uint64_t seed, uint64_t dataset,
                      uint32_t start_number, uint32_t n_start, double *theta);
+/* How often a random start at which the model cannot be evaluated is replaced: by start_number + n_start, and so on. */
+enum { FIT_MAX_REDRAWN = 10 };

@@ -151,10 +151,12 @@ def kill(process, who):
 
 
 def killed_often(tmp, n, n_kill, seed, *more):
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(n, seed=seed))
+    return kill_often(path, model, n_kill, seed, "--share", "ka", "--rtol", "1e-11", "--ftol", "1e-13", *more)
+
+
+def kill_often(path, model, n_kill, seed, *words):
     """Kills a run at random moments until it has ended; returns what resumed runs said of their steps."""
-    y = sample(n, seed=seed)
-    path, model = write(tmp / "p.h5", EQUATIONS, y)
-    words = ("--share", "ka", "--rtol", "1e-11", "--ftol", "1e-13", *more)
     began = time.monotonic()
     whole = run(path, model, *words, "-j", 2)
     longest = time.monotonic() - began
@@ -172,7 +174,7 @@ def killed_often(tmp, n, n_kill, seed, *more):
             h.result_path(path).unlink()
     found = run(path, model, *words)
     faults.same_fits(found, whole)
-    assert not list(tmp.glob("*.journal")), list(tmp.iterdir())
+    assert not list(path.parent.glob("*.journal")), list(path.parent.iterdir())
     return [int(step) for step in said]
 
 

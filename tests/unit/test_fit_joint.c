@@ -305,6 +305,7 @@ static void resume_everywhere(const struct joint_levels *levels)
         make_hard(&first);
         first.levels = levels;
         begin(&first);
+        first.joint.n_redrawn = 2;
         for (int i = 0; i < k; i++)
             assert_true(pass(&first));
         unsigned char *bytes = joint_save(&first.joint, &n);
@@ -316,6 +317,7 @@ static void resume_everywhere(const struct joint_levels *levels)
         joint_fini(&second.joint);
         begin(&second);
         assert_true(joint_load(&second.joint, bytes, n));
+        assert_int_equal(second.joint.n_redrawn, 2);
         int n_more = 1;
         while (pass(&second))
             n_more++;

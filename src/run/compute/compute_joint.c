@@ -63,6 +63,17 @@ static bool wants_to_keep(struct compute *compute, const struct keeper *keeper, 
     return wants && !keeper->has_trouble && !compute->campaign.joint->descent; /* libLBFGS keeps its state to itself */
 }
 
+/* From the beginning of that task. */
+static enum status begin(struct campaign *campaign, uint32_t task, const uint32_t *weight, uint32_t n_redrawn,
+                         struct error *error)
+{
+    joint_fini(campaign->joint);
+    bool is_good = campaign_joint_init(campaign, task, weight);
+    campaign->joint->n_redrawn = n_redrawn;
+    return is_good ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets",
+                                           (unsigned long long)campaign->n_dataset);
+}
+
 /* Continues where another process was. */
 static enum status take_state(struct compute *compute, unsigned char **bytes, struct error *error)
 {
@@ -86,11 +97,7 @@ static enum status take_state(struct compute *compute, unsigned char **bytes, st
         compute_say(compute, "resuming: the search goes on after %lld steps", (long long)joint->n_iteration);
         return STATUS_OK;
     }
-    const uint32_t task = joint->task, *weight = joint->weight;
-    joint_fini(joint);
-    if (campaign_joint_init(campaign, task, weight))
-        return STATUS_OK;
-    return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets", (unsigned long long)campaign->n_dataset);
+    return begin(campaign, joint->task, joint->weight, 0, error);
 }
 
 /* What an earlier process journalled of datasets that crashed or hung: they end the fit. Other records are from an end that was
@@ -227,21 +234,22 @@ static bool is_written(const struct compute *compute, uint32_t task)
     return d == n;
 }
 
+/* Whether this was a random start at which the model cannot be evaluated, so that another one takes its place. */
+static bool wants_another(const struct joint *joint)
+{
+    return joint->task > 0 && !joint->weight && !joint->has_best && joint->n_redrawn < FIT_MAX_REDRAWN
+           && (joint->outcome == OUTCOME_ode_failed || joint->outcome == OUTCOME_model_failed);
+}
+
 /* The fit from one start (replicates: NULL), or of one replicate. Also OK if it was stopped: then it has not ended. */
 static enum status fit_task(struct compute *compute, uint32_t task, struct replicates *replicates, bool *has_ended,
                             bool *journal_gone, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     unsigned char *state = NULL;
-    enum status status = STATUS_OK;
-    if (task > 0) {
-        joint_fini(campaign->joint);
-        if (replicates)
-            replicates_draw(replicates, (uint64_t)campaign->plan.recipe.seed, task);
-        if (!campaign_joint_init(campaign, task, replicates ? replicates->weight : NULL))
-            status = error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets",
-                               (unsigned long long)campaign->n_dataset);
-    }
+    if (replicates)
+        replicates_draw(replicates, (uint64_t)campaign->plan.recipe.seed, task);
+    enum status status = task > 0 ? begin(campaign, task, replicates ? replicates->weight : NULL, 0, error) : STATUS_OK;
     if (!status)
         status = take_state(compute, &state, error);
     if (!status)
@@ -250,6 +258,14 @@ static enum status fit_task(struct compute *compute, uint32_t task, struct repli
         take_crashes(compute);
     if (!status)
         status = search(compute, replicates ? &replicates->best : NULL, journal_gone, has_ended, error);
+    while (!status && *has_ended && wants_another(campaign->joint)) {
+        *has_ended = false;
+        status = begin(campaign, task, NULL, campaign->joint->n_redrawn + 1, error);
+        if (!status) {
+            take_crashes(compute);
+            status = search(compute, NULL, journal_gone, has_ended, error);
+        }
+    }
     if (*has_ended && replicates) {
         status = replicates_write(compute, error);
     } else if (*has_ended) {

@@ -94,19 +94,28 @@ enum status best_of_sums(struct journal_reader *journal, const struct run_identi
     struct refit_starts room;
     enum status status = refit_starts_init(&room, journal, identity, error);
     double lowest = INFINITY;
+    uint64_t most = 0;
     *chosen = 0;
     for (uint32_t start = 0; !status && start < identity->n_start; start++) {
         double sum = 0;
+        uint64_t n = 0;
         bool is_success = false;
         for (uint64_t dataset = 0; !status && dataset < identity->n_dataset; dataset++) {
             if (get_start(journal, identity, dataset, start, &room.best, error)) {
-                sum += isnan(room.best.objective) ? 0 : room.best.objective; /* of one that was left out */
+                bool is_part = !isnan(room.best.objective); /* not one that was left out */
+                sum += is_part ? room.best.objective : 0;
+                n += is_part;
                 is_success = is_success || outcome_is_success((enum outcome)room.best.outcome);
             }
             status = error->status;
         }
-        objective[start] = is_success ? sum : (double)NAN;
-        if (is_success && sum < lowest) {
+        n += is_success ? identity->n_dataset : 0; /* more than any failure has */
+        for (uint32_t k = 0; n > most && k < start; k++)
+            objective[k] = NAN;
+        lowest = n > most ? (double)INFINITY : lowest;
+        most = n > most ? n : most;
+        objective[start] = n > 0 && n == most ? sum : (double)NAN;
+        if (objective[start] < lowest) {
             lowest = sum;
             *chosen = start;
         }
