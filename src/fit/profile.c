@@ -30,24 +30,25 @@ static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
 struct place {
     double theta;       /* of the profiled parameter, optimiser's scale */
     double r;
-    double *parameter;  /* n, natural scale, the file's order */
+    double *parameter;  /* all, natural scale */
 };
 
 struct walk {
-    const struct fit_problem *problem;
+    const struct fit_profile_subject *subject;
     const struct fit_options *options;
-    const struct fit_host *host;
-    struct arena *scratch;
     const struct fit_profile_request *request;
     struct fit_record *result;
     struct fit_profile *profile;
-    struct fit_problem fixed;   /* the problem with the profiled parameter held */
+    size_t n;                   /* parameters of all copies */
+    uint8_t *held, *fixed;      /* n: by the caller; and with the profiled parameter */
+    double unit;
     struct fit_record inner;
+    double *end_of_inner;       /* n: where it ended */
     enum parameter_scale scale;
     double best, rise;          /* the objective at the best fit, and its rise at the limit */
     double start, end;          /* optimiser's scale; end: the walk stops there without a limit */
     bool ends_at_bound;
-    double *guess;              /* n: starts of the other parameters; fixed.start */
+    double *guess;              /* n: starts of the other parameters */
     struct place origin;        /* the best fit */
     struct place place[3];      /* the latest ones; their arrays are swapped */
     int n_failure;
@@ -55,30 +56,32 @@ struct walk {
 
 static bool walk_init(struct walk *walk, struct arena *arena)
 {
-    const struct fit_problem *problem = walk->problem;
-    size_t n = problem->n_parameter;
-    double *numbers = arena_calloc(arena, 5 * n + 1, sizeof *numbers);
-    uint8_t *fixed = arena_calloc(arena, n + 1, 1);
-    void *arrays = arena_alloc(arena, fit_record_array_bytes(n));
-    if (!numbers || !fixed || !arrays)
+    const struct fit_profile_subject *subject = walk->subject;
+    size_t n = walk->n = subject->n_copy * subject->n_parameter;
+    double *const known[] = {walk->guess = arena_calloc(arena, n + 1, sizeof(double)),
+                             walk->origin.parameter = arena_calloc(arena, n + 1, sizeof(double)),
+                             walk->place[0].parameter = arena_calloc(arena, n + 1, sizeof(double)),
+                             walk->place[1].parameter = arena_calloc(arena, n + 1, sizeof(double))};
+    walk->place[2].parameter = arena_calloc(arena, n + 1, sizeof(double));
+    walk->end_of_inner = arena_calloc(arena, n + 1, sizeof(double));
+    walk->held = arena_calloc(arena, n + 1, 1);
+    walk->fixed = arena_calloc(arena, n + 1, 1);
+    void *arrays = arena_alloc(arena, fit_record_array_bytes(subject->n_parameter));
+    if (!arrays || !walk->held || !walk->fixed || !walk->place[2].parameter || !walk->end_of_inner)
         return false;
-    for (size_t i = 0; i < n; i++)
-        fixed[i] = problem->fixed && problem->fixed[i];
-    fixed[walk->request->parameter] = 1;
-    walk->fixed = *problem;
-    walk->fixed.fixed = fixed;
-    walk->fixed.start = walk->guess = numbers;
-    walk->fixed.start_number = 0;
-    fit_record_set_arrays(&walk->inner, n, arrays);
+    fit_record_set_arrays(&walk->inner, subject->n_parameter, arrays);
     walk->inner.covariance = NULL;
-    for (int k = 0; k < 3; k++)
-        walk->place[k].parameter = numbers + (size_t)(k + 2) * n;
-    walk->origin.parameter = numbers + n;
-    walk->scale = problem->scale[walk->request->parameter];
-    memcpy(walk->guess, problem->start, n * sizeof *walk->guess);
-    memcpy(walk->origin.parameter, problem->start, n * sizeof *walk->guess);
-    for (int k = 0; k < 2; k++)
-        memcpy(walk->place[k].parameter, problem->start, n * sizeof *walk->guess);
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        if (!known[k])
+            return false;
+        memcpy(known[k], subject->start, n * sizeof(double));
+    }
+    if (subject->fixed)
+        memcpy(walk->held, subject->fixed, n);
+    memcpy(walk->fixed, walk->held, n);
+    for (size_t i = walk->request->parameter; i < n; i += subject->n_parameter)
+        walk->fixed[i] = 1;
+    walk->scale = subject->scale[walk->request->parameter];
     return true;
 }
 
@@ -105,15 +108,14 @@ static bool is_over(const struct walk *walk)
            (outcome == OUTCOME_budget && walk->result->n_evaluation >= walk->options->max_evaluations);
 }
 
-/* Fits within the rest of the budgets. False: cancelled or out of a resource; the walk is over. */
-static bool run_inner(struct walk *walk, const struct fit_problem *problem, struct fit_options *options)
+/* Fits from the guess within the rest of the budgets. False: cancelled or out of a resource; the walk is over. */
+static bool run_inner(struct walk *walk, const uint8_t *fixed, struct fit_options *options)
 {
     struct fit_record *result = walk->result, *inner = &walk->inner;
     options->max_evaluations = options->max_evaluations < walk->options->max_evaluations - result->n_evaluation
                                    ? options->max_evaluations : walk->options->max_evaluations - result->n_evaluation;
     options->max_total_steps = walk->options->max_total_steps - result->n_step;
-    arena_reset(walk->scratch);
-    fit_run(problem, options, walk->host, walk->scratch, inner);
+    walk->subject->fit(walk->subject->context, walk->guess, fixed, walk->unit, options, walk->end_of_inner, inner);
     result->n_evaluation += inner->n_evaluation;
     result->n_step += inner->n_step;
     result->n_iteration += inner->n_iteration;
@@ -126,7 +128,7 @@ static bool run_inner(struct walk *walk, const struct fit_problem *problem, stru
 static double bound(const struct walk *walk)
 {
     size_t i = walk->request->parameter;
-    return walk->request->side < 0 ? walk->problem->lower[i] : walk->problem->upper[i];
+    return walk->request->side < 0 ? walk->subject->lower[i] : walk->subject->upper[i];
 }
 
 static double reach(const struct walk *walk, double width)
@@ -154,7 +156,7 @@ static bool is_sigma_known(const struct walk *walk) { return !(walk->inner.notes
 static double rise_of(const struct walk *walk)
 {
     const struct fit_record *inner = &walk->inner;
-    double n = (double)fit_problem_n_row(walk->problem), freedom = (double)inner->n_freedom;
+    double n = (double)walk->subject->n_row, freedom = (double)inner->n_freedom;
     double confidence = walk->options->confidence;
     if (inner->n_noise > 0 && freedom + (double)inner->n_noise > 0) {
         freedom += (double)inner->n_noise;
@@ -168,26 +170,19 @@ static double rise_of(const struct walk *walk)
 /* Repeats the best fit for objective, covariance and threshold. False: the walk is over. */
 static bool look_at_best(struct walk *walk, double *width)
 {
-    const struct fit_problem *problem = walk->problem;
-    size_t n = problem->n_parameter;
-    struct fit_problem unchanged = *problem;
     struct fit_options once = *walk->options;
-    bool differences = once.gradient == GRADIENT_differences; /* two evaluations for each parameter */
-    bool may_jump = problem->model->abi.n_switching > 0;     /* the same after the first evaluation of a fit that meets a
-                                                              * jump */
-    once.max_evaluations = differences || may_jump ? 1 + may_jump + 2 * (int64_t)n : 1;
+    once.max_evaluations = walk->subject->max_look;
     once.optimizer = OPTIMIZER_trf; /* its first point has all the derivatives that statistics need */
-    once.gradient = differences ? GRADIENT_differences : GRADIENT_forward;
+    once.gradient = once.gradient == GRADIENT_differences ? GRADIENT_differences : GRADIENT_forward;
     once.is_near = true;
-    unchanged.start_number = 0;
     once.statistics = true;
-    bool ran = run_inner(walk, &unchanged, &once);
-    for (int round = 0; ran && round < MAX_UNIT && fit_unit_is_open(problem); round++) {
-        double unit = walk->inner.chi_square / (double)fit_problem_n_row(problem);
-        if (!(fabs(unit - unchanged.unit) > UNIT_SETTLED * unit))
+    bool ran = run_inner(walk, walk->held, &once);
+    for (int round = 0; ran && round < MAX_UNIT && walk->subject->has_open_unit; round++) {
+        double unit = walk->inner.chi_square / (double)walk->subject->n_row;
+        if (!(fabs(unit - walk->unit) > UNIT_SETTLED * unit))
             break;
-        walk->fixed.unit = unchanged.unit = unit; /* for all fits of the profile */
-        ran = run_inner(walk, &unchanged, &once);
+        walk->unit = unit; /* for all fits of the profile */
+        ran = run_inner(walk, walk->held, &once);
     }
     if (!ran || !isfinite(walk->inner.objective)) {
         fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
@@ -203,7 +198,7 @@ static bool look_at_best(struct walk *walk, double *width)
         fail(walk, LIMIT_failed, OUTCOME_stalled, "the residuals are zero: a limit cannot be computed from them");
         return false;
     }
-    walk->start = fit_scale_from_natural(walk->scale, problem->start[walk->request->parameter]);
+    walk->start = fit_scale_from_natural(walk->scale, walk->origin.parameter[walk->request->parameter]);
     *width = half_width(walk);
     return true;
 }
@@ -211,24 +206,22 @@ static bool look_at_best(struct walk *walk, double *width)
 /* The other parameters' start at theta: on the line through two known places, within their bounds. */
 static void guess_others(struct walk *walk, const struct place *a, const struct place *b, double theta)
 {
-    const struct fit_problem *problem = walk->problem;
+    const struct fit_profile_subject *subject = walk->subject;
     double part = a->theta != b->theta ? (theta - b->theta) / (b->theta - a->theta) : 0;
-    for (size_t i = 0; i < problem->n_parameter; i++) {
-        double from = fit_scale_from_natural(problem->scale[i], a->parameter[i]);
-        double to = fit_scale_from_natural(problem->scale[i], b->parameter[i]);
-        double natural = fit_scale_to_natural(problem->scale[i], to + part * (to - from));
-        if (!isfinite(natural) || walk->fixed.fixed[i] || from == to)
+    for (size_t i = 0; i < walk->n; i++) {
+        enum parameter_scale scale = subject->scale[i % subject->n_parameter];
+        double from = fit_scale_from_natural(scale, a->parameter[i]), to = fit_scale_from_natural(scale, b->parameter[i]);
+        double natural = fit_scale_to_natural(scale, to + part * (to - from));
+        if (!isfinite(natural) || from == to)
             natural = b->parameter[i];
-        walk->guess[i] = fmin(fmax(natural, problem->lower[i]), problem->upper[i]);
-        if (walk->fixed.fixed[i])
-            walk->guess[i] = b->parameter[i];
+        walk->guess[i] = walk->fixed[i] ? b->parameter[i] : fmin(fmax(natural, subject->lower[i]), subject->upper[i]);
     }
 }
 
 /* The term of the profiled parameter's prior: the objective of the inner fits omits held parameters. */
 static double own_prior(const struct walk *walk, double theta, double natural)
 {
-    const struct fit_prior *prior = walk->problem->prior ? &walk->problem->prior[walk->request->parameter] : NULL;
+    const struct fit_prior *prior = walk->subject->prior ? &walk->subject->prior[walk->request->parameter] : NULL;
     bool has_term = prior && prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM;
     return has_term ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
 }
@@ -237,18 +230,18 @@ static double own_prior(const struct walk *walk, double theta, double natural)
 static void take_place(struct walk *walk, double theta, struct place *place)
 {
     struct fit_profile *profile = walk->profile;
-    size_t i = walk->request->parameter, n = walk->problem->n_parameter;
+    size_t i = walk->request->parameter, n = walk->subject->n_parameter;
     double natural = walk->guess[i], objective = walk->inner.objective + own_prior(walk, theta, natural);
     double rise = (objective - walk->best) / walk->rise;
     place->theta = theta;
     place->r = rise > 0 ? sqrt(rise) : rise < BETTER ? -1 : 0;
-    memcpy(place->parameter, walk->inner.parameter, n * sizeof *place->parameter);
+    memcpy(place->parameter, walk->end_of_inner, walk->n * sizeof *place->parameter);
     if (profile->n_point < profile->max_point) {
         profile->point[2 * profile->n_point] = natural;
         profile->point[2 * profile->n_point + 1] = objective;
         profile->n_point++;
     }
-    memcpy(walk->result->parameter, place->parameter, n * sizeof *place->parameter);
+    memcpy(walk->result->parameter, walk->inner.parameter, n * sizeof *place->parameter);
     memcpy(walk->result->at_bound, walk->inner.at_bound, n);
     walk->result->objective = objective;
     walk->result->gradient_norm = walk->inner.gradient_norm;
@@ -263,8 +256,9 @@ static bool visit(struct walk *walk, const struct place *a, const struct place *
         options.is_near = true;
         options.statistics = false;
         guess_others(walk, extrapolated ? a : b, b, theta);
-        walk->guess[walk->request->parameter] = natural;
-        if (!run_inner(walk, &walk->fixed, &options))
+        for (size_t i = walk->request->parameter; i < walk->n; i += walk->subject->n_parameter)
+            walk->guess[i] = natural;
+        if (!run_inner(walk, walk->fixed, &options))
             return false;
         if (outcome_is_success(walk->inner.outcome)) {
             take_place(walk, theta, place);
@@ -364,7 +358,7 @@ static bool is_lower_from_best(struct walk *walk, double theta)
         return false;
     swap(middle, &walk->place[1]);
     walk->place[0].theta = walk->place[1].theta; /* no line through two local minima */
-    memcpy(walk->place[0].parameter, walk->place[1].parameter, walk->problem->n_parameter * sizeof(double));
+    memcpy(walk->place[0].parameter, walk->place[1].parameter, walk->n * sizeof(double));
     return true;
 }
 
@@ -411,19 +405,17 @@ static bool close_in(struct walk *walk)
     return is_lower_from_best(walk, crossing(below, above));
 }
 
-void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                     struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
-                     struct fit_record *result, struct fit_profile *profile)
+void fit_profile_follow(const struct fit_profile_subject *subject, const struct fit_options *options, struct arena *arena,
+                        const struct fit_profile_request *request, struct fit_record *result, struct fit_profile *profile)
 {
-    struct walk walk = {.problem = problem, .options = options, .host = host, .scratch = scratch, .request = request,
-                        .result = result, .profile = profile};
+    struct walk walk = {.subject = subject, .options = options, .request = request, .result = result, .profile = profile};
     size_t i = request->parameter;
     double width;
-    fit_clear(result, problem->n_parameter, 0);
+    fit_clear(result, subject->n_parameter, 0);
     result->outcome = OUTCOME_converged;
     profile->n_point = 0;
     end_walk(&walk, LIMIT_not_fitted, NAN);
-    if ((problem->fixed && problem->fixed[i]) || problem->lower[i] == problem->upper[i])
+    if ((subject->fixed && subject->fixed[i]) || subject->lower[i] == subject->upper[i])
         return;
     if (!walk_init(&walk, arena)) {
         fail(&walk, LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
@@ -444,4 +436,40 @@ void fit_profile_run(const struct fit_problem *problem, const struct fit_options
     walk.origin.theta = walk.place[0].theta = walk.place[1].theta = walk.start;
     while (march(&walk, step) && close_in(&walk))
         step = AFTER_JUMP * fabs(walk.place[1].theta - walk.start);
+}
+
+/* A fit of one dataset. */
+struct single {
+    struct fit_problem problem;
+    const struct fit_host *host;
+    struct arena *scratch;
+};
+
+static void fit_single(void *context, const double *start, const uint8_t *fixed, double unit, const struct fit_options *options,
+                       double *end, struct fit_record *record)
+{
+    struct single *single = context;
+    single->problem.start = start;
+    single->problem.fixed = fixed;
+    single->problem.unit = unit;
+    arena_reset(single->scratch);
+    fit_run(&single->problem, options, single->host, single->scratch, record);
+    memcpy(end, record->parameter, single->problem.n_parameter * sizeof *end);
+}
+
+void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+                     struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
+                     struct fit_record *result, struct fit_profile *profile)
+{
+    struct single single = {.problem = *problem, .host = host, .scratch = scratch};
+    bool may_jump = problem->model->abi.n_switching > 0; /* then a fit that meets a jump takes differences after its first
+                                                          * evaluation: two evaluations for each parameter */
+    bool differs = options->gradient == GRADIENT_differences || may_jump;
+    const struct fit_profile_subject subject = {
+        .n_parameter = problem->n_parameter, .n_copy = 1, .n_row = fit_problem_n_row(problem), .start = problem->start,
+        .lower = problem->lower, .upper = problem->upper, .fixed = problem->fixed, .scale = problem->scale,
+        .prior = problem->prior, .has_open_unit = fit_unit_is_open(problem),
+        .max_look = 1 + (differs ? may_jump + 2 * (int64_t)problem->n_parameter : 0), .fit = fit_single, .context = &single};
+    single.problem.start_number = 0;
+    fit_profile_follow(&subject, options, arena, request, result, profile);
 }

@@ -18,15 +18,35 @@ struct fit_profile {
     double *point;     /* the caller's, max_point pairs: parameter (natural scale) and objective, in order of evaluation */
 };
 
-/* problem->start is the best fit. The threshold is the objective there plus
+/* What is profiled: one fit of n_copy datasets, each with n_parameter numbers in the file's order, of which the profiled one is
+ * shared by all. Everything is const and the caller's. */
+struct fit_profile_subject {
+    size_t n_parameter, n_copy, n_row;
+    const double *start, *lower, *upper;  /* n_copy x n_parameter, natural scale; start: the best fit */
+    const uint8_t *fixed;                 /* likewise, or NULL */
+    const enum parameter_scale *scale;    /* n_parameter, as */
+    const struct fit_prior *prior;        /* or NULL */
+    bool has_open_unit;                   /* fit_unit_is_open */
+    int64_t max_look;                     /* evaluations that tell everything of the best fit */
+    /* Fits from `start` with `fixed` held, as arrays above. The record's arrays are those of the first dataset without a
+     * covariance; `end` gets all parameters. An outcome of not_run ends the profile. */
+    void (*fit)(void *context, const double *start, const uint8_t *fixed, double unit, const struct fit_options *options,
+                double *end, struct fit_record *record);
+    void *context;
+};
+
+/* The threshold is the objective at the best fit plus
  *   chi-square's quantile(1) / 2                  if every standard deviation is known (Wilks 1938),
  *   chi_square/(n - p) F's quantile(1, n - p) / 2  if none is (Bates & Watts 1988, eq. 6.4),
  *   n/2 log(1 + F's quantile(1, n - p) / (n - p))  if it is a parameter of the noise, which is not counted in p.
  * The limit is found to 1e-4 of the rise and then refined by interpolation. A parameter is followed to its bound, or over six
  * decades on a logarithmic scale, or on a linear scale over a thousand times its value (or ten half-widths of the interval from
- * the covariance, if that is more). The budgets of `options` apply to the whole side. `result` has the parameters at the last
- * point; its outcome is converged unless the limit is `failed` or `freedom`, with a reason. Scratch comes from both arenas;
- * `scratch` is reset repeatedly. */
+ * the covariance, if that is more). The budgets of `options` apply to the whole side. `result` has the parameters of the first
+ * dataset at the last point; its outcome is converged unless the limit is `failed` or `freedom`, with a reason. */
+void fit_profile_follow(const struct fit_profile_subject *subject, const struct fit_options *options, struct arena *arena,
+                        const struct fit_profile_request *request, struct fit_record *result, struct fit_profile *profile);
+/* That of a fit of one dataset; problem->start is the best fit. Scratch comes from both arenas; `scratch` is reset
+ * repeatedly. */
 void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                      struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
                      struct fit_record *record, struct fit_profile *profile);

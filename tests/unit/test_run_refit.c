@@ -23,12 +23,12 @@ static void plans(void **state)
     struct refit_plan plan;
     struct error error;
     char text[REFIT_PROFILE_TEXT];
-    assert_int_equal(refit_plan_init(&plan, &options, names, 3, &error), STATUS_OK);
+    assert_int_equal(refit_plan_init(&plan, &options, names, NULL, 3, &error), STATUS_OK);
     assert_int_equal(refit_plan_n(&plan), 0);
     assert_null(refit_plan_profile(&plan, names, text));
     options.profile = "Vmax,k1,Vmax";
     options.n_bootstrap = 5;
-    assert_int_equal(refit_plan_init(&plan, &options, names, 3, &error), STATUS_OK);
+    assert_int_equal(refit_plan_init(&plan, &options, names, NULL, 3, &error), STATUS_OK);
     assert_int_equal(refit_plan_n(&plan), 9);
     struct refit refit = refit_plan_get(&plan, 0);
     assert_true(refit.kind == REFIT_PROFILE && refit.parameter == 0 && refit.side == -1);
@@ -39,11 +39,11 @@ static void plans(void **state)
     assert_string_equal(refit_plan_profile(&plan, names, text), "k1,Vmax");
     refit_plan_fini(&plan);
     options.profile = "vmax";
-    assert_int_equal(refit_plan_init(&plan, &options, names, 3, &error), STATUS_USAGE);
+    assert_int_equal(refit_plan_init(&plan, &options, names, NULL, 3, &error), STATUS_USAGE);
     assert_non_null(strstr(error.message, "Did you mean 'Vmax'?"));
     refit_plan_fini(&plan);
     options.profile = "all";
-    assert_int_equal(refit_plan_init(&plan, &options, names, 3, &error), STATUS_OK);
+    assert_int_equal(refit_plan_init(&plan, &options, names, NULL, 3, &error), STATUS_OK);
     assert_int_equal(plan.n_profile, 3);
     refit_plan_fini(&plan);
 }
@@ -65,7 +65,7 @@ static void long_lists_have_a_hash(void **state)
     options.profile = "all";
     for (int k = 0; k < 2; k++) {
         struct refit_plan plan;
-        assert_int_equal(refit_plan_init(&plan, &options, many, N_NAME, &error), STATUS_OK);
+        assert_int_equal(refit_plan_init(&plan, &options, many, NULL, N_NAME, &error), STATUS_OK);
         plan.profile[N_NAME - 1] -= (uint32_t)k;
         assert_non_null(refit_plan_profile(&plan, many, text[k]));
         refit_plan_fini(&plan);

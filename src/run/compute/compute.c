@@ -65,10 +65,13 @@ static void describe(struct compute *compute)
     campaign_objective_text(campaign, objective);
     compute_say(compute, "objective: %s", objective);
     uint32_t n_replicate = campaign->plan.refits.n_bootstrap;
+    if (campaign->joint && campaign->plan.refits.n_profile)
+        compute_say(compute, "profiles: %u sides, each of which fits all datasets several times",
+                    2 * campaign->plan.refits.n_profile);
     if (campaign->joint && n_replicate)
         compute_say(compute, "bootstrap: %u replicates, each of %llu datasets that are drawn from these", n_replicate,
                     (unsigned long long)campaign->n_dataset);
-    else if (campaign->plan.refits.n_profile || n_replicate)
+    else if (!campaign->joint && (campaign->plan.refits.n_profile || n_replicate))
         compute_say(compute, "refits of each dataset: %u sides of profiles, %u bootstrap replicates",
             2 * campaign->plan.refits.n_profile, n_replicate);
     if (n_replicate && n_replicate < FIT_INTERVAL_REPLICATES)

@@ -76,6 +76,18 @@ enum status compute_stage(struct compute *compute, const struct stage *stage, fe
 bool compute_is_complete(const struct compute *compute);
 /* Instead of the passes of independent fits: those of one fit over all datasets, whose records are journalled at its end. */
 enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error);
+/* How a refit of it begins. */
+struct joint_request {
+    const uint32_t *weight;     /* n_dataset: how often each counts; 0: it does not take part */
+    struct fit_options options;
+    feed_prepare *prepare;      /* sets starts, as in the feed */
+    void *context;
+    bool keeps;                 /* its state, from which another process continues */
+};
+/* The fit of that task, a start (request: NULL) or a refit, until joint_record can tell. Also OK if it was stopped: then
+ * *has_ended is false. */
+enum status compute_joint_fit(struct compute *compute, uint32_t task, const struct joint_request *request, bool *journal_gone,
+                              bool *has_ended, struct error *error);
 /* Shares the fit over all datasets with the other ranks that were launched, if any. After campaign_open. */
 enum status compute_join(struct compute *compute, struct run_options *options, struct error *error);
 /* In place of joint_ranks' for what only rank 0 must have. */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "fit/joint_all.h"
 #include "io/journal_state.h"
-#include "run/compute/replicates.h"
+#include "run/compute/joint_refits.h"
 #include "run/supervise/child.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
 
 struct keeper {
     int64_t written_ns, cost_ns;
-    bool has_trouble;
+    bool keeps;
 };
 
 /* Keeps the state between two passes; without it a killed run only begins again. */
@@ -38,7 +38,7 @@ static void keep_state(struct compute *compute, struct keeper *keeper)
             return;
     }
     if (!bytes || journal_state_write(plan->place.journal, &plan->identity, bytes, n, &error)) {
-        keeper->has_trouble = true;
+        keeper->keeps = false;
         compute_say(compute, "warning: the state of the search cannot be kept (%s); the fit continues, but after an "
                     "interruption it would start from an earlier state", bytes ? error.message : "out of memory");
     }
@@ -60,22 +60,24 @@ static bool wants_to_keep(struct compute *compute, const struct keeper *keeper, 
     for (size_t i = 0; all && i < n_all; i++)
         wants |= all[i];
     *stops = wants & STOP;
-    return wants && !keeper->has_trouble && !compute->campaign.joint->descent; /* libLBFGS keeps its state to itself */
+    return wants && keeper->keeps && !compute->campaign.joint->descent; /* libLBFGS keeps its state to itself */
 }
 
 /* From the beginning of that task. */
-static enum status begin(struct campaign *campaign, uint32_t task, const uint32_t *weight, uint32_t n_redrawn,
+static enum status begin(struct campaign *campaign, uint32_t task, const struct joint_request *request, uint32_t n_redrawn,
                          struct error *error)
 {
     joint_fini(campaign->joint);
-    bool is_good = campaign_joint_init(campaign, task, weight);
+    bool is_good = request ? campaign_joint_init(campaign, task, request->weight, &request->options)
+                           : campaign_joint_init(campaign, task, NULL, NULL);
     campaign->joint->n_redrawn = n_redrawn;
     return is_good ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets",
                                            (unsigned long long)campaign->n_dataset);
 }
 
 /* Continues where another process was. */
-static enum status take_state(struct compute *compute, unsigned char **bytes, struct error *error)
+static enum status take_state(struct compute *compute, const struct joint_request *request, unsigned char **bytes,
+                              struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     struct joint *joint = campaign->joint;
@@ -97,7 +99,7 @@ static enum status take_state(struct compute *compute, unsigned char **bytes, st
         compute_say(compute, "resuming: the search goes on after %lld steps", (long long)joint->n_iteration);
         return STATUS_OK;
     }
-    return begin(campaign, joint->task, joint->weight, 0, error);
+    return begin(campaign, joint->task, request, 0, error);
 }
 
 /* What an earlier process journalled of datasets that crashed or hung: they end the fit. Other records are from an end that was
@@ -166,8 +168,9 @@ static bool is_wanted(const void *context, uint64_t dataset)
     return i < campaign->joint->n_block && (!picks || joint_wants(campaign->joint, (size_t)i));
 }
 
-/* A rank may have none of the datasets. best: the starts of a replicate, or NULL. */
-static enum status run_pass(struct compute *compute, struct refit_starts *best, bool *journal_gone, struct error *error)
+/* A rank may have none of the datasets. */
+static enum status run_pass(struct compute *compute, const struct joint_request *request, bool *journal_gone,
+                            struct error *error)
 {
     const struct campaign *campaign = &compute->campaign;
     const struct joint *joint = campaign->joint;
@@ -177,7 +180,8 @@ static enum status run_pass(struct compute *compute, struct refit_starts *best, 
                                 .wanted_context = campaign, .n_before = joint->task * joint->n_block,
                                 .n_wanted = joint->stride || joint->weight ? joint->n_active : joint->n_block};
     if (stage.n_wanted > 0)
-        return compute_stage(compute, &stage, best ? refit_starts_put : NULL, best, journal_gone, error);
+        return compute_stage(compute, &stage, request ? request->prepare : NULL, request ? request->context : NULL, journal_gone,
+                             error);
     compute->stage = stage;
     return STATUS_OK;
 }
@@ -193,11 +197,11 @@ static enum status judge_ranks(const struct compute *compute, struct error *erro
 }
 
 /* Passes until the fit has ended. Also OK if it was stopped. */
-static enum status search(struct compute *compute, struct refit_starts *best, bool *journal_gone, bool *has_ended,
+static enum status search(struct compute *compute, const struct joint_request *request, bool *journal_gone, bool *has_ended,
                           struct error *error)
 {
     struct joint *joint = compute->campaign.joint;
-    struct keeper keeper = {.written_ns = clock_now_ns()};
+    struct keeper keeper = {.written_ns = clock_now_ns(), .keeps = !request || request->keeps};
     bool goes_on = joint_resume(joint);
     enum status status;
     if (joint->stride > 1 && joint->n_iteration == 0 && joint->task == 0)
@@ -206,7 +210,7 @@ static enum status search(struct compute *compute, struct refit_starts *best, bo
     if ((status = judge_ranks(compute, error)))
         return status;
     while (!status && goes_on) {
-        status = run_pass(compute, best, journal_gone, error);
+        status = run_pass(compute, request, journal_gone, error);
         if (status || !compute_is_complete(compute))
             return status;
         goes_on = joint_advance(joint);
@@ -241,23 +245,21 @@ static bool wants_another(const struct joint *joint)
            && (joint->outcome == OUTCOME_ode_failed || joint->outcome == OUTCOME_model_failed);
 }
 
-/* The fit from one start (replicates: NULL), or of one replicate. Also OK if it was stopped: then it has not ended. */
-static enum status fit_task(struct compute *compute, uint32_t task, struct replicates *replicates, bool *has_ended,
-                            bool *journal_gone, struct error *error)
+enum status compute_joint_fit(struct compute *compute, uint32_t task, const struct joint_request *request, bool *journal_gone,
+                              bool *has_ended, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     unsigned char *state = NULL;
-    if (replicates)
-        replicates_draw(replicates, (uint64_t)campaign->plan.recipe.seed, task);
-    enum status status = task > 0 ? begin(campaign, task, replicates ? replicates->weight : NULL, 0, error) : STATUS_OK;
-    if (!status)
-        status = take_state(compute, &state, error);
+    *has_ended = false;
+    enum status status = task > 0 ? begin(campaign, task, request, 0, error) : STATUS_OK;
+    if (!status && (!request || request->keeps))
+        status = take_state(compute, request, &state, error);
     if (!status)
         status = judge_ranks(compute, error);
     if (!status)
         take_crashes(compute);
     if (!status)
-        status = search(compute, replicates ? &replicates->best : NULL, journal_gone, has_ended, error);
+        status = search(compute, request, journal_gone, has_ended, error);
     while (!status && *has_ended && wants_another(campaign->joint)) {
         *has_ended = false;
         status = begin(campaign, task, NULL, campaign->joint->n_redrawn + 1, error);
@@ -266,35 +268,43 @@ static enum status fit_task(struct compute *compute, uint32_t task, struct repli
             status = search(compute, NULL, journal_gone, has_ended, error);
         }
     }
-    if (*has_ended && replicates) {
-        status = replicates_write(compute, error);
-    } else if (*has_ended) {
-        tell_left_out(compute);
-        status = compute->ranks.is_joined ? compute_collect_records(compute, error) : write_records(compute, error);
-    }
+    campaign->joint->saved = NULL; /* which nothing reads after the end */
     free(state);
     return status;
+}
+
+static enum status fit_start(struct compute *compute, uint32_t task, bool *journal_gone, bool *has_ended, struct error *error)
+{
+    enum status status = compute_joint_fit(compute, task, NULL, journal_gone, has_ended, error);
+    if (status || !*has_ended)
+        return status;
+    tell_left_out(compute);
+    return compute->ranks.is_joined ? compute_collect_records(compute, error) : write_records(compute, error);
 }
 
 enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error)
 {
     const struct campaign *campaign = &compute->campaign;
-    struct replicates replicates = {.n_drawn = 0};
-    bool goes_on = true, has_fit = true;
+    struct joint_refits refits = {.n_drawn = 0};
+    uint32_t first_refit = campaign->n_start, first_replicate = first_refit + 2 * campaign->plan.refits.n_profile;
+    bool goes_on = true;
     enum status status = compute_read_journal(compute, error);
     if (!status && compute->ranks.is_joined)
         status = compute_share_crashes(compute, error);
-    for (uint32_t task = 0; !status && goes_on && has_fit && task < campaign->n_task; task++) {
-        bool is_replicate = task >= campaign->n_start, is_done = campaign->n_task > 1 && is_written(compute, task);
-        goes_on = is_done;
-        if (is_replicate && !replicates.weight)
-            status = replicates_open(&replicates, compute, error);
-        has_fit = !is_replicate || replicates.n_drawn > 0;
-        goes_on = goes_on || !has_fit;
-        if (!status && !is_done && has_fit)
-            status = fit_task(compute, task, is_replicate ? &replicates : NULL, &goes_on, journal_gone, error);
+    for (uint32_t task = 0; !status && goes_on && task < campaign->n_task; task++) {
+        if (campaign->n_task > 1 && is_written(compute, task))
+            continue;
+        if (task >= first_refit && !refits.weight)
+            status = joint_refits_open(&refits, compute, error);
+        if (!status && task >= first_refit && refits.n_drawn == 0)
+            break;
+        if (!status)
+            status = task < first_refit ? fit_start(compute, task, journal_gone, &goes_on, error)
+                     : task < first_replicate
+                         ? joint_refits_profile(&refits, compute, task, journal_gone, &goes_on, error)
+                         : joint_refits_replicate(&refits, compute, task, journal_gone, &goes_on, error);
     }
-    replicates_fini(&replicates);
+    joint_refits_fini(&refits);
     if (!status && goes_on) { /* also without a pass over all datasets */
         compute->stage = (struct stage){.n_task = 1, .n_wanted = compute->n_fit};
         counter_set(&compute->n_done, compute->n_fit);

@@ -22,6 +22,7 @@ static enum status check(const struct campaign *campaign, struct error *error)
     const char *what = campaign->share.levels.n_column > 0              ? "--share NAME@COLUMN"
                        : campaign->fit.optimizer == OPTIMIZER_lbfgs     ? "--optimizer lbfgs"
                        : campaign->n_start > 1                          ? "--starts"
+                       : campaign->plan.refits.n_profile > 0            ? "--profile"
                        : campaign->n_task > 1                           ? "--bootstrap"
                                                                         : NULL;
     if (!what)
@@ -78,7 +79,7 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
     campaign->ranks = (struct joint_ranks){.n = (size_t)n, .rank = (size_t)rank, .n_block = (size_t)campaign->n_dataset,
                                            .first = first, .gather = rank_link_gather, .context = link};
     joint_fini(campaign->joint);
-    if (!campaign_joint_init(campaign, 0, NULL))
+    if (!campaign_joint_init(campaign, 0, NULL, NULL))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
                          (unsigned long long)campaign->n_own);
     return link->is_lost ? lost(error) : STATUS_OK;

@@ -25,6 +25,7 @@ struct shared_values {
     uint32_t *index;
     double *numbers;               /* values and standard errors */
     const char **name;
+    uint8_t *level;                /* n_parameter: 1 for these */
     bool is_taken;
 };
 
@@ -47,7 +48,7 @@ struct finish {
     void *arrays;                  /* of both */
 };
 
-/* The parameters of --share. */
+/* The parameters of --share that all datasets have in common: a list of their names, which may be empty. */
 static enum status open_shared(struct shared_values *values, const char *list, const struct result_info *info,
                                struct error *error)
 {
@@ -56,11 +57,15 @@ static enum status open_shared(struct shared_values *values, const char *list, c
     values->index = calloc(n + 1, sizeof *values->index);
     values->numbers = calloc(2 * n + 1, sizeof *values->numbers);
     values->name = calloc(n + 1, sizeof *values->name);
-    enum status status = wanted && values->index && values->numbers && values->name
-                             ? refit_mark_names("share", list, info->parameter_name, n, wanted, error)
+    values->level = calloc(n + 1, 1);
+    enum status status = wanted && values->index && values->numbers && values->name && values->level
+                             ? STATUS_OK
                              : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
+    if (!status && *list)
+        status = refit_mark_names("share", list, info->parameter_name, n, wanted, error);
     for (size_t i = 0; !status && i < n; i++)
         if (wanted[i]) {
+            values->level[i] = 1;
             values->name[values->shared.n] = info->parameter_name[i];
             values->index[values->shared.n++] = (uint32_t)i;
         }
@@ -259,12 +264,13 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     if (status)
         return status;
     const struct result_info *info = result_info(finish->skeleton);
-    if ((status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, info->n_parameter, error)))
-        return status;
     char *by_all = plan->recipe.share ? share_by_all(plan->recipe.share) : NULL;
-    if (by_all && *by_all)
+    if (by_all)
         status = open_shared(&finish->shared, by_all, info, error);
     free(by_all);
+    if (!status)
+        status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, finish->shared.level, info->n_parameter,
+                                 error);
     if (status)
         return status;
     if ((status = journal_read(&finish->journal, place->journal, &plan->identity, error)))
@@ -286,7 +292,7 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
         status = finish_refits_new(&finish->refits, &source, finish->writer, error);
     if (!status)
         status = (finish->before ? replace_rows : write_rows)(finish, summary, error);
-    if (!status && finish->shared.index)
+    if (!status && finish->shared.shared.n > 0)
         status = result_writer_shared(finish->writer, &finish->shared.shared, error);
     if (!status)
         status = finish_refits_end(finish->refits, error);
@@ -342,6 +348,7 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     free(finish.shared.index);
     free(finish.shared.numbers);
     free(finish.shared.name);
+    free(finish.shared.level);
     free(finish.added.name);
     free(finish.added.value);
     result_close(finish.before);

@@ -29,6 +29,9 @@ struct finish_refits {
     uint32_t chosen;
     int64_t same_n;             /* and the same replicates for all rows: their number, once they are known, */
     double *same;               /* and intervals */
+    double *limit;              /* 2 n_profile: of the dataset's sides, or those of all, */
+    uint8_t *limit_word;
+    bool knows_limits;          /* once they are known */
     double *estimate, *error;   /* n_bootstrap x n_parameter: parameter by parameter, optimiser's scale */
     double *natural, *scratch;  /* n_bootstrap */
     double point[2 * FIT_MAX_POINT];
@@ -69,7 +72,9 @@ enum status finish_refits_new(struct finish_refits **refits, const struct finish
     size_t n = source->plan->n_bootstrap, n_cell = (n + 1) * (made->n_parameter + 1);
     made->objective = calloc((size_t)made->identity->n_start + 1, sizeof *made->objective);
     made->estimate = calloc(2 * n_cell + 2 * (n + 1) + 5 * made->n_parameter, sizeof *made->estimate);
-    if (!made->scale || !made->objective || !made->estimate)
+    made->limit = calloc(2 * (size_t)source->plan->n_profile + 1, sizeof *made->limit);
+    made->limit_word = calloc(2 * (size_t)source->plan->n_profile + 1, 1);
+    if (!made->scale || !made->objective || !made->estimate || !made->limit || !made->limit_word)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu replicates", n);
     made->error = made->estimate + n_cell;
     made->natural = made->error + n_cell;
@@ -96,6 +101,8 @@ void finish_refits_free(struct finish_refits *refits)
     free(refits->objective);
     free(refits->sum);
     free(refits->estimate);
+    free(refits->limit);
+    free(refits->limit_word);
     free(refits);
 }
 
@@ -168,29 +175,43 @@ static enum status add_points(struct finish_refits *refits, uint32_t parameter, 
     return status;
 }
 
+static enum status read_limits(struct finish_refits *refits, uint64_t dataset, struct fit_record *other,
+                               struct starts_tally *work, struct error *error)
+{
+    const struct refit_plan *plan = refits->source.plan;
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < 2 * plan->n_profile && !status; i++) {
+        uint32_t parameter = refit_plan_get(plan, i).parameter;
+        status = get_refit(refits, dataset, i, other, work, error);
+        if (status)
+            break;
+        refits->limit[i] = other->parameter[parameter];
+        refits->limit_word[i] = other->limit == LIMIT_none ? (uint8_t)LIMIT_failed : other->limit;
+        status = add_points(refits, parameter, other, error);
+    }
+    return status;
+}
+
 static enum status profile_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
                                struct fit_record *other, struct starts_tally *work, struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
-    bool fitted = outcome_is_success((enum outcome)best->outcome);
+    bool is_fitted = outcome_is_success((enum outcome)best->outcome), is_joint = refits->source.is_joint;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < refits->n_parameter; i++) {
         best->profile_lower[i] = best->profile_upper[i] = NAN;
         best->profile_lower_status[i] = best->profile_upper_status[i] = LIMIT_none;
     }
+    if (is_fitted && !refits->knows_limits) {
+        status = read_limits(refits, is_joint ? 0 : dataset, other, work, error);
+        refits->knows_limits = is_joint;
+    }
     for (uint32_t i = 0; i < 2 * plan->n_profile && !status; i++) {
         struct refit refit = refit_plan_get(plan, i);
         double *limit = refit.side < 0 ? best->profile_lower : best->profile_upper;
         uint8_t *word = refit.side < 0 ? best->profile_lower_status : best->profile_upper_status;
-        word[refit.parameter] = LIMIT_no_fit;
-        if (!fitted)
-            continue;
-        status = get_refit(refits, dataset, i, other, work, error);
-        if (status)
-            break;
-        limit[refit.parameter] = other->parameter[refit.parameter];
-        word[refit.parameter] = other->limit == LIMIT_none ? LIMIT_failed : other->limit;
-        status = add_points(refits, refit.parameter, other, error);
+        limit[refit.parameter] = is_fitted ? refits->limit[i] : (double)NAN;
+        word[refit.parameter] = is_fitted ? refits->limit_word[i] : (uint8_t)LIMIT_no_fit;
     }
     return status;
 }

@@ -172,7 +172,7 @@ static enum status plan_refits(struct campaign *campaign, struct error *error)
 {
     struct run_plan *plan = &campaign->plan;
     enum status status = refit_plan_init(&plan->refits, &plan->recipe, problem_parameter_name(campaign->problem),
-                                         campaign->n_parameter, error);
+                                         campaign->share.n ? campaign->share.level : NULL, campaign->n_parameter, error);
     uint64_t n_task = (uint64_t)plan->recipe.n_start + refit_plan_n(&plan->refits);
     campaign->n_task = (uint32_t)n_task;
     if (!status && campaign->plan.selection.n > (UINT32_MAX - 1u) / n_task)
@@ -253,9 +253,9 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     campaign->seed = (uint64_t)plan->recipe.seed;
     if ((status = selection_open(&plan->selection, &options->select, campaign->problem, error)))
         return status;
-    if ((status = plan_refits(campaign, error)))
-        return status;
     if ((status = share_open(&campaign->share, options, campaign->problem, error)))
+        return status;
+    if ((status = plan_refits(campaign, error)))
         return status;
     plan->recipe.share = options->recipe.share;
     if ((status = choose_engine(campaign, options, hash, error)))

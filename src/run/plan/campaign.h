@@ -22,7 +22,7 @@ struct campaign {
     struct model model;
     struct ode_options ode;
     struct fit_options fit;
-    struct fit_options fit_near;   /* of replicates of a fit over all datasets */
+    struct fit_options refit;      /* of refits of a fit over all datasets */
     size_t n_parameter;
     enum parameter_scale *scale;   /* n_parameter, the file's order */
     const uint32_t *to_model;      /* n_parameter, owned by the problem */
@@ -51,9 +51,10 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
 void campaign_fini(struct campaign *campaign);
 /* Makes campaign->joint. */
 enum status campaign_joint_open(struct campaign *campaign, struct error *error);
-/* joint_init of campaign->joint for that task, a start (weight: NULL) or a replicate in which each dataset counts so often, and
- * joint_join of campaign->ranks. */
-bool campaign_joint_init(struct campaign *campaign, uint32_t task, const uint32_t *weight);
+/* joint_init of campaign->joint for that task, a start (weight, options: NULL) or a refit in which each dataset counts so
+ * often, and joint_join of campaign->ranks. */
+bool campaign_joint_init(struct campaign *campaign, uint32_t task, const uint32_t *weight,
+                         const struct fit_options *options);
 
 /* The words of /parameters/scale as numbers; free() it. NULL: out of memory. */
 enum parameter_scale *campaign_scales(const char *const *names, size_t n);

@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
-bool campaign_joint_init(struct campaign *campaign, uint32_t task, const uint32_t *weight)
+bool campaign_joint_init(struct campaign *campaign, uint32_t task, const uint32_t *weight,
+                         const struct fit_options *options)
 {
     struct joint *joint = campaign->joint;
     size_t n = (size_t)(campaign->ranks.gather ? campaign->n_own : campaign->n_dataset);
-    campaign->fit_near = campaign->fit;
-    campaign->fit_near.is_near = true;
-    campaign->fit_near.certify = false;
-    bool is_good = joint_init(joint, weight ? &campaign->fit_near : &campaign->fit, &campaign->model, n, campaign->n_parameter,
+    if (options)
+        campaign->refit = *options;
+    bool is_good = joint_init(joint, options ? &campaign->refit : &campaign->fit, &campaign->model, n, campaign->n_parameter,
                               &campaign->share.levels, campaign->scale);
     joint->leaves_out = campaign->share.leaves_out;
     joint->has_pilots = campaign->plan.recipe.warm_start != 0 && task == 0;
@@ -28,7 +28,7 @@ enum status campaign_joint_open(struct campaign *campaign, struct error *error)
             return error_set(error, STATUS_USAGE, "--share: fits over all datasets have no Laplace errors; use huber or "
                              "student");
     campaign->joint = malloc(sizeof *campaign->joint);
-    if (!campaign->joint || !campaign_joint_init(campaign, 0, NULL))
+    if (!campaign->joint || !campaign_joint_init(campaign, 0, NULL, NULL))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
                          (unsigned long long)campaign->n_dataset);
     return STATUS_OK;

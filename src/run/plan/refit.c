@@ -45,7 +45,7 @@ enum status refit_mark_names(const char *option, const char *list, const char *c
 }
 
 enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
-                            size_t n_parameter, struct error *error)
+                            const uint8_t *level, size_t n_parameter, struct error *error)
 {
     *plan = (struct refit_plan){.n_bootstrap = (uint32_t)recipe->n_bootstrap,
                                 .bootstrap_kind = (enum bootstrap_kind)recipe->bootstrap_kind,
@@ -62,9 +62,15 @@ enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe
     enum status status = wanted && plan->profile
                              ? refit_mark_names("profile", recipe->profile, names, n_parameter, wanted, error)
                              : error_set(error, STATUS_NO_MEMORY, "out of memory for --profile");
-    for (size_t i = 0; !status && i < n_parameter; i++)
-        if (wanted[i])
+    bool is_all = !strcmp(recipe->profile, "all");
+    for (size_t i = 0; !status && i < n_parameter; i++) {
+        bool is_possible = !level || level[i] == 1;
+        if (wanted[i] && is_possible)
             plan->profile[plan->n_profile++] = (uint32_t)i;
+        else if (wanted[i] && !is_all)
+            status = error_set(error, STATUS_USAGE, "--profile: '%s' has not one value for all datasets; a fit with shared "
+                               "parameters (--share, /parameters/level) has profiles of these only", names[i]);
+    }
     free(wanted);
     return status;
 }

@@ -24,7 +24,7 @@ static enum status check_options(const struct run_options *options, struct error
     const struct {
         const char *name;
         bool is_given;
-    } refused[] = {{"--profile", recipe->profile != NULL}, {"--only", options->select.only != NULL},
+    } refused[] = {{"--only", options->select.only != NULL},
                    {"--shard (`stiffit submit --ranks` or mpirun divide the datasets)", options->select.shard_text != NULL},
                    {"--retry-failed", options->retry_failed}, {"--trace", options->trace != NULL},
                    {"--gradient adjoint", recipe->fit.gradient == GRADIENT_adjoint}};

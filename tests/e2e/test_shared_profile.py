@@ -1,0 +1,152 @@
+"""Profiles of parameters that all datasets share.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import h5py
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import chi2
+
+import faults
+import helpers as h
+from test_profile import CLOSE, scipy_limit
+from test_ranks import ranks
+from test_shared import EQUATIONS, FORMULA, T, curve, run_file, sample, write
+from test_shared_bootstrap import T as WAVE_T, waves
+from test_shared_faults import killed_often
+
+FOUND, BOUND, INFINITE, NO_FIT = 1, 2, 3, 7
+
+
+def limits(found, j):
+    """Of parameter j, which are the same in all rows."""
+    for name in ("profile_lower", "profile_upper", "profile_lower_status", "profile_upper_status"):
+        assert np.all(found[name][:, j] == found[name][0, j]), (name, found[name])
+    return found["profile_lower"][0, j], found["profile_upper"][0, j]
+
+
+def close(ours, theirs, best):
+    assert abs(ours - theirs) < CLOSE * abs(theirs - best), (ours, theirs, best)
+
+
+def test_own_parameters_follow(tmp):
+    """Eighty amplitudes, each of which is a linear parameter, so that the profile of the frequency is a formula."""
+    path, model, y = waves(tmp / "p.h5")
+
+    def objective(w):
+        s = np.sin(w * WAVE_T)
+        return 0.5 * np.sum((np.outer(y @ s / (s @ s), s) - y) ** 2) / 0.02**2
+    best = minimize_scalar(objective, bounds=(7.29, 7.31), method="bounded", options={"xatol": 1e-12})
+    top = best.fun + 0.5 * chi2.ppf(0.95, 1)
+    found = run_file(path, "--model", model, "--share", "w", "--profile", "all", "--keep-profile")
+    for ours, far in zip(limits(found, 0), (best.x - 0.01, best.x + 0.01)):
+        close(ours, brentq(lambda w: objective(w) - top, best.x, far, xtol=1e-14), best.x)
+    assert np.all(found["profile_lower_status"] == [FOUND, 0]) and np.all(np.isnan(found["profile_lower"][:, 1]))
+    with h5py.File(h.result_path(path)) as f:
+        table = {name: f["profiles"][name][()] for name in f["profiles"]}
+    assert np.all(table["dataset"] == 0) and np.all(table["parameter"] == 0)
+    # the fits of a profile end where less than 1e-9 of the objective is to be gained
+    np.testing.assert_allclose(table["objective"], [objective(w) for w in table["value"]], rtol=3e-9)
+
+
+def test_scipys_limits(tmp):
+    """An integrated model with two shared parameters, sigma known and not, against SciPy's fits of all parameters at once."""
+    y = sample(5, seed=11)
+    for sigma in (0.05, np.nan):
+        path, model = write(tmp / "p.h5", EQUATIONS, y, sigma)
+        found = run_file(path, "--model", model, "--share", "ka,b", "--profile", "ka,b", "--rtol", "1e-9", "--overwrite")
+
+        def residuals(x):
+            own = np.exp(x[2:].reshape(5, 2))
+            return np.concatenate([curve((np.exp(x[0]), *own[d], x[1])) - y[d] for d in range(5)]) / np.nan_to_num(sigma, nan=1)
+        best = np.concatenate([[np.log(found["parameters"][0, 0]), found["parameters"][0, 3]],
+                               np.log(found["parameters"][:, 1:3]).ravel()])
+        for j, column in ((0, 0), (1, 3)):
+            for side, ours in zip((-1, 1), limits(found, column)):
+                expected = scipy_limit(residuals, best, j, side, np.isfinite(sigma))
+                close(np.log(ours) if j == 0 else ours, expected, best[j])
+
+
+def test_like_one_dataset(tmp):
+    """If all parameters are shared, the fit is that of one dataset with all measurements, and so is its profile."""
+    rng = np.random.default_rng(5)
+    y = np.abs(np.tile(curve((1.7, 4.5, 0.16, 0.3)), (6, 1)) * np.exp(0.05 * rng.standard_normal((6, len(T)))))
+    cases = {"normal": (FORMULA, 0.2), "unknown": (FORMULA, np.nan), "huber": (FORMULA, 0.2), "student": (FORMULA, 0.1),
+             "log-normal": (FORMULA, 0.05),
+             "prior": (FORMULA.replace("b = 0 in [-10, 10]", "b = 0 in [-10, 10] prior normal(0.3, 0.05)"), 0.2),
+             "bound": (FORMULA.replace("b = 0 in [-10, 10]", "b = 0.3 in [0.2, 0.4]"), 0.2)}
+    for name, (text, sigma) in cases.items():
+        path, model = write(tmp / f"{name}.h5", text, y, sigma)
+        one, _ = write(tmp / f"{name}-one.h5", text, y, sigma)
+        with h5py.File(one, "a") as f:
+            f["measurements/dataset"][...] = 0
+            ids = f["datasets/id"][:1]
+            del f["datasets/id"]
+            f["datasets/id"] = ids
+        error = ("--error", name) if name in ("huber", "student", "log-normal") else ()
+        words = ("--model", model, "--profile", "all", "--rtol", "1e-9", *error)
+        expected = run_file(one, *words)
+        found = run_file(path, *words, "--share", "all")
+        half = 0.5 * (expected["profile_upper"][0] - expected["profile_lower"][0])
+        for side in ("lower", "upper"):
+            status = found[f"profile_{side}_status"]
+            assert np.all(status == expected[f"profile_{side}_status"][0]), (name, side, status[0])
+            assert not np.any(status == 5), (name, side, status)
+            for j in range(4):
+                difference = limits(found, j)[side == "upper"] - expected[f"profile_{side}"][0, j]
+                assert abs(difference) < 2 * CLOSE * half[j], (name, side, j, difference / half[j])
+        assert name != "bound" or status[0, 3] == BOUND
+
+
+def test_without_limits_and_without_influence(tmp):
+    text = FORMULA.replace("+ b", "") + "parameter unused = 1 in [1e-3, 1e3] scale log\n"
+    path, model = write(tmp / "p.h5", text, sample(20), 0.05)
+    found = run_file(path, "--model", model, "--share", "ka,unused,b", "--profile", "unused")
+    assert np.all(found["profile_lower_status"][:, 4] == BOUND) and np.all(found["profile_upper_status"][:, 4] == BOUND)
+    assert limits(found, 4) == (1e-3, 1e3)
+
+
+def test_same_bits(tmp):
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(30, seed=2), 0.05)
+    words = (path, "--model", model, "--share", "ka,b", "--starts", 2, "--profile", "ka,b", "--bootstrap", 5, "--keep-profile",
+             "--overwrite")
+    kept = []
+    for threads in (1, 2, 7):
+        found = run_file(*words, "-j", threads)
+        with h5py.File(h.result_path(path)) as f:
+            kept.append((found, np.stack([f["profiles/value"][()], f["profiles/objective"][()]])))
+    for found, points in kept[1:]:
+        faults.same_fits(found, kept[0][0], "threads")
+        assert points.tobytes() == kept[0][1].tobytes()
+
+
+def test_killed(tmp):
+    killed_often(tmp, 200, 6, 4, "--profile", "ka")
+
+
+def test_without_a_fit(tmp):
+    """Datasets that are left out, the first one here, take no part; nothing is profiled if the fit has failed."""
+    y = sample(20)
+    y[0] = np.nan
+    path, model = write(tmp / "p.h5", EQUATIONS, y, 0.05)
+    words = (path, "--model", model, "--share", "ka", "--profile", "all")
+    found = run_file(*words, code=1)
+    assert found["status"][0] == 8 and np.all(found["profile_lower_status"][:, 0] == NO_FIT)
+    found = run_file(*words, "--overwrite", "--leave-out-failed", code=1)
+    assert found["profile_lower_status"][0, 0] == NO_FIT and np.all(found["profile_lower_status"][1:, 0] == FOUND)
+    rest, _ = write(tmp / "rest.h5", EQUATIONS, y[1:], 0.05)
+    expected = run_file(rest, "--model", model, "--share", "ka", "--profile", "ka")
+    for name in ("profile_lower", "profile_upper"):
+        assert np.array_equal(found[name][1:, 0], expected[name][:, 0]), name
+
+
+def test_refused(tmp):
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(4), 0.05)
+    words = (path, "--model", model, "--share", "ka", "--profile")
+    said = h.stiffit("run", *words, "ka,A", code=2).stderr
+    assert "'A' has not one value for all datasets" in said, said
+    assert "--profile: not on several ranks" in ranks(2, *words, "ka", code=None).stderr
+
+
+if __name__ == "__main__":
+    h.main()
