@@ -180,8 +180,8 @@ static enum status run_pass(struct compute *compute, const struct joint_request 
                                 .wanted_context = campaign, .n_before = joint->task * joint->n_block,
                                 .n_wanted = joint->stride || joint->weight ? joint->n_active : joint->n_block};
     if (stage.n_wanted > 0)
-        return compute_stage(compute, &stage, request ? request->prepare : NULL, request ? request->context : NULL, journal_gone,
-                             error);
+        return compute_stage(compute, &stage, request ? request->prepare : NULL, request ? request->context : NULL,
+                             journal_gone, error);
     compute->stage = stage;
     return STATUS_OK;
 }
