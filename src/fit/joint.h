@@ -51,6 +51,7 @@ struct joint {
     bool is_short;            /* but for one that has no memory for them */
     double *theta, *trial;    /* s: the best point and the trial */
     double f, tighter;
+    bool has_kinks;           /* Laplace's errors: slopes at two points say little of the values between them */
     double rough, doubt;      /* relative tolerance of the first steps, 0 after them; what these must gain to be believed */
     bool was_rough, restarts; /* the best point is from them; blocks go back to their starts */
     bool lands;               /* JOINT_START is at the next step, not at the best point, which had another tolerance: */

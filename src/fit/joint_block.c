@@ -15,6 +15,9 @@
  * it misses most of what it promised. */
 enum { MAX_TRY = 4, MAX_POOR = 2 };
 static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
+/* Newton's curvature of Laplace's kinks is followed as far as a block's steps give what it promises. */
+enum { MAX_SHARPNESS = 6 };
+static const double SHARPER = 0.75, BLUNTER = 0.25;
 
 /* Writes the rows' triangle with own parameters first. False: an entry is not finite. */
 static bool reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
@@ -44,6 +47,7 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         work->at.theta[work->order[k]] = own[k];
     for (size_t k = 0; k < work->s; k++)
         work->at.theta[work->order[work->n + k]] = shared[k];
+    work->asker->objective.sharpness = side->sharpness = work->block->sharpness;
     enum asked asked = fit_ask(work->asker, &work->at, true);
     if (asked != ASKED_OK)
         return asked;
@@ -129,6 +133,10 @@ static bool adapt_radius(struct joint_work *work, double gain)
 {
     struct joint_block *block = work->block;
     struct trust_model *model = &work->own.model;
+    if (block->decrease >= SHARPER * block->promise && block->sharpness < MAX_SHARPNESS)
+        block->sharpness += block->has_kinks;
+    else if (block->decrease < BLUNTER * block->promise && block->sharpness > 0)
+        block->sharpness--;
     double missing = block->promise - block->decrease, unit = fmax(gain, fabs(block->promise));
     if (missing > POOR * unit) { /* if nothing was promised, the shared step is to blame */
         if (block->promise > 0)
@@ -255,7 +263,10 @@ bool joint_block_again(struct joint_work *work)
     int64_t n_evaluation = asker->n_evaluation, n_step = asker->n_step;
     asker->n_evaluation = asker->n_step = 0;
     asker->tighter = work->joint->lands ? work->joint->lands_from : work->joint->tighter;
+    int sharpness = block->sharpness;
+    block->sharpness = block->best.sharpness;
     enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
+    block->sharpness = sharpness;
     asker->n_evaluation = n_evaluation;
     asker->n_step = n_step;
     asker->tighter = tighter;

@@ -171,7 +171,7 @@ static void begin_stopping(struct joint *joint)
 {
     struct stopping *stopping = &joint->stopping;
     double n_row = joint_total(joint, rows_of);
-    enum { LIKELIHOOD = 1, UNKNOWN = 2 };
+    enum { LIKELIHOOD = 1, UNKNOWN = 2, KINKS = 4 };
     struct joint_facts facts = {.any = 0};
     joint->asker.objective = (struct fit_objective){.n_row = 0};
     stopping_init(stopping, &joint->asker);
@@ -179,9 +179,11 @@ static void begin_stopping(struct joint *joint)
     joint->asker.objective.n_row = (size_t)n_row;
     for (size_t i = 0; i < joint->n_active; i++)
         facts.any |= (joint_active(joint, i)->likelihood ? LIKELIHOOD : 0)
-                     | (joint_active(joint, i)->is_sigma_known ? 0 : UNKNOWN);
+                     | (joint_active(joint, i)->is_sigma_known ? 0 : UNKNOWN)
+                     | (joint_active(joint, i)->has_kinks ? KINKS : 0);
     joint_agree(joint, &facts);
     joint->asker.objective.likelihood = facts.any & LIKELIHOOD;
+    joint->has_kinks = facts.any & KINKS;
     joint->asker.is_sigma_known = !(facts.any & UNKNOWN);
     stopping->beyond.is_there = true;
 }
@@ -265,6 +267,8 @@ static double find_decrease(struct joint *joint)
     struct stopping *stopping = &joint->stopping;
     double by_value = joint_total(joint, decrease_of), by_slopes = joint_total(joint, slopes_of), f = fabs(joint->f);
     double limit = NOISE_LIKELY * (joint->asker.objective.likelihood ? fmax(f, 0.5 * (double)joint->asker.objective.n_row) : f);
+    if (joint->has_kinks)
+        return by_value;
     stopping_note_noise(stopping, by_value, by_slopes);
     bool small = joint->shared.promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
     if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))

@@ -4,6 +4,7 @@
 
 #include "fit/joint_descent.h"
 #include "fit/prepare.h"
+#include "fit/unit.h"
 
 #include <assert.h>
 #include <math.h>
@@ -259,6 +260,11 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     block->n_no_sigma = record.n_no_sigma;
     bool is_exact = joint->model->abi.n_state == 0;
     asker->tighter = joint->tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
+    if (fit_unit_is_open(problem)) {
+        joint_block_end(block, OUTCOME_bad_data, "no measurement has a sigma, which Laplace's errors need in a fit "
+                        "over all datasets");
+        return false;
+    }
     asker->n_evaluation = block->n_evaluation;
     asker->n_step = block->n_step;
     if (joint->pass == JOINT_CHECK) { /* one more than the budget */
@@ -270,6 +276,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     block->engine = asker->engine;
     block->gradient = asker->gradient;
     block->likelihood = asker->objective.likelihood;
+    block->has_kinks = fit_objective_has_kinks(&asker->objective);
     block->is_sigma_known = asker->is_sigma_known;
     block->objective_scale = joint_weight(joint, i) * fit_objective_scale(&asker->objective);
     return true;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 6, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 7, MAX_SHARED = 1 << 20 };
 
 /* Goes over the state: measures (bytes and from NULL), writes, or reads. */
 struct cursor {
@@ -65,6 +65,7 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->asker.reason);
     FIELD(joint->asker.is_sigma_known);
     FIELD(joint->asker.objective.likelihood);
+    FIELD(joint->has_kinks);
     FIELD(joint->asker.objective.n_row);
 }
 
@@ -108,6 +109,8 @@ static void pass_block(struct cursor *cursor, struct joint_block *block)
     FIELD(block->n_row);
     FIELD(block->radius);
     FIELD(block->best.f);
+    FIELD(block->best.sharpness);
+    FIELD(block->sharpness);
     FIELD(block->outcome);
     FIELD(block->is_out);
     FIELD(block->has_crashed);

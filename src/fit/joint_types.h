@@ -35,6 +35,7 @@ struct joint_side {
     double gradient_norm;     /* of the own parameters, projected */
     double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
     bool is_restricted;       /* the own step, by radius or bounds */
+    int sharpness;            /* as in struct fit_objective */
 };
 
 struct joint_block {
@@ -42,6 +43,7 @@ struct joint_block {
     size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
     struct joint_side best, trial;
     double radius;            /* of the own trust region */
+    int sharpness;            /* of the next side, for Laplace's kinks: as in struct fit_objective */
     /* of the latest trial */
     double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
     bool has_failed;          /* no own step could be evaluated */
@@ -57,7 +59,7 @@ struct joint_block {
     int64_t n_evaluation, n_step, n_no_sigma;
     double seconds;
     uint32_t notes;
-    bool likelihood;
+    bool likelihood, has_kinks;
     double objective_scale;   /* fit_objective_scale */
     char reason[160];
     /* of the last pass, for statistics and the record */

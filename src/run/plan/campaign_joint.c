@@ -23,10 +23,6 @@ bool campaign_joint_init(struct campaign *campaign, uint32_t task, const uint32_
 
 enum status campaign_joint_open(struct campaign *campaign, struct error *error)
 {
-    for (uint32_t k = 0; k < campaign->model.abi.n_observable; k++)
-        if (campaign->loss[k].error == ERROR_LAPLACE)
-            return error_set(error, STATUS_USAGE, "--share: fits over all datasets have no Laplace errors; use huber or "
-                             "student");
     campaign->joint = malloc(sizeof *campaign->joint);
     if (!campaign->joint || !campaign_joint_init(campaign, 0, NULL, NULL))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
