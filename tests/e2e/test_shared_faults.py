@@ -186,11 +186,5 @@ def test_killed(tmp):
     assert any(step > 0 for step in steps), steps
 
 
-def test_killed_laplace(tmp):
-    """The curvature that each dataset's corners have at its best point is part of the state."""
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(300, seed=5), 0.05)
-    assert kill_often(path, model, 6, 3, "--share", "ka", "--error", "laplace")
-
-
 if __name__ == "__main__":
     h.main()

@@ -71,8 +71,8 @@ def test_like_one_dataset(tmp):
     """If all parameters are shared, the fit is that of one dataset with all measurements, and so is its profile."""
     rng = np.random.default_rng(5)
     y = np.abs(np.tile(curve((1.7, 4.5, 0.16, 0.3)), (6, 1)) * np.exp(0.05 * rng.standard_normal((6, len(T)))))
-    cases = {"normal": (FORMULA, 0.2), "unknown": (FORMULA, np.nan), "huber": (FORMULA, 0.2), "student": (FORMULA, 0.1), "laplace": (FORMULA, 0.2),
-             "log-normal": (FORMULA, 0.05),
+    cases = {"normal": (FORMULA, 0.2), "unknown": (FORMULA, np.nan), "huber": (FORMULA, 0.2), "student": (FORMULA, 0.1),
+             "laplace": (FORMULA, 0.2), "log-normal": (FORMULA, 0.05),
              "prior": (FORMULA.replace("b = 0 in [-10, 10]", "b = 0 in [-10, 10] prior normal(0.3, 0.05)"), 0.2),
              "bound": (FORMULA.replace("b = 0 in [-10, 10]", "b = 0.3 in [0.2, 0.4]"), 0.2)}
     for name, (text, sigma) in cases.items():
