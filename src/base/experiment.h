@@ -49,7 +49,9 @@ struct event_call {
 /* No experiment, where the index of one at whose steady state another begins may stand; or no row. */
 #define EXPERIMENT_NONE UINT32_MAX
 
-/* The PEtab problem that a problem file was made from, with what import was told; yaml NULL: none. */
+/* The PEtab problem that a problem file was made from, with what import was told; or the problems of its n datasets. */
 struct petab_source {
-    const char *yaml, *model, *dataset_column; /* model, dataset_column: or NULL */
+    const char *yaml, *model, *dataset_column; /* or NULL */
+    size_t n;
+    const char *const *of;                     /* n, or NULL */
 };

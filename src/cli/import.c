@@ -381,10 +381,12 @@ static int run(int argc, char **argv)
     struct import_options options = {.model = NULL};
     struct option_words words;
     struct error error = {.status = STATUS_OK};
-    int code = command_parse(&command_import, &options, &words, 1, argc, argv);
+    int code = command_parse(&command_import, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
     if (code < 0) {
         bool is_sbml = import_is_sbml(words.positional[0]), is_petab = import_is_petab(words.positional[0]);
         options.measurements = words.positional[0];
+        options.petab = words.positional;
+        options.n_petab = words.n_positional;
         if (options.estimate.n && !is_sbml)
             error_set(&error, STATUS_USAGE, "--estimate: is for SBML (.xml or .sbml)");
         else if ((options.dataset_column || options.outside) && !is_petab)
@@ -395,6 +397,9 @@ static int run(int argc, char **argv)
             error_set(&error, STATUS_USAGE, "--nonmem: the one table has it all; leave out --%s", table_given(&options));
         else if (!options.nonmem && (options.cmt.n || options.locf))
             error_set(&error, STATUS_USAGE, "--%s: is for --nonmem", options.locf ? "locf" : "cmt");
+        else if (words.n_positional > 1 && !is_petab)
+            error_set(&error, STATUS_USAGE, "'%s': only one table of measurements is expected; several files are for PEtab "
+                      "(.yaml)", words.positional[1]);
         else if (!options.output && !strcmp(options.measurements, "-"))
             error_set(&error, STATUS_USAGE, "--output is needed when the measurements come from standard input");
         code = error.status ? message_usage("import", &error, options.color)
@@ -410,7 +415,7 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_import = {
-    .name = "import", .synopsis = "MEASUREMENTS.csv|MODEL.xml",
+    .name = "import", .synopsis = "MEASUREMENTS.csv|MODEL.xml|PROBLEM.yaml...",
     .summary = "make a problem file from CSV tables, or model text from SBML",
     .example = "stiffit import data/theophylline-measurements.csv --datasets data/theophylline-subjects.csv \\\n"
                "    --model models/theophylline/theophylline.ode -o theophylline.h5",
@@ -424,5 +429,6 @@ const struct command command_import = {
         "'value' but one for each observable, and optionally sigma_NAME and censored_NAME. Columns may be separated by "
         "semicolons, and numbers then have decimal commas. Names, starts, bounds, scales and "
         "priors of the parameters come from the model, unless the table of parameters or an option overrides them.\n"
-        "MODEL.xml (or .sbml) is SBML, which becomes model text: MODEL.ode.",
+        "MODEL.xml (or .sbml) is SBML, which becomes model text: MODEL.ode.\n"
+        "PROBLEM.yaml is a PEtab problem; of several ones with the same model each becomes a dataset.",
     .table = COMMAND_TABLE(table), .run = run};

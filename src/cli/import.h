@@ -9,7 +9,8 @@
 
 struct import_options {
     const char *measurements, *datasets, *experiments, *doses, *inputs, *events, *substitutes, *parameters, *model, *output;
-    const char *dataset_column;
+    const char *dataset_column, *const *petab; /* petab: n_petab problems, the first one is `measurements` */
+    size_t n_petab;
     bool embed, overwrite, quiet, nonmem, locf, units_row, outside;
     struct option_list fix, start, lower, upper, scale, error, cmt, estimate;
     enum when color;

@@ -30,7 +30,7 @@ static enum status write_problem(const struct import_options *options, const cha
     struct petab_report report = {.n_fault = 0};
     const struct petab_options how = {.model = options->model, .dataset_column = options->dataset_column,
                                       .outside = options->outside, .overwrite = options->overwrite};
-    enum status status = petab_import(options->measurements, path, &how, &report, error);
+    enum status status = petab_import(options->petab, options->n_petab, path, &how, &report, error);
     for (size_t i = 0; report.n_fault > 1 && i < report.n_fault; i++)
         message_say("%s", report.fault[i]);
     for (size_t i = 0; !status && !options->quiet && i < report.n_note; i++)
@@ -49,8 +49,9 @@ static int work(void *context)
     struct error error = {.status = STATUS_OK};
     char *path = options->output ? strdup(options->output) : default_output(options->measurements, ".h5");
     contained_limit(MOST_CPU_S, MOST_GIB);
-    enum status status = path ? spare_file(path, options->measurements, &error)
-                              : error_set(&error, STATUS_NO_MEMORY, "out of memory");
+    enum status status = path ? STATUS_OK : error_set(&error, STATUS_NO_MEMORY, "out of memory");
+    for (size_t k = 0; !status && k < options->n_petab; k++)
+        status = spare_file(path, options->petab[k], &error);
     if (!status)
         status = write_problem(options, path, &error);
     free(path);
@@ -71,12 +72,24 @@ int import_petab(struct import_options *options)
                       options->measurements);
             return message_usage("import", &error, options->color);
         }
+    for (size_t k = 0; k < options->n_petab; k++)
+        if (!petab_is_yaml(options->petab[k])) {
+            error_set(&error, STATUS_USAGE, "%s: is no PEtab problem (.yaml), as %s is", options->petab[k],
+                      options->measurements);
+            return message_usage("import", &error, options->color);
+        }
+    if (options->n_petab > 1 && (!options->output || options->dataset_column)) {
+        error_set(&error, STATUS_USAGE, options->output ? "--dataset-column: each of several problems is a dataset itself"
+                                                        : "--output is needed for several problems");
+        return message_usage("import", &error, options->color);
+    }
     return contained_run(work, options, options->measurements, options->color);
 }
 
 int import_petab_for_run(const char *yaml, char **problem, enum when color)
 {
-    struct import_options options = {.measurements = yaml, .overwrite = true, .quiet = true, .color = color};
+    struct import_options options = {.measurements = yaml, .petab = &yaml, .n_petab = 1, .overwrite = true, .quiet = true,
+                                     .color = color};
     struct error error = {.status = STATUS_OK};
     options.output = *problem = default_output(yaml, ".petab.h5");
     if (*problem)

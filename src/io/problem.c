@@ -137,6 +137,8 @@ static void open_rows(struct problem *problem)
     open_attribute(problem, "/measurements", "petab_model", &info->petab.model);
     open_attribute(problem, "/measurements", "petab_dataset_column", &info->petab.dataset_column);
     info->n_dataset = problem->owners[0].n;
+    if (info->n_dataset <= PROBLEM_MAX_PARAMETER)
+        problem_read_values(problem, "/datasets/petab", (size_t)info->n_dataset, &info->petab.n, &info->petab.of);
     info->has_experiments = problem->has_experiments;
     info->has_steady = problem->steady.dataset;
     info->has_dose_rates = stream[GROUP_DOSES].field[DOSE_rate].column.dataset;

@@ -26,7 +26,7 @@ static const char *const model_attributes[] = {"plugin", "sha256", "name"};
 static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit", "level",
                                               "prior", "prior_on", "prior_location", "prior_scale", "prior_lower",
                                               "prior_upper", "from_model"};
-static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};
+static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0", "petab"};
 #define MEASUREMENT_NAME(name, kind, least, most, meaning) #name,
 static const char *const experiment_names[] = {"dataset", "id", "covariates", "covariate_names", "t0", "steady"};
 static const char *const dose_names[] = {"dataset", "experiment", "time", "amount", "target", "target_names", "duration",

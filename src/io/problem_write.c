@@ -80,6 +80,7 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
         {"/parameters/prior_lower", NULL, p && header->prior ? prior[2] : NULL, real, p, 0},
         {"/parameters/prior_upper", NULL, p && header->prior ? prior[3] : NULL, real, p, 0},
         {"/datasets", NULL, group, IS_GROUP, 0, 0},
+        {"/datasets/petab", NULL, header->petab.n ? header->petab.of : NULL, 0, header->petab.n, 0},
         {"/experiments", NULL, header->has_experiments ? group : NULL, IS_GROUP, 0, 0},
         {header->has_experiments ? "/experiments/covariate_names" : "/datasets/covariate_names", NULL,
          header->n_covariate ? header->covariate_name : NULL, 0, header->n_covariate, 0},

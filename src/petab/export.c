@@ -24,6 +24,7 @@ struct petab_export {
     const char *folder;
     bool overwrite;
     struct output output;
+    const struct petab_source *several; /* one for each dataset, read when it is written; or NULL */
 };
 
 /* `key`: the list's in the YAML file of version 1; version 2 has a list for parameters, too. */
@@ -134,8 +135,10 @@ static void write_yaml(struct petab_export *it, const char *folder)
 static void write_solution(struct petab_export *it, const char *folder, const struct petab_fit *fit)
 {
     open_file(it, folder, "solution.yaml");
-    fprintf(it->output.file, "llh: %.17g\nchi2: %.17g\nunnorm_log_posterior: %.17g\nsimulation_files: [simulations.tsv]\n",
-            fit->llh, fit->chi2, fit->llh + fit->log_prior);
+    fprintf(it->output.file, "llh: %.17g\nchi2: %.17g\n", fit->llh, fit->chi2);
+    if (!isnan(fit->log_prior))
+        fprintf(it->output.file, "unnorm_log_posterior: %.17g\n", fit->llh + fit->log_prior);
+    fprintf(it->output.file, "simulation_files: [simulations.tsv]\n");
     finish_file(it);
 }
 
@@ -170,14 +173,34 @@ static size_t find_dataset(struct petab_export *it, const char *id)
     petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' has no dataset '%.60s' any more", it->problem.files.yaml, id);
 }
 
+/* The folder of a dataset. */
+static const char *folder_of(struct petab_export *it, const struct petab_fit *fit)
+{
+    if (strchr(fit->id, '/') || *fit->id == '.')
+        petab_leave(&it->reader, STATUS_BAD_PROBLEM, "the dataset '%.60s' cannot name a folder", fit->id);
+    return petab_format(&it->reader, "%s/%s", it->folder, fit->id);
+}
+
+/* One of several problems. */
+static void put_alone(struct petab_export *it, const struct petab_fit *fit)
+{
+    const struct petab_source *several = it->several;
+    const struct petab_source source = {.yaml = fit->number < several->n ? several->of[fit->number] : "",
+                                        .model = several->model};
+    struct petab_fit alone = *fit;
+    struct petab_export *one;
+    alone.id = "petab";
+    enum status status = petab_export_open(&one, &source, false, folder_of(it, fit), it->overwrite, &it->reader.error);
+    if (!status)
+        status = petab_export_put(one, &alone, &it->reader.error);
+    petab_export_close(one);
+    if (status)
+        petab_leave_with(&it->reader);
+}
+
 static void put(struct petab_export *it, const struct petab_fit *fit)
 {
-    const char *folder = it->folder;
-    if (it->problem.dataset_column) {
-        if (strchr(fit->id, '/') || *fit->id == '.')
-            petab_leave(&it->reader, STATUS_BAD_PROBLEM, "the dataset '%.60s' cannot name a folder", fit->id);
-        folder = petab_format(&it->reader, "%s/%s", folder, fit->id);
-    }
+    const char *folder = it->problem.dataset_column ? folder_of(it, fit) : it->folder;
     take_rows(it, fit, find_dataset(it, fit->id));
     if (folder != it->folder)
         make_folder(it, folder);
@@ -221,7 +244,9 @@ enum status petab_export_open(struct petab_export **made, const struct petab_sou
     it->folder = folder;
     it->overwrite = overwrite;
     if (!setjmp(it->reader.out)) {
-        read_all(it, source, outside);
+        it->several = source->n ? source : NULL;
+        if (!it->several)
+            read_all(it, source, outside);
         make_folder(it, folder);
         return STATUS_OK;
     }
@@ -232,7 +257,7 @@ enum status petab_export_open(struct petab_export **made, const struct petab_sou
 enum status petab_export_put(struct petab_export *it, const struct petab_fit *fit, struct error *error)
 {
     if (!setjmp(it->reader.out)) {
-        put(it, fit);
+        (it->several ? put_alone : put)(it, fit);
         return STATUS_OK;
     }
     *error = it->reader.error;

@@ -173,6 +173,7 @@ static void add_run(struct writing *writing, struct problem_writer *writer, size
     const char *id = *experiment->id ? experiment->id : "default";
     const struct problem_dataset row = {
         .id = r > it->first_run[d] ? NULL : *it->dataset[d] ? it->dataset[d] : "petab",
+        .start = it->problem->nominal ? it->problem->nominal[d] : NULL,
         .experiment_id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
         .t0 = run->is_before ? 0 : run->t0, .covariate = covariate,
         .n_row = writing->first_row[r + 1] - writing->first_row[r],
@@ -210,7 +211,8 @@ static void fill_parameters(struct lowering *it, struct problem_header *header)
     }
     header->n_parameter = n;
     header->parameter_name = it->parameter_name;
-    header->start = start;
+    header->start = problem->nominal ? NULL : start;
+    header->start_per_dataset = problem->nominal;
     header->lower = lower;
     header->upper = upper;
     header->scale = scale;
@@ -220,7 +222,7 @@ static void fill_parameters(struct lowering *it, struct problem_header *header)
 }
 
 static void write_file(struct writing *writing, struct problem_writer **writer, const char *output,
-                       const struct petab_options *options)
+                       const struct petab_options *options, const char *const *yaml, size_t n_yaml)
 {
     struct lowering *it = writing->it;
     struct petab_reader *reader = it->reader;
@@ -245,14 +247,18 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
             if (it->observable[i].parameter[k])
                 number_of(writing, &writing->substituted, it->observable[i].parameter[k]);
     const struct petab_list *tables = &problem->files.list[PETAB_MEASUREMENTS];
+    const char **origin = petab_alloc(reader, n_yaml, sizeof *origin);
+    for (size_t k = 0; k < n_yaml; k++)
+        origin[k] = petab_absolute(reader, yaml[k]);
     struct problem_header header = {
         .model_source = petab_format(reader, "%s%s", it->model.text, it->text.text), .model_name = "petab",
         .n_covariate = writing->covariates.n, .covariate_name = writing->covariates.key, .n_observable = it->n_variant,
         .observable_name = observable, .has_t0 = true, .has_experiments = true, .has_steady = true,
         .n_substituted = writing->substituted.n, .substituted_name = writing->substituted.key,
         .columns = MEASUREMENT_BIT(observable) | MEASUREMENT_BIT(line) | (has_sigma ? MEASUREMENT_BIT(sigma) : 0),
-        .line_file = tables->n == 1 ? words_file(tables->path[0]) : NULL,
-        .petab = {.yaml = petab_absolute(reader, problem->files.yaml), .dataset_column = options->dataset_column,
+        .line_file = tables->n == 1 && n_yaml == 1 ? words_file(tables->path[0]) : NULL,
+        .petab = {.yaml = n_yaml == 1 ? origin[0] : NULL, .n = n_yaml == 1 ? 0 : n_yaml, .of = origin,
+                  .dataset_column = options->dataset_column,
                   .model = options->model ? petab_absolute(reader, options->model) : NULL}};
     if (!header.line_file)
         header.columns &= ~MEASUREMENT_BIT(line);
@@ -277,8 +283,8 @@ static char **copy_texts(const char *const *text, size_t *n)
     return copy;
 }
 
-enum status petab_import(const char *yaml, const char *output, const struct petab_options *options, struct petab_report *report,
-                         struct error *error)
+enum status petab_import(const char *const *yaml, size_t n, const char *output, const struct petab_options *options,
+                         struct petab_report *report, struct error *error)
 {
     struct petab_reader *reader = calloc(1, sizeof *reader);
     struct petab_problem *problem = calloc(1, sizeof *problem);
@@ -290,9 +296,8 @@ enum status petab_import(const char *yaml, const char *output, const struct peta
     } else if (!setjmp(reader->out)) {
         struct writing writing = {.it = it};
         *it = (struct lowering){.reader = reader, .problem = problem};
-        petab_files_read(reader, &problem->files, yaml, options->model, options->outside);
         problem->dataset_column = options->dataset_column;
-        petab_problem_read(reader, problem);
+        petab_problems_read(reader, problem, yaml, n, options->model, options->outside);
         const struct sbml_options plain = {.constants = SBML_AS_IS, .without_observables = true};
         if (sbml_translate(&it->plain, problem->files.list[PETAB_MODEL].path[0], &plain, &reader->error))
             petab_leave_with(reader);
@@ -303,7 +308,7 @@ enum status petab_import(const char *yaml, const char *output, const struct peta
         lower_observables(it);
         plan_events(&writing);
         petab_check(reader);
-        write_file(&writing, (struct problem_writer **)&writer, output, options);
+        write_file(&writing, (struct problem_writer **)&writer, output, options, yaml, n);
         report->n_dataset = it->n_dataset;
         report->n_experiment = problem->n_experiment;
         report->n_measurement = problem->n_measurement;

@@ -72,10 +72,15 @@ struct petab_problem {
     struct petab_index mapping;         /* ids that stand for one of the model */
     const char **mapped;                /* the model's ids */
     struct petab_index placeholders;    /* of all observables: places where they must not be */
+    const double **nominal;             /* of several problems, each of which is a dataset: n_parameter each; else NULL */
 };
 
 /* Reads the files, and reports their faults. */
 void petab_problem_read(struct petab_reader *reader, struct petab_problem *problem);
+
+/* The same, files included, of n of them, which become one; those after the first are datasets named by their files. */
+void petab_problems_read(struct petab_reader *reader, struct petab_problem *problem, const char *const *yaml, size_t n,
+                         const char *model, bool outside);
 
 /* Parts of it. */
 void petab_read_parameters(struct petab_reader *reader, struct petab_problem *problem);

@@ -76,15 +76,21 @@ def test_commands_of_petab(tmp):
     """From problem.yaml to a figure and back to PEtab: the commands of stiffit-petab(7), in its order, do what it says."""
     blocks = manual_blocks(PETAB)
     lines = [line.split()[1:] for block in blocks for line in block.splitlines() if line.startswith("stiffit ")]
-    assert [line[0] for line in lines] == ["run", "show", "export", "run", "export"], lines
+    assert [line[0] for line in lines] == ["run", "show", "export", "run", "import", "run", "export", "export"], lines
     script, = (block for block in blocks if block.startswith("import pandas"))
     compile(script, str(PETAB), "exec")
-    for folder, made, chosen in (("fit", "fitted/solution.yaml", lines[:3] + lines[4:]),
+    for folder, made, chosen in (("fit", "fitted/solution.yaml", lines[:3] + lines[7:]),
                                  ("nominal", "problem.petab.result.h5", lines[3:4])):
         test_petab.write(tmp / folder).rename(tmp / folder / "problem.yaml")
         for words in chosen:
             h.stiffit(*words, cwd=tmp / folder, code=1 if "--max-evaluations" in words else 0)
         assert (tmp / folder / made).exists()
+    for subject in ("first", "second"):
+        test_petab.write(tmp / "many" / "subjects" / subject).rename(tmp / "many" / "subjects" / subject / "problem.yaml")
+    for words in lines[4:7]:
+        files = sorted(str(file) for word in words for file in (tmp / "many").glob(word) if "*" in word)
+        h.stiffit(words[0], *files, *[word for word in words[1:] if "*" not in word], cwd=tmp / "many")
+    assert (tmp / "many" / "fitted" / "second" / "solution.yaml").exists()
     with open(tmp / "fit" / "residuals.csv") as f:
         columns = next(csv.reader(f))
     asked = set(re.findall(r'"(\w+)"', script))

@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import csv
 import math
+import time
 
 import h5py
 import numpy as np
@@ -294,6 +295,60 @@ def test_export_of_datasets(tmp):
             folder = tmp / "p.out" / subject
             assert abs(llh_of(folder, 10) - f["fits/log_likelihood"][i]) <= 1e-9*abs(f["fits/log_likelihood"][i])
             helpers.stiffit("import", folder / "problem.yaml", "-o", tmp / f"{subject}.h5")
+
+
+def test_several_problems(tmp):
+    """Each problem is a dataset: the same bits as alone, from its own nominal values, and back into a problem each."""
+    def change(k):
+        def measured(rows):
+            return [rows[0]] + [row[:3] + [str(float(row[3]) * (1 + 0.1*k))] + row[4:] for row in rows[1:]]
+        return {"measurements": measured, "parameters": put(1, "nominalValue", 0.4 + 0.1*k),
+                "conditions": lambda rows: rows[:2] + [["c2", str(3 + k)]] + [["c" + "x" * k, "7"]] * (k > 0)}
+    several = [write(tmp / f"s{k}", **change(k)) for k in range(3)]
+    h5, out = tmp / "all.h5", tmp / "out"
+    helpers.stiffit("import", *several, "-o", h5)
+    helpers.stiffit("run", h5)
+    helpers.stiffit("export", tmp / "all.result.h5", "--petab", out)
+    with h5py.File(h5) as f:
+        assert f["parameters/start"][:, 0].tolist() == [0.4, 0.5, 0.6000000000000001]
+    with h5py.File(tmp / "all.result.h5") as f:
+        assert [name.decode() for name in f["fits/id"]] == ["s0", "s1", "s2"]
+        for k, problem in enumerate(several):
+            helpers.stiffit("run", problem)
+            with h5py.File(problem.parent / "p.petab.result.h5") as one:
+                for name in ("parameters", "log_likelihood", "standard_error"):
+                    assert np.array_equal(f["fits"][name][k], one["fits"][name][0]), name
+            helpers.stiffit("export", problem.parent / "p.petab.result.h5", "--petab", problem.parent / "out")
+            for file in ("parameters.tsv", "simulations.tsv", "solution.yaml", "conditions.tsv", "problem.yaml", "model.xml"):
+                assert (out / f"s{k}" / file).read_bytes() == (problem.parent / "out" / file).read_bytes(), file
+    said = helpers.stiffit("export", tmp / "all.result.h5", "--petab", tmp / "x", "--petab-yaml", several[0], code=2).stderr
+    assert "of 3 PEtab problems" in said, said
+    other = tmp / "other"
+    for changes, word in (
+            ({"parameters": put(1, "upperBound", 2000)}, "parameters.tsv:2: the upperBound of k is not that of"),
+            ({"parameters": put(2, "estimate", 0)}, "the estimate of scale is not that of"),
+            ({"observables": put(1, "observableFormula", "A")}, "the tables of observables differ from those of"),
+            ({"model": MODEL.replace('value="0.5"', 'value="0.6"')}, "the files of the model differ from those of"),
+            ({"parameters": lambda rows: rows + [["more", "lin", "0", "1", "0.5", "0"]]}, "has 5 parameters")):
+        done = helpers.stiffit("import", several[0], write(other, **changes), "-o", tmp / "x.h5", code=None)
+        assert done.returncode == 3 and word in done.stderr, done.stderr
+    assert "already" not in helpers.stiffit("import", several[0], several[0], "-o", tmp / "x.h5", code=2).stderr
+    assert "--output is needed" in helpers.stiffit("import", *several, code=2).stderr
+    assert "is no PEtab problem" in helpers.stiffit("import", several[0], tmp / "x.csv", "-o", tmp / "x.h5", code=2).stderr
+
+
+def test_many_problems(tmp):
+    """Three hundred, of which each file name is another; in a few seconds."""
+    folder = tmp / "p"
+    yaml = write(folder)
+    for k in range(300):
+        (folder / f"subject{k}.yaml").write_text(yaml.read_text())
+    began = time.monotonic()
+    helpers.stiffit("import", *[folder / f"subject{k}.yaml" for k in range(300)], "-o", tmp / "all.h5")
+    assert time.monotonic() - began < 20 * helpers.SANITIZER_SPEED, time.monotonic() - began
+    helpers.stiffit("run", tmp / "all.h5")
+    with h5py.File(tmp / "all.result.h5") as f:
+        assert len(f["fits/id"]) == 300 and np.all(f["fits/parameters"][:] == f["fits/parameters"][0])
 
 
 def drop(column):
