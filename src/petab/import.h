@@ -23,7 +23,7 @@ struct petab_report {
 
 /* Reads the n problems at `yaml`, each of which is a dataset if there are several, and writes the problem file `output`.
  * STATUS_BAD_PROBLEM: there are faults, which the report lists. */
-enum status petab_import(const char *const *yaml, size_t n, const char *output, const struct petab_options *options, struct petab_report *report,
-                         struct error *error);
+enum status petab_import(const char *const *yaml, size_t n, const char *output, const struct petab_options *options,
+                         struct petab_report *report, struct error *error);
 void petab_report_fini(struct petab_report *report);
 bool petab_is_yaml(const char *path); /* by its ending */

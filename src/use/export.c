@@ -261,7 +261,8 @@ static enum status put_petab(struct petab_export *petab, const struct fitted *fi
     const struct problem_block *block = dataset->block;
     size_t first = block->row[dataset->first];
     const struct petab_fit fit = {
-        .id = dataset->id, .number = dataset->record->dataset, .n_parameter = problem_n_parameter(fitted->problem), .parameter = dataset->p,
+        .id = dataset->id, .number = (size_t)block->dataset[dataset->row],
+        .n_parameter = problem_n_parameter(fitted->problem), .parameter = dataset->p,
         .n = block->row[dataset->end] - first, .value = block->measured.value + first, .simulation = prediction,
         .llh = dataset->record->log_likelihood, .chi2 = dataset->record->chi_square, .log_prior = dataset->record->log_prior};
     return petab_export_put(petab, &fit, error);
@@ -279,7 +280,8 @@ static enum status open_petab(struct petab_export **petab, const struct export_o
         source.yaml = options->petab_yaml;
     if (!source.yaml && !source.n)
         return error_set(error, STATUS_USAGE, "--petab: %s was not made from a PEtab problem", options->files.result);
-    return petab_export_open(petab, source.n ? made_from : &source, options->petab_yaml, options->petab, options->overwrite, error);
+    return petab_export_open(petab, source.n ? made_from : &source, options->petab_yaml, options->petab, options->overwrite,
+                             error);
 }
 
 /* Predictions and residuals as a table, or PEtab problems. */
