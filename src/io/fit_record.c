@@ -67,6 +67,22 @@ static void clear_cells(enum fit_kind kind, size_t n, void *cells)
         memset(cells, kind == FIT_LACK ? LACK_not_run : 0, n * fit_kind_size(kind));
 }
 
+void fit_record_copy(struct fit_record *to, const struct fit_record *from, size_t n_parameter)
+{
+    struct fit_record source = *from, made = *from;
+    made.point = to->point;
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        const struct fit_column_info *column = &fit_columns[i];
+        if (column->shape == PER_FIT)
+            continue;
+        void *values = fit_column_values((enum fit_column)i, to), *given = fit_column_values((enum fit_column)i, &source);
+        if (values && given)
+            memcpy(values, given, fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(column->kind));
+        memcpy((char *)&made + column->offset, &values, sizeof values);
+    }
+    *to = made;
+}
+
 void fit_record_clear(struct fit_record *record, size_t n_parameter)
 {
     uint32_t start = record->start;

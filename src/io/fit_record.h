@@ -96,3 +96,5 @@ size_t fit_record_array_bytes(size_t n_parameter);
 void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block);
 /* Sets everything to the values for "missing": NaN, -1, 0. Fills arrays that are not NULL; keeps dataset and start. */
 void fit_record_clear(struct fit_record *record, size_t n_parameter);
+/* Copies everything but points into `to`, which keeps its arrays. */
+void fit_record_copy(struct fit_record *to, const struct fit_record *from, size_t n_parameter);

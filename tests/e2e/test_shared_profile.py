@@ -10,7 +10,6 @@ from scipy.stats import chi2
 import faults
 import helpers as h
 from test_profile import CLOSE, scipy_limit
-from test_ranks import ranks
 from test_shared import EQUATIONS, FORMULA, T, curve, run_file, sample, write
 from test_shared_bootstrap import T as WAVE_T, waves
 from test_shared_faults import killed_often
@@ -145,7 +144,6 @@ def test_refused(tmp):
     words = (path, "--model", model, "--share", "ka", "--profile")
     said = h.stiffit("run", *words, "ka,A", code=2).stderr
     assert "'A' has not one value for all datasets" in said, said
-    assert "--profile: not on several ranks" in ranks(2, *words, "ka", code=None).stderr
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from scipy.optimize import least_squares
 
 import faults
 import helpers as h
-from test_ranks import ranks
 from test_shared import EQUATIONS, run_file, sample, write
 from test_shared_faults import kill_often, killed_often
 
@@ -147,11 +146,6 @@ def test_killed_while_drawing(tmp):
     y = 3 * np.exp(-0.7 * T) + 0.05 * np.random.default_rng(5).standard_normal((n, len(T)))
     path, model = limited(tmp / "p.h5", "exp(-w*t)", np.full(n, 5.0), y)
     kill_often(path, model, 8, 6, "--share", "w", "--starts", 6)
-
-
-def test_one_process_only(tmp):
-    path, model, _ = waves(tmp / "p.h5", 4)
-    assert "--starts: not on several ranks" in ranks(2, path, "--model", model, "--share", "w", "--starts", 3, code=None).stderr
 
 
 if __name__ == "__main__":

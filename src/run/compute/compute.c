@@ -225,6 +225,7 @@ static void compute_fini(struct compute *compute)
         engine_free(compute->engine[i]);
     }
     free(compute->lanes);
+    free(compute->crash);
     free(compute->engine);
     free(compute->heartbeat);
     board_slots_fini(&compute->slots);

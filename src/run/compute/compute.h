@@ -53,6 +53,8 @@ struct compute {
     struct trace *trace;                     /* NULL: none is written */
     struct replays replays;                  /* what is known of fits that had not ended */
     struct rank_link ranks;                  /* if joined: the processes of other ranks */
+    struct compute_crash *crash;             /* n_crash: of a fit over all datasets, what crashed or hung before */
+    size_t n_crash;
     int64_t max_crashes;                     /* --max-crashes */
     const char *shard_origin;                /* where --shard slurm found it, or "" */
     const struct run_hooks *hooks;
@@ -76,18 +78,6 @@ enum status compute_stage(struct compute *compute, const struct stage *stage, fe
 bool compute_is_complete(const struct compute *compute);
 /* Instead of the passes of independent fits: those of one fit over all datasets, whose records are journalled at its end. */
 enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error);
-/* How a refit of it begins. */
-struct joint_request {
-    const uint32_t *weight;     /* n_dataset: how often each counts; 0: it does not take part */
-    struct fit_options options;
-    feed_prepare *prepare;      /* sets starts, as in the feed */
-    void *context;
-    bool keeps;                 /* its state, from which another process continues */
-};
-/* The fit of that task, a start (request: NULL) or a refit, until joint_record can tell. Also OK if it was stopped: then
- * *has_ended is false. */
-enum status compute_joint_fit(struct compute *compute, uint32_t task, const struct joint_request *request, bool *journal_gone,
-                              bool *has_ended, struct error *error);
 /* Shares the fit over all datasets with the other ranks that were launched, if any. After campaign_open. */
 enum status compute_join(struct compute *compute, struct run_options *options, struct error *error);
 /* In place of joint_ranks' for what only rank 0 must have. */
@@ -95,9 +85,6 @@ static inline bool compute_is_first(const struct compute *compute)
 {
     return !compute->ranks.is_joined || compute->ranks.place.rank == 0;
 }
-/* The crash records of all ranks; the records of all datasets. In compute_ranks.c. */
-enum status compute_share_crashes(struct compute *compute, struct error *error);
-enum status compute_collect_records(struct compute *compute, struct error *error);
 /* Refuses a plugin whose derivatives are certainly wrong at the starts of some datasets. Call before there are other
  * threads. */
 enum status compute_spot_check(struct compute *compute, struct error *error);

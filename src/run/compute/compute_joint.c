@@ -1,7 +1,7 @@
 /* One fit over all datasets: each pass of the search is a stage, in which every dataset is an item of the scheduler, so that
  * its evaluations are spread over workers and lanes like those of independent fits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute.h"
+#include "run/compute/compute_joint.h"
 
 #include "base/clock.h"
 #include "fit/joint_all.h"
@@ -102,22 +102,15 @@ static enum status take_state(struct compute *compute, const struct joint_reques
     return begin(campaign, joint->task, request, 0, error);
 }
 
-/* What an earlier process journalled of datasets that crashed or hung: they end the fit. Other records are from an end that was
- * interrupted, and are written again. */
+/* Datasets that crashed in an earlier process or hung: they end the fit. */
 static void take_crashes(struct compute *compute)
 {
-    struct campaign *campaign = &compute->campaign;
-    struct fit_record record = {.reason = ""};
-    for (uint64_t fit = 0; (fit = journal_next(compute->earlier, fit)) != UINT64_MAX; fit++) {
-        struct error trouble = {.status = STATUS_OK};
-        if (!journal_get(compute->earlier, fit, &record, &trouble))
-            continue;
-        uint64_t dataset = fit / campaign->n_task - campaign->ranks.first;
-        if (fit % campaign->n_task != campaign->joint->task)
-            continue;
-        bool is_hung = record.outcome == OUTCOME_timeout && record.n_evaluation == 0;
-        if ((record.outcome == OUTCOME_crashed || is_hung) && dataset < campaign->joint->n_block)
-            joint_block_fail(campaign->joint, (size_t)dataset, (enum outcome)record.outcome, true, record.reason);
+    struct joint *joint = compute->campaign.joint;
+    for (size_t k = 0; k < compute->n_crash; k++) {
+        const struct compute_crash *crash = &compute->crash[k];
+        uint64_t i = crash->dataset - compute->campaign.ranks.first;
+        if (crash->task == joint->task && i < joint->n_block)
+            joint_block_fail(joint, (size_t)i, (enum outcome)crash->outcome, true, crash->reason);
     }
 }
 
@@ -228,14 +221,17 @@ static enum status search(struct compute *compute, const struct joint_request *r
     return status;
 }
 
-/* Whether an earlier process has written all records of this task. */
-static bool is_written(const struct compute *compute, uint32_t task)
+/* Whether an earlier process has written all records of this task, which rank 0 knows. */
+static bool is_written(struct compute *compute, uint32_t task)
 {
     const struct campaign *campaign = &compute->campaign;
     uint64_t d = 0, n = task < campaign->n_start ? campaign->n_dataset : 1;
-    while (d < n && journal_has(compute->earlier, d * campaign->n_task + task))
+    bool is_first = compute_is_first(compute);
+    while (d < n && is_first && journal_has(compute->earlier, d * campaign->n_task + task))
         d++;
-    return d == n;
+    unsigned char is_all = d == n;
+    const unsigned char *found = compute_first_bytes(compute, &is_all, is_first);
+    return found && *found;
 }
 
 /* Whether this was a random start at which the model cannot be evaluated, so that another one takes its place. */
@@ -289,8 +285,8 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
     uint32_t first_refit = campaign->n_start, first_replicate = first_refit + 2 * campaign->plan.refits.n_profile;
     bool goes_on = true;
     enum status status = compute_read_journal(compute, error);
-    if (!status && compute->ranks.is_joined)
-        status = compute_share_crashes(compute, error);
+    if (!status)
+        status = compute_find_crashes(compute, error);
     for (uint32_t task = 0; !status && goes_on && task < campaign->n_task; task++) {
         if (campaign->n_task > 1 && is_written(compute, task))
             continue;

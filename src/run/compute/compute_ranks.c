@@ -1,7 +1,7 @@
 /* The part of a compute process that shares a fit over all datasets with those of other ranks (mpirun, srun): each has its own
  * datasets, and rank 0 keeps the journal. The others' journals are their own and end with them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute.h"
+#include "run/compute/compute_joint.h"
 
 #include "fit/joint_all.h"
 #include "io/journal_format.h"
@@ -12,7 +12,7 @@
 /* Bytes of records that rank 0 receives at once. */
 static const size_t RECORDS_AT_ONCE = (size_t)64 << 20;
 
-static enum status lost(struct error *error)
+enum status compute_lost(struct error *error)
 {
     return error_set(error, STATUS_STOPPED, "stopped by a signal, or by another rank; the same command resumes");
 }
@@ -21,9 +21,6 @@ static enum status check(const struct campaign *campaign, struct error *error)
 {
     const char *what = campaign->share.levels.n_column > 0              ? "--share NAME@COLUMN"
                        : campaign->fit.optimizer == OPTIMIZER_lbfgs     ? "--optimizer lbfgs"
-                       : campaign->n_start > 1                          ? "--starts"
-                       : campaign->plan.refits.n_profile > 0            ? "--profile"
-                       : campaign->n_task > 1                           ? "--bootstrap"
                                                                         : NULL;
     if (!what)
         return STATUS_OK;
@@ -39,7 +36,7 @@ static enum status compare(struct compute *compute, struct error *error)
     journal_digest(&compute->campaign.plan.identity, digest);
     const unsigned char *all = rank_link_gather(&compute->ranks, digest, sizeof digest, &n);
     if (!all)
-        return lost(error);
+        return compute_lost(error);
     for (size_t at = 0; at < n; at += sizeof digest)
         if (memcmp(all, all + at, sizeof digest) != 0)
             return error_set(error, STATUS_BAD_PROBLEM, "%s: rank %zu sees another problem, model, options or version of "
@@ -82,56 +79,60 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
     if (!campaign_joint_init(campaign, 0, NULL, NULL))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
                          (unsigned long long)campaign->n_own);
-    return link->is_lost ? lost(error) : STATUS_OK;
+    return link->is_lost ? compute_lost(error) : STATUS_OK;
 }
 
-struct crash {
-    uint64_t dataset;
-    uint32_t outcome;
-    char reason[160];
-};
-
-/* Datasets of this rank's journal that crashed the model or hung. */
-static struct crash *list_crashes(const struct compute *compute, size_t *n)
+/* Of this process's journal. */
+static enum status list_crashes(struct compute *compute, struct error *error)
 {
     struct fit_record record = {.reason = ""};
-    struct crash *crash = calloc(journal_n_record(compute->earlier) + 1, sizeof *crash);
-    *n = 0;
-    for (uint64_t fit = 0; crash && (fit = journal_next(compute->earlier, fit)) != UINT64_MAX; fit++) {
+    free(compute->crash);
+    compute->n_crash = 0;
+    compute->crash = calloc(journal_n_record(compute->earlier) + 1, sizeof *compute->crash);
+    if (!compute->crash)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes");
+    for (uint64_t fit = 0; (fit = journal_next(compute->earlier, fit)) != UINT64_MAX; fit++) {
         struct error trouble = {.status = STATUS_OK};
         if (!journal_get(compute->earlier, fit, &record, &trouble))
             continue;
         if (record.outcome == OUTCOME_crashed || (record.outcome == OUTCOME_timeout && record.n_evaluation == 0)) {
-            crash[*n].dataset = fit / compute->campaign.n_task;
-            crash[*n].outcome = record.outcome;
-            memcpy(crash[(*n)++].reason, record.reason, sizeof crash->reason);
+            struct compute_crash *crash = &compute->crash[compute->n_crash++];
+            crash->dataset = fit / compute->campaign.n_task;
+            crash->task = (uint32_t)(fit % compute->campaign.n_task);
+            crash->outcome = record.outcome;
+            memcpy(crash->reason, record.reason, sizeof crash->reason);
         }
     }
-    return crash;
+    return STATUS_OK;
 }
 
-enum status compute_share_crashes(struct compute *compute, struct error *error)
+enum status compute_find_crashes(struct compute *compute, struct error *error)
 {
-    const struct joint *joint = compute->campaign.joint;
-    enum status status = STATUS_OK;
-    size_t n, n_byte;
-    struct crash *own = list_crashes(compute, &n), one;
-    const unsigned char *all = own ? rank_link_gather(&compute->ranks, own, n * sizeof *own, &n_byte) : NULL;
-    free(own);
-    if (!all)
-        return own ? lost(error) : error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes");
-    for (size_t at = 0; !status && at + sizeof one <= n_byte; at += sizeof one) {
-        memcpy(&one, all + at, sizeof one);
-        uint64_t i = one.dataset - joint->ranks.first;
-        bool is_here = i < joint->n_block;
-        if ((is_here || compute_is_first(compute)) && !journal_has(compute->earlier, one.dataset * compute->campaign.n_task))
-            status = compute_journal_failure(compute, one.dataset, 0, (enum outcome)one.outcome, one.reason, error);
-        if (is_here)
-            joint_block_fail(compute->campaign.joint, (size_t)i, (enum outcome)one.outcome, true, one.reason);
-    }
+    size_t each = sizeof *compute->crash, n_byte;
+    enum status status = list_crashes(compute, error);
+    if (status || !compute->ranks.is_joined)
+        return status;
+    const unsigned char *all = rank_link_gather(&compute->ranks, compute->crash, compute->n_crash * each, &n_byte);
+    struct compute_crash *crash = all ? calloc(n_byte / each + 1, each) : NULL;
+    if (!crash)
+        return all ? error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes") : compute_lost(error);
+    memcpy(crash, all, n_byte);
+    free(compute->crash);
+    compute->crash = crash;
+    compute->n_crash = n_byte / each;
+    for (size_t i = 0; i < compute->n_crash && !status && compute_is_first(compute); i++)
+        if (!journal_has(compute->earlier, crash[i].dataset * compute->campaign.n_task + crash[i].task))
+            status = compute_journal_failure(compute, crash[i].dataset, crash[i].task, (enum outcome)crash[i].outcome,
+                                             crash[i].reason, error);
     if (!status && !compute_is_first(compute)) /* rank 0 has them now; what is not there cannot be left behind by a kill */
         rank_journal_remove(compute->ranks.place.journal);
     return status;
+}
+
+const unsigned char *compute_first_bytes(struct compute *compute, const void *bytes, size_t n)
+{
+    size_t n_all;
+    return compute->ranks.is_joined ? rank_link_gather(&compute->ranks, bytes, n, &n_all) : bytes;
 }
 
 /* Records as messages: the structure, then its arrays. */
@@ -176,7 +177,7 @@ enum status compute_collect_records(struct compute *compute, struct error *error
             counter_add(&compute->board->n_finished, 1);
         }
         const unsigned char *all = rank_link_gather_at_first(&compute->ranks, bytes, n, &n_byte);
-        status = !all                           ? lost(error)
+        status = !all                           ? compute_lost(error)
                  : compute_is_first(compute) ? take_records(compute, all, n_byte, each, arrays, error)
                                              : STATUS_OK;
     }

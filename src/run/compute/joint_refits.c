@@ -3,6 +3,8 @@
 #include "run/compute/joint_refits.h"
 
 #include "base/random.h"
+#include "fit/joint_all.h"
+#include "run/plan/best.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,66 +12,150 @@
 
 enum { STREAM = 0x43415345 };
 
-enum status joint_refits_open(struct joint_refits *refits, struct compute *compute, struct error *error)
+/* The best fit of all datasets from the journal: n parameters of each and its tolerance, NaN if it did not take part. */
+static enum status read_best(struct compute *compute, double *best, struct error *error)
 {
     const struct run_identity *identity = &compute->campaign.plan.identity;
-    struct refit_starts *best = &refits->best;
-    size_t n = (size_t)identity->n_dataset;
+    size_t n = identity->n_parameter;
+    struct refit_starts starts = {.journal = NULL};
     double *objective = calloc(identity->n_start, sizeof *objective);
-    refits->weight = calloc(n, sizeof *refits->weight);
-    refits->drawn = calloc(n, sizeof *refits->drawn);
-    enum status status = objective && refits->weight && refits->drawn
-                             ? compute_read_journal(compute, error)
-                             : error_set(error, STATUS_NO_MEMORY, "out of memory for refits of %zu datasets", n);
+    enum status status = objective ? compute_read_journal(compute, error)
+                                   : error_set(error, STATUS_NO_MEMORY, "out of memory for %u starts", identity->n_start);
     if (!status)
-        status = refit_starts_init(best, compute->earlier, identity, error);
+        status = refit_starts_init(&starts, compute->earlier, identity, error);
     if (!status)
-        status = best_of_sums(compute->earlier, identity, objective, &best->chosen, error);
-    for (size_t d = 0; !status && !isnan(objective[best->chosen]) && d < n; d++) {
+        status = best_of_sums(compute->earlier, identity, objective, &starts.chosen, error);
+    for (uint64_t d = 0; !status && d < identity->n_dataset; d++, best += n + 1) {
         struct error trouble = {.status = STATUS_OK};
-        if (journal_get(compute->earlier, d * identity_n_task(identity) + best->chosen, &best->best, &trouble)
-            && outcome_is_success((enum outcome)best->best.outcome))
-            refits->drawn[refits->n_drawn++] = (uint32_t)d;
+        bool is_part = !isnan(objective[starts.chosen])
+                       && journal_get(compute->earlier, d * identity_n_task(identity) + starts.chosen, &starts.best, &trouble)
+                       && outcome_is_success((enum outcome)starts.best.outcome);
+        memcpy(best, starts.best.parameter, n * sizeof *best);
+        best[n] = is_part ? starts.best.rtol : (double)NAN;
     }
+    refit_starts_fini(&starts);
     free(objective);
+    return status;
+}
+
+enum status joint_refits_open(struct joint_refits *refits, struct compute *compute, struct error *error)
+{
+    size_t n_dataset = (size_t)compute->campaign.n_dataset, n = compute->campaign.n_parameter;
+    size_t first = compute->campaign.ranks.first, bytes = n_dataset * (n + 1) * sizeof(double);
+    bool is_first = compute_is_first(compute);
+    double *best = is_first ? malloc(bytes + 1) : NULL;
+    enum status status = STATUS_OK;
+    *refits = (struct joint_refits){.n = n, .first = first, .n_own = compute_n_own(compute)};
+    refits->all_weights = calloc(n_dataset + 1, sizeof *refits->all_weights);
+    refits->drawn = calloc(n_dataset + 1, sizeof *refits->drawn);
+    refits->start = calloc(refits->n_own * n + 1, sizeof *refits->start);
+    refits->rtol = calloc(refits->n_own + 1, sizeof *refits->rtol);
+    if ((is_first && !best) || !refits->all_weights || !refits->drawn || !refits->start || !refits->rtol)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for refits of %zu datasets", n_dataset);
+    if (!status && is_first)
+        status = read_best(compute, best, error);
+    const unsigned char *all = status ? NULL : compute_first_bytes(compute, best, is_first ? bytes : 0);
+    if (!status && !all)
+        status = compute_lost(error);
+    for (size_t d = 0; !status && d < n_dataset; d++) {
+        const unsigned char *from = all + d * (n + 1) * sizeof(double);
+        double rtol;
+        memcpy(&rtol, from + n * sizeof rtol, sizeof rtol);
+        if (!isnan(rtol))
+            refits->drawn[refits->n_drawn++] = (uint32_t)d;
+        if (d - first < refits->n_own) {
+            memcpy(refits->start + (d - first) * n, from, n * sizeof rtol);
+            refits->rtol[d - first] = rtol;
+        }
+    }
+    if (refits->all_weights)
+        refits->weight = refits->all_weights + first;
+    free(best);
     return status;
 }
 
 void joint_refits_fini(struct joint_refits *refits)
 {
-    refit_starts_fini(&refits->best);
-    free(refits->weight);
+    free(refits->all_weights);
     free(refits->drawn);
+    free(refits->start);
+    free(refits->rtol);
 }
 
-static void draw(struct joint_refits *refits, uint64_t seed, uint32_t task)
+enum status joint_refits_put(void *joint_refits, struct problem_block *block, struct error *error)
 {
-    uint64_t stream = random_stream(STREAM, task - refits->best.identity->n_start);
-    memset(refits->weight, 0, (size_t)refits->best.identity->n_dataset * sizeof *refits->weight);
+    const struct joint_refits *refits = joint_refits;
+    size_t n = refits->n;
+    (void)error;
+    for (size_t row = 0; row < block->n; row++) {
+        size_t own = (size_t)block->dataset[row] - refits->first;
+        if (own >= refits->n_own || !refits->weight[own])
+            continue;
+        memcpy(block->start + row * n, (refits->from ? refits->from : refits->start) + own * n, n * sizeof *block->start);
+        if (refits->held)
+            memcpy(block->fixed + row * n, refits->held + own * n, n);
+        block->rtol[row] = refits->rtol[own];
+    }
+    return STATUS_OK;
+}
+
+bool joint_refits_record(struct compute *compute, struct fit_record *record)
+{
+    struct joint *joint = compute->campaign.joint;
+    size_t n = compute->campaign.n_parameter, n_array = fit_record_array_bytes(n), bytes = sizeof *record + n_array;
+    struct fit_record one = {.start = 0};
+    void *arrays = calloc(1, n_array + 1);
+    unsigned char *own = malloc(bytes);
+    const unsigned char *all = NULL;
+    if (arrays && own) {
+        fit_record_set_arrays(&one, n, arrays);
+        if (joint->n_active > 0)
+            joint_record(joint, joint->active[0], &one);
+        memcpy(own, &one, sizeof one);
+        memcpy(own + sizeof one, arrays, n_array);
+        all = compute_first_bytes(compute, own, joint->n_active > 0 ? bytes : 0);
+    }
+    if (all) {
+        memcpy(&one, all, sizeof one);
+        memcpy(arrays, all + sizeof one, n_array);
+        fit_record_set_arrays(&one, n, arrays);
+        fit_record_copy(record, &one, n);
+    }
+    free(arrays);
+    free(own);
+    return all;
+}
+
+static void draw(struct joint_refits *refits, const struct run_identity *identity, uint64_t seed, uint32_t task)
+{
+    uint64_t stream = random_stream(STREAM, task - identity->n_start);
+    memset(refits->all_weights, 0, (size_t)identity->n_dataset * sizeof *refits->all_weights);
     for (uint64_t k = 0; k < refits->n_drawn; k++)
-        refits->weight[refits->drawn[random_below(seed, stream, k, refits->n_drawn)]]++;
+        refits->all_weights[refits->drawn[random_below(seed, stream, k, refits->n_drawn)]]++;
 }
 
 /* Only shared parameters have values for all datasets. */
 static enum status write_replicate(struct compute *compute, struct error *error)
 {
     const struct campaign *campaign = &compute->campaign;
-    struct joint *joint = campaign->joint;
+    const struct joint *joint = campaign->joint;
     size_t n = campaign->n_parameter;
     struct fit_record record = {.start = 0};
+    double seconds = 0;
     void *arrays = calloc(1, fit_record_array_bytes(n));
     if (!arrays)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the record of a replicate");
     fit_record_set_arrays(&record, n, arrays);
-    joint_record(joint, joint->active[0], &record);
-    record.dataset = 0;
-    record.seconds = 0;
     for (size_t i = 0; i < joint->n_block; i++)
-        record.seconds += joint->block[i].seconds;
-    for (size_t i = 0; i < n; i++)
+        seconds += joint->block[i].seconds;
+    enum status status = joint_refits_record(compute, &record) ? STATUS_OK : compute_lost(error);
+    record.dataset = 0;
+    record.seconds = joint_count_up(joint, seconds);
+    for (size_t i = 0; i < n && !status; i++)
         if (campaign->share.levels.level[i] != 1)
             record.parameter[i] = record.standard_error[i] = NAN;
-    enum status status = journal_append(compute->journal, &record, error);
+    if (!status && compute_is_first(compute))
+        status = journal_append(compute->journal, &record, error);
     counter_add(&compute->board->n_finished, 1);
     free(arrays);
     return status;
@@ -79,10 +165,12 @@ enum status joint_refits_replicate(struct joint_refits *refits, struct compute *
                                    bool *has_ended, struct error *error)
 {
     struct joint_request request = {.weight = refits->weight, .options = compute->campaign.fit, .keeps = true,
-                                    .prepare = refit_starts_put, .context = &refits->best};
+                                    .prepare = joint_refits_put, .context = refits};
     request.options.is_near = true;
     request.options.certify = false;
-    draw(refits, (uint64_t)compute->campaign.plan.recipe.seed, task);
+    draw(refits, &compute->campaign.plan.identity, (uint64_t)compute->campaign.plan.recipe.seed, task);
+    refits->from = NULL;
+    refits->held = NULL;
     enum status status = compute_joint_fit(compute, task, &request, journal_gone, has_ended, error);
     return status || !*has_ended ? status : write_replicate(compute, error);
 }

@@ -1,22 +1,30 @@
 /* Refits of a fit over all datasets: bootstrap replicates, each of which draws datasets, and profiles of shared parameters. All
- * begin at the best fit.
+ * begin at the best fit. Every rank does the same, with its own datasets; rank 0 has the journal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "run/compute/compute.h"
-#include "run/plan/best.h"
+#include "run/compute/compute_joint.h"
 
 /* Zero-initialise; joint_refits_fini is always legal. */
 struct joint_refits {
-    struct refit_starts best; /* where they begin */
-    uint32_t *weight;         /* how often each dataset counts */
-    uint32_t *drawn;          /* n_drawn: datasets that took part in the best fit; 0: there is none */
+    size_t n, first, n_own;   /* parameters; this process's datasets */
+    double *start, *rtol;     /* n_own x n, n_own: the best fit */
+    uint32_t *drawn;          /* n_drawn, of all ranks: datasets that took part in the best fit; 0: there is none */
     size_t n_drawn;
+    uint32_t *all_weights;    /* of all ranks: how often each dataset counts */
+    uint32_t *weight;         /* n_own of these */
+    const double *from;       /* n_own x n: where the next fit begins, instead of the best fit, */
+    const uint8_t *held;      /* and what it holds, instead of the file's; or NULL */
 };
 
-/* From the journal. */
+/* From the journal of rank 0. */
 enum status joint_refits_open(struct joint_refits *refits, struct compute *compute, struct error *error);
 void joint_refits_fini(struct joint_refits *refits);
+/* A feed_prepare. */
+enum status joint_refits_put(void *joint_refits, struct problem_block *block, struct error *error);
+/* After a fit: the record of the first dataset that takes part, which has what all have in common, into a record with arrays.
+ * False: memory is out, or the ranks are lost. */
+bool joint_refits_record(struct compute *compute, struct fit_record *record);
 /* Run and journal that task, as a record of dataset 0. Also OK if it was stopped: then it has not ended. In a replicate as many
  * datasets are drawn as took part in the best fit. */
 enum status joint_refits_replicate(struct joint_refits *refits, struct compute *compute, uint32_t task, bool *journal_gone,
