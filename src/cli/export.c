@@ -22,7 +22,7 @@ static const struct option table[] = {
      "--keep-profile and --keep-bootstrap of the run, a row for each start, point or replicate"},
     {.name = "columns", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(columns),
      .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
-     "but the covariance)"},
+     "but the covariance); k or standard_error_k is that of the parameter k alone"},
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID[,ID...]", .offset = FIELD(rows.id), .help = "only these datasets"},
     OPTION_ROWS(FIELD(rows)),
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,

@@ -99,7 +99,7 @@ static enum status export_fits(struct sheet *sheet, struct error *error)
     if (status)
         return status;
     for (size_t i = 0; i < columns.n; i++)
-        wanted = wanted || columns.column[i] == FIT_COLUMN_COVARIANCE;
+        wanted = wanted || columns.chosen[i].column == FIT_COLUMN_COVARIANCE;
     if (!wanted)
         result_ignore(sheet->result, FIT_COLUMN_COVARIANCE);
     if (!sheet->options->json)

@@ -20,12 +20,18 @@ static bool is_there(const struct result *result, int column)
     return column >= N_RESULT_COLUMN || result_has(result, (enum fit_column)column);
 }
 
+static void add_choice(struct fit_columns *columns, struct fit_choice choice)
+{
+    size_t i = 0;
+    while (i < columns->n && (columns->chosen[i].column != choice.column || columns->chosen[i].parameter != choice.parameter))
+        i++;
+    if (i == columns->n && columns->n < FIT_COLUMNS_CHOSEN)
+        columns->chosen[columns->n++] = choice;
+}
+
 static void add(struct fit_columns *columns, int column)
 {
-    for (size_t i = 0; i < columns->n; i++)
-        if (columns->column[i] == column)
-            return;
-    columns->column[columns->n++] = column;
+    add_choice(columns, (struct fit_choice){column, FIT_ALL_PARAMETERS});
 }
 
 static void add_all(struct fit_columns *columns, const struct result *result)
@@ -46,6 +52,31 @@ static int find(const char *name, size_t n)
     return -1;
 }
 
+/* NAME for a best value, COLUMN_NAME for other numbers. */
+static void name_single(const struct result_info *info, struct fit_choice choice, char *text, size_t size)
+{
+    bool is_value = choice.column == FIT_COLUMN_PARAMETERS;
+    snprintf(text, size, "%s%s%s", is_value ? "" : name_of(choice.column), is_value ? "" : "_",
+             info->parameter_name[choice.parameter]);
+}
+
+/* The column of a single parameter, as in the head of a table, where the file has it. */
+static bool find_single(const struct result *result, const char *name, size_t n, struct fit_choice *choice)
+{
+    const struct result_info *info = result_info(result);
+    char head[600];
+    for (int c = 0; c < N_RESULT_COLUMN; c++)
+        for (size_t k = 0; k < info->n_parameter && fit_columns[c].shape == PER_PARAMETER && is_there(result, c); k++) {
+            if (c == FIT_COLUMN_EIGENVALUES)
+                break;
+            *choice = (struct fit_choice){c, (int)k};
+            name_single(info, *choice, head, sizeof head);
+            if (strlen(head) == n && !strncmp(head, name, n))
+                return true;
+        }
+    return false;
+}
+
 static enum status unknown(const char *name, size_t n, struct error *error)
 {
     const char *candidates[FIT_COLUMNS_MOST];
@@ -57,7 +88,7 @@ static enum status unknown(const char *name, size_t n, struct error *error)
     if (nearest)
         return error_set(error, STATUS_USAGE, "there is no column '%s'. Did you mean '%s'?", typed, nearest);
     return error_set(error, STATUS_USAGE, "there is no column '%s': `man stiffit-file` lists them; 'parameters' are all "
-                     "parameters, 'all' means all columns", typed);
+                     "parameters, NAME and standard_error_NAME those of one, 'all' means all columns", typed);
 }
 
 enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,
@@ -67,8 +98,11 @@ enum status fit_columns_choose(struct fit_columns *columns, const struct result 
     for (const char *at = names ? names : by_default; *at;) {
         size_t n = strcspn(at, ",");
         int column = find(at, n);
+        struct fit_choice single;
         if (n == 3 && !strncmp(at, "all", 3))
             add_all(columns, result);
+        else if (column < 0 && find_single(result, at, n, &single))
+            add_choice(columns, single);
         else if (column < 0)
             return unknown(at, n, error);
         else if (is_there(result, column))
@@ -142,18 +176,17 @@ void fit_columns_csv_head(const struct fit_columns *columns, const struct result
 {
     char text[600];
     for (size_t i = 0; i < columns->n; i++) {
-        int c = columns->column[i];
+        int c = columns->chosen[i].column, parameter = columns->chosen[i].parameter;
         size_t n = c < N_RESULT_COLUMN ? fit_column_width((enum fit_column)c, info->n_parameter) : 1, p = info->n_parameter;
-        bool single = c >= N_RESULT_COLUMN || c == FIT_COLUMN_AT_BOUND || fit_columns[c].shape == PER_FIT;
+        size_t first = parameter < 0 ? 0 : (size_t)parameter;
+        bool single = c >= N_RESULT_COLUMN || fit_columns[c].shape == PER_FIT || (c == FIT_COLUMN_AT_BOUND && parameter < 0);
         if (single)
             csv_put_text(writer, name_of(c));
-        for (size_t k = 0; !single && k < n; k++) {
-            if (c == FIT_COLUMN_PARAMETERS)
-                snprintf(text, sizeof text, "%s", info->parameter_name[k]);
-            else if (c == FIT_COLUMN_EIGENVALUES) /* by direction, not by parameter */
+        for (size_t k = first; !single && k < (parameter < 0 ? n : first + 1); k++) {
+            if (c == FIT_COLUMN_EIGENVALUES) /* by direction, not by parameter */
                 snprintf(text, sizeof text, "%s_%zu", name_of(c), k + 1);
             else if (fit_columns[c].shape == PER_PARAMETER)
-                snprintf(text, sizeof text, "%s_%s", name_of(c), info->parameter_name[k]);
+                name_single(info, (struct fit_choice){c, (int)k}, text, sizeof text);
             else
                 snprintf(text, sizeof text, "%s_%s_%s", name_of(c), info->parameter_name[k / p], info->parameter_name[k % p]);
             if (fit_columns[c].shape != PER_PAIR || k % p >= k / p)
@@ -169,12 +202,12 @@ void fit_columns_csv_row(const struct fit_columns *columns, const struct result_
     char text[4000];
     size_t p = info->n_parameter;
     for (size_t i = 0; i < columns->n; i++) {
-        int c = columns->column[i];
+        int c = columns->chosen[i].column, parameter = columns->chosen[i].parameter;
         if (c == FIT_ID || c == FIT_MESSAGE) {
             csv_put_text(writer, c == FIT_ID ? id : record->reason);
             continue;
         }
-        if (c == FIT_COLUMN_AT_BOUND || c == FIT_COLUMN_NOTES) {
+        if ((c == FIT_COLUMN_AT_BOUND && parameter < 0) || c == FIT_COLUMN_NOTES) {
             c == FIT_COLUMN_NOTES ? notes_text(record->notes, text, sizeof text) : bounds_text(info, record, text, sizeof text);
             csv_put_text(writer, text);
             continue;
@@ -182,7 +215,8 @@ void fit_columns_csv_row(const struct fit_columns *columns, const struct result_
         const unsigned char *values = fit_column_values((enum fit_column)c, record);
         enum fit_kind kind = fit_columns[c].kind;
         size_t n = fit_column_width((enum fit_column)c, p), size = fit_kind_size(kind);
-        for (size_t k = 0; values && k < n; k++)
+        size_t first = parameter < 0 ? 0 : (size_t)parameter;
+        for (size_t k = first; values && k < (parameter < 0 ? n : first + 1); k++)
             if (fit_columns[c].shape != PER_PAIR || k % p >= k / p)
                 fit_cell_csv(writer, fit_cell(kind, values + k * size));
     }
@@ -219,12 +253,17 @@ void fit_columns_json(const struct fit_columns *columns, const struct result_inf
                       struct fit_record *record, struct json *json)
 {
     for (size_t i = 0; i < columns->n; i++) {
-        int c = columns->column[i];
-        const void *values = c < N_RESULT_COLUMN ? fit_column_values((enum fit_column)c, record) : NULL;
+        int c = columns->chosen[i].column, parameter = columns->chosen[i].parameter;
+        const unsigned char *values = c < N_RESULT_COLUMN ? fit_column_values((enum fit_column)c, record) : NULL;
         if (c == FIT_ID || c == FIT_MESSAGE) {
             json_string(json, name_of(c), c == FIT_ID ? id : record->reason);
         } else if (!values) {
             json_null(json, name_of(c));
+        } else if (parameter >= 0) {
+            char key[600];
+            enum fit_kind kind = fit_columns[c].kind;
+            name_single(info, columns->chosen[i], key, sizeof key);
+            fit_cell_json(json, key, fit_cell(kind, values + (size_t)parameter * fit_kind_size(kind)));
         } else if (c == FIT_COLUMN_NOTES) {
             json_array_begin(json, name_of(c));
             for (int bit = 0; bit < 32; bit++)

@@ -8,10 +8,14 @@
 
 enum { FIT_ID = N_RESULT_COLUMN, FIT_MESSAGE, FIT_COLUMNS_MOST = FIT_MESSAGE + 1 };
 
-/* In the order in which they are written: enum fit_column, FIT_ID or FIT_MESSAGE. */
+/* In the order in which they are written. */
+enum { FIT_COLUMNS_CHOSEN = 1000, FIT_ALL_PARAMETERS = -1 };
 struct fit_columns {
     size_t n;
-    int column[FIT_COLUMNS_MOST];
+    struct fit_choice {
+        int column;    /* enum fit_column, FIT_ID or FIT_MESSAGE */
+        int parameter; /* or FIT_ALL_PARAMETERS */
+    } chosen[FIT_COLUMNS_CHOSEN];
 };
 
 /* One cell of a table: a word (NULL: the number has no word), an integer or a real number. */
@@ -28,8 +32,9 @@ void fit_cell_json(struct json *json, const char *key, struct fit_cell cell);
 /* The correlation of parameters c and d; NaN: unknown. */
 double fit_correlation(const struct fit_record *record, size_t n_parameter, size_t c, size_t d);
 
-/* Names separated by commas, or "all": every column of the file except the covariance. NULL: `by_default`, a list of the same
- * kind. Columns missing from the file are skipped. STATUS_USAGE, with the nearest match: an unknown name. */
+/* Names separated by commas, or "all": every column of the file except the covariance; also NAME and COLUMN_NAME of a single
+ * parameter, as in the head. NULL: `by_default`, a list of the same kind. Columns missing from the file are skipped.
+ * STATUS_USAGE, with the nearest match: an unknown name. */
 enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,
                                const char *by_default, struct error *error);
 

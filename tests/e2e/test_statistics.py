@@ -432,6 +432,10 @@ def test_export_columns(tmp):
     assert [float(row["aic"]) for row in usual] == list(fits["aic"]) and usual[0]["stopping_test"] in ("decrease", "gradient")
     few = table("--columns", "id,interval_lower,bic,covariance")
     assert list(few[0])[0] == "id" and len(few[0]) == 1 + 2 + 1 + 3
+    single = table("--columns", "k,interval_upper_k,objective,A")
+    assert list(single[0]) == ["k", "interval_upper_k", "objective", "A"]
+    assert [float(row["k"]) for row in single] == list(fits["parameters"][:, k])
+    assert [float(row["interval_upper_k"]) for row in single] == list(fits["interval_upper"][:, k])
     everything = table("--columns", "all")
     assert "interval_upper_A" in everything[0] and not any(name.startswith("covariance") for name in everything[0])
     pairs = table("--what", "covariance")
@@ -442,6 +446,8 @@ def test_export_columns(tmp):
     objects = json.loads(h.stiffit("export", result, "--json", "--columns", "id,covariance,notes").stdout)
     assert objects[3]["covariance"] == fits["covariance"][3].reshape(2, 2).tolist()
     assert list(objects[3]) == ["id", "covariance", "notes"]
+    objects = json.loads(h.stiffit("export", result, "--json", "--columns", "k,standard_error_A").stdout)
+    assert objects[3] == {"k": fits["parameters"][3, k], "standard_error_A": fits["standard_error"][3, 1 - k]}
     assert "Did you mean 'standard_error'" in h.stiffit("export", result, "--columns", "standard_eror", code=2).stderr
     h.stiffit("export", result, "--what", "covariance", "--columns", "id", code=2)
 
