@@ -116,5 +116,5 @@ void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool 
 bool joint_resume(struct joint *joint);
 /* After all blocks have run: plans the next pass. False: the fit has ended. */
 bool joint_advance(struct joint *joint);
-/* After the end: the record of block i, with all its arrays except the covariance, cleared first. */
+/* After the end: the record of block i, with all its arrays, cleared first. */
 void joint_record(struct joint *joint, size_t i, struct fit_record *record);

@@ -33,6 +33,8 @@ struct joint_errors {
     size_t n_above;
     double *scale, *rows, *inverse, *follow, *scratch;
     double *above;            /* n_above x (loose ones of the group + n_kept): columns as those of basis, for them */
+    double *line;             /* of each parameter of the block, `width` numbers: products of two are their covariance */
+    size_t n_most, width;     /* a line begins with n_most numbers for own parameters */
 };
 
 static const uint32_t NOT_KEPT = UINT32_MAX;
@@ -153,11 +155,14 @@ static bool make_errors(struct joint *joint)
     errors->kept = arena_calloc(arena, s + above + 1, sizeof *errors->kept);
     errors->column = arena_calloc(arena, above + 1, sizeof *errors->column);
     errors->is_flat = arena_calloc(arena, s + 1, sizeof *errors->is_flat);
+    errors->n_most = n;
+    errors->width = n + joint->n_group + s;
     errors->loose = arena_calloc(arena, n + 1, sizeof *errors->loose);
     return errors->place && errors->kept && errors->column && errors->is_flat && errors->loose
            && ARENA_DOUBLES(arena, {&errors->basis, s, s}, {&errors->flat, s, s}, {&errors->length, s, 1},
                             {&errors->scale, n, 1}, {&errors->rows, n, n + above}, {&errors->inverse, n, n},
                             {&errors->follow, above, 1}, {&errors->above, above, joint->n_group + s},
+                            {&errors->line, n + above, n + joint->n_group + s},
                             {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
 }
 
@@ -339,6 +344,8 @@ static void put_above(struct joint *joint, size_t i, struct fit_record *record)
             is_flat = is_too_large(errors, squares_of_row(errors->above, m, c, 0, n), scale[column])
                       || follows_flat(errors, follow, scale[column]);
         size_t above = errors->kept[c], k = block->n + above;
+        for (size_t d = 0; d < width; d++)
+            errors->line[k * errors->width + errors->n_most + d] = row[d * m];
         double theta = above < joint->n_group ? group->side.theta[above] : joint->theta[joint->column[above] - joint->n_group];
         put(joint, block, k, theta, sqrt(squares_of_row(errors->above, m, c, 0, width)), is_flat, record);
     }
@@ -358,9 +365,13 @@ static void put_own(struct joint *joint, size_t i, struct fit_record *record)
         matrix_invert(n, errors->rows, scale, inverse);
     for (size_t c = 0; c < n; c++) {
         double variance = 0, by_group = 0, by_shared = 0;
+        size_t own = errors->loose[c];
+        double *line = errors->line + own * errors->width;
         memset(shared, 0, errors->n_kept * sizeof *shared);
-        for (size_t k = c; k < n; k++)
-            variance += inverse[c + k * n] * inverse[c + k * n];
+        for (size_t k = c; k < n; k++) {
+            line[k] = inverse[c + k * n];
+            variance += line[k] * line[k];
+        }
         for (size_t l = 0; l < m; l++) {
             follow[l] = 0;
             for (size_t k = c; k < n; k++)
@@ -372,12 +383,32 @@ static void put_own(struct joint *joint, size_t i, struct fit_record *record)
             double by = 0;
             for (size_t l = 0; l < m; l++)
                 by += follow[l] * errors->above[l + d * m];
+            line[errors->n_most + d] = by;
             *(d < n_group ? &by_group : &by_shared) += by * by;
         }
         bool is_flat = is_too_large(errors, variance + by_group, scale[c]) || follows_flat(errors, shared, scale[c]);
-        size_t own = errors->loose[c];
         put(joint, block, own, block->best.theta[own], sqrt(variance + by_group + by_shared), is_flat, record);
     }
+}
+
+/* On the natural scale, of parameters with standard errors. */
+static void put_covariance(const struct joint *joint, size_t i, struct fit_record *record)
+{
+    const struct joint_errors *errors = joint->errors;
+    const struct joint_block *block = &joint->block[i];
+    size_t n_free = block->n + joint->s_block;
+    for (size_t a = 0; a < n_free; a++)
+        for (size_t b = 0; b <= a; b++) {
+            size_t column = block->file_index[a], row = block->file_index[b];
+            const double *x = errors->line + a * errors->width, *y = errors->line + b * errors->width;
+            double sum = 0;
+            if (record->lack[column] != LACK_none || record->lack[row] != LACK_none)
+                continue;
+            for (size_t d = 0; d < errors->width; d++)
+                sum += x[d] * y[d];
+            record->covariance[row + column * joint->n_parameter] = record->covariance[column + row * joint->n_parameter]
+                = errors->factor * errors->factor * sum * block->chain[a] * block->chain[b];
+        }
 }
 
 static void put_statistics(struct joint *joint, size_t i, struct fit_record *record)
@@ -388,8 +419,11 @@ static void put_statistics(struct joint *joint, size_t i, struct fit_record *rec
         record->lack[k] = LACK_fixed;
     for (size_t k = 0; k < block->n + joint->s_block; k++)
         record->lack[block->file_index[k]] = LACK_at_bound;
+    memset(errors->line, 0, (block->n + joint->s_block) * errors->width * sizeof *errors->line);
     put_above(joint, i, record);
     put_own(joint, i, record);
+    if (record->covariance)
+        put_covariance(joint, i, record);
     record->n_freedom = (int64_t)errors->freedom;
     record->residual_error = errors->residual_error;
     record->chi_square = block->criteria.chi_square;

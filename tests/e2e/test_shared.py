@@ -79,7 +79,7 @@ def read(path):
                                                                        for name, data in f.get("shared", {}).items()}
 
 
-def stacked(y, shared, lower, upper, weight=1.0, start=(1, 5, 0.2, 0), fixed=()):
+def stacked(y, shared, lower, upper, weight=1.0, start=(1, 5, 0.2, 0), fixed=(), full=False):
     """The optimum, its covariance on the optimiser's scale (sigma estimated if weight is 1), and the objective. The vector: own
     parameters of the first dataset, of the second ..., shared ones."""
     n = len(y)
@@ -137,6 +137,14 @@ def stacked(y, shared, lower, upper, weight=1.0, start=(1, 5, 0.2, 0), fixed=())
     for c, (j, d) in enumerate(order):
         rows = slice(None) if d is None else d
         chain[rows, j] = error[c] * (p[rows, j] if IS_LOG[j] else 1)
+    if full:
+        place = np.full((n, 4), -1)
+        for c, (j, d) in enumerate(order):
+            place[slice(None) if d is None else d, j] = c
+        whole = np.full((len(x), len(x)), np.nan)
+        whole[np.ix_(free, free)] = covariance
+        scale = np.where(IS_LOG, p, 1)
+        return np.array([whole[np.ix_(place[d], place[d])] * np.outer(scale[d], scale[d]) for d in range(n)])
     return p, chain, 0.5 * np.sum(r ** 2)
 
 
@@ -144,6 +152,9 @@ def compare(found, p, errors, objective, tolerance=1e-8):
     # of SciPy's Newton steps, and what a decrease of 1e-15 leaves
     np.testing.assert_allclose(found["parameters"], p, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(found["standard_error"], errors, rtol=1e-4)
+    n = p.shape[1]
+    np.testing.assert_allclose(found["covariance"].reshape(-1, n, n)[:, range(n), range(n)], found["standard_error"] ** 2,
+                               rtol=1e-9)
     np.testing.assert_allclose(found["objective"].sum(), objective, rtol=1e-9)
 
 
@@ -157,7 +168,11 @@ def test_scipy(tmp):
         path, model = write(tmp / f"p{n}.h5", FORMULA, y, sigma)
         found = run(path, model, "--share", ",".join(NAMES[j] for j in shared), *EXACT)
         assert np.all(found["status"] == 1), found["stderr"]
-        compare(found, *stacked(y, shared, LOWER, UPPER, 1 if np.isnan(sigma) else 1 / sigma))
+        weight = 1 if np.isnan(sigma) else 1 / sigma
+        compare(found, *stacked(y, shared, LOWER, UPPER, weight))
+        covariance = stacked(y, shared, LOWER, UPPER, weight, full=True)  # without that of different datasets' own
+        size = np.sqrt(np.einsum("di,dj->dij", found["standard_error"] ** 2, found["standard_error"] ** 2))
+        assert np.max(np.abs(found["covariance"].reshape(n, 4, 4) - covariance) / size) < 1e-4
         assert [name.decode() for name in found["shared/name"]] == [NAMES[j] for j in shared]
         np.testing.assert_array_equal(found["shared/value"], found["parameters"][0][shared])
         np.testing.assert_array_equal(found["shared/standard_error"], found["standard_error"][0][shared])
