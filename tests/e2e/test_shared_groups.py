@@ -78,6 +78,7 @@ def compare(found, expected, tolerance=1e-8):
     assert np.all(found["status"] == 1), found["stderr"]
     np.testing.assert_allclose(found["parameters"], p, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(found["standard_error"], errors, rtol=1e-4)
+    np.testing.assert_allclose(found["covariance"][:, ::5], found["standard_error"] ** 2, rtol=1e-9)
     np.testing.assert_allclose(found["objective"].sum(), objective, rtol=max(1e-9, 1e-3 * tolerance))
     assert np.all(found["degrees_of_freedom"] == freedom)
 
