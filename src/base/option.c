@@ -166,6 +166,10 @@ static enum status set_value(const struct option *option, void *options, const c
         *(bool *)field = true;
         return STATUS_OK;
     case OPTION_INTEGER:
+        if (option->zero && !strcmp(value, option->zero)) {
+            *(int64_t *)field = 0;
+            return STATUS_OK;
+        }
         if (!option_integer(value, &integer) || !in_range(option, (double)integer))
             return not_in_range(option, value, "a whole number", error);
         *(int64_t *)field = integer;
@@ -219,7 +223,7 @@ const char *option_print(const struct option *option, const void *options, char 
         break;
     case OPTION_INTEGER:
         snprintf(number, sizeof number, "%" PRId64, *(const int64_t *)field);
-        word = number;
+        word = option->zero && *(const int64_t *)field == 0 ? option->zero : number;
         break;
     case OPTION_NUMBER: {
         double value = *(const double *)field;

@@ -289,7 +289,8 @@ def test_every_option_changes_the_identity_as_its_row_says(tmp):
 def test_results_of_the_first_version_are_recognised(tmp):
     """The description as 0.1.0 put it together; a result that has it is this run's."""
     words = ["--starts=3", "--warm-start=pilot", "--error=huber", "--huber-k=2", "--bootstrap-kind=residual", "--certify=no",
-             "--keep-starts", "--profile=all", "--max-seconds=1000", "--atol=1e-9", "--portable", "--engine=cvodes"]
+             "--keep-starts", "--profile=all", "--max-seconds=1000", "--atol=1e-9", "--portable", "--engine=cvodes",
+             "--max-evaluations=1000"]
     h.stiffit("simulate", "-m", h.ROOT / "models/decay/decay.ode", "--times", "0:5:1", "--datasets", 2, "--noise", 0.02,
               "-o", tmp / "p.h5")
     h.stiffit("run", tmp / "p.h5", *words, "-o", tmp / "r.h5")

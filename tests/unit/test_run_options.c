@@ -58,6 +58,7 @@ static void the_description_follows_the_table(void **state)
     char before[RECIPE_TEXT], now[RECIPE_TEXT], again[RECIPE_TEXT], bare[RECIPE_TEXT];
     size_t n_conditional = 0;
     run_options_init(&options);
+    options.recipe.fit.max_evaluations = 1000; /* 0.1.0's default */
     recipe_print(&options.recipe, &all, before);
     recipe_print(&options.recipe, &none, bare);
     assert_string_equal(bare, "stiffit=" STIFFIT_VERSION " starts=1 rtol=1e-07 atol=auto linear-solver=auto error=normal "

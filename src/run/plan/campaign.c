@@ -217,6 +217,9 @@ static enum status load_model(struct campaign *campaign, const struct run_option
     return campaign_load_model(&campaign->model, campaign->problem, &choice, error);
 }
 
+/* The budget of --max-evaluations auto: narrow valleys of many parameters take hundreds of steps. */
+enum { EVALUATIONS = 1000, EACH_PARAMETER = 100 };
+
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           const struct run_hooks *hooks, struct error *error)
 {
@@ -247,6 +250,8 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     campaign->fit = plan->recipe.fit;
     campaign->fit.accuracy = plan->recipe.ode.rtol;
     campaign->n_parameter = problem_n_parameter(campaign->problem);
+    if (campaign->fit.max_evaluations == 0)
+        campaign->fit.max_evaluations = EVALUATIONS + EACH_PARAMETER * (int64_t)campaign->n_parameter;
     campaign->to_model = problem_to_model(campaign->problem);
     campaign->n_dataset = problem_info(campaign->problem)->n_dataset;
     campaign->n_start = (uint32_t)plan->recipe.n_start;

@@ -141,10 +141,12 @@ static const struct option table[] = {
      .metavar = "yes|no", .default_text = "yes", .in_file = true,
      .help = "evaluate each optimum again with a tenth of the integrator's tolerances, and continue with tighter ones if "
      "the optimum changes"},
-    {.name = "max-evaluations", .effect = RUN_FITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.fit.max_evaluations),
-     .min = 1, .max = NO_LIMIT, .default_text = "1000", .in_file = true,
+    {.name = "max-evaluations", .effect = RUN_FITS, .kind = OPTION_INTEGER, .metavar = "N|auto",
+     .offset = FIELD(recipe.fit.max_evaluations), .min = 1, .max = NO_LIMIT, .zero = "auto", .default_text = "auto",
+     .in_file = true,
      .help = "evaluations of the objective per fit, each of which simulates all experiments; difference quotients take two "
-     "for each parameter; 1 + P/3 trials without derivatives, with P free parameters, count as one"},
+     "for each parameter; 1 + P/3 trials without derivatives, with P free parameters, count as one; auto: 1000, and 100 for "
+     "each parameter"},
     {.name = "max-steps", .effect = RUN_FITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.fit.max_steps), .min = 1,
      .max = NO_LIMIT, .default_text = "100000", .in_file = true,
      .help = "integrator steps per simulation of an experiment, over all its output times"},
@@ -187,6 +189,7 @@ void run_options_init(struct run_options *options)
     options->max_crashes = -1;
     options->recipe = (struct recipe){.n_start = 1, .seed = 1, .ode = ode, .fit = fit, .error = ERROR_NORMAL,
                                       .huber_k = LOSS_HUBER_K, .student_nu = LOSS_STUDENT_NU};
+    options->recipe.fit.max_evaluations = 0; /* auto */
 }
 
 /* Checks --only, --shard and --retry-failed, and their combinations. */
