@@ -73,6 +73,7 @@ static void the_description_follows_the_table(void **state)
         struct recipe_uses counted;
         snprintf(word, sizeof word, option->kind == OPTION_FLAG ? "--%s" : "--%s=%s", option->name, other_value(option));
         run_options_init(&options);
+        options.recipe.fit.max_evaluations = 1000;
         assert_int_equal(option_parse(table, &options, &words, 1, 1, argument, &error), STATUS_OK);
         assert_in_range(option->effect, RUN_SHOWN, RUN_REFITS);
         recipe_print(&options.recipe, &all, now);
