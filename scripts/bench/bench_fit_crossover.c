@@ -216,8 +216,10 @@ static void draw(struct bench *b, uint64_t seed)
 
 static struct figures fit(struct bench *b, int way)
 {
-    const struct fit_loss loss = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
-    struct fit_problem problem = {.loss = &loss, .model = &b->model, .n_experiment = 1, .task = &b->task,
+    struct fit_loss *loss = calloc(b->model.abi.n_observable + 1, sizeof *loss);
+    for (uint32_t k = 0; loss && k < b->model.abi.n_observable; k++)
+        loss[k] = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    struct fit_problem problem = {.loss = loss, .model = &b->model, .n_experiment = 1, .task = &b->task,
                                   .measured = {.value = b->value, .sigma = b->sigma, .observable = b->row_observable},
                                   .n_parameter = b->n_parameter, .to_model = b->to_model, .start = b->start,
                                   .lower = b->lower, .upper = b->upper, .scale = b->scale, .fixed = b->fixed, .n_start = 1,
@@ -233,7 +235,9 @@ static struct figures fit(struct bench *b, int way)
     options.max_total_steps = INT64_MAX;
     arena_reset(&b->arena);
     double begin = cpu_now();
-    fit_run(&problem, &options, &host, &b->arena, &result);
+    if (loss)
+        fit_run(&problem, &options, &host, &b->arena, &result);
+    free(loss);
     return (struct figures){cpu_now() - begin, result.objective, result.n_evaluation, result.n_step, result.outcome};
 }
 

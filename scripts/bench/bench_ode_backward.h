@@ -52,6 +52,13 @@ static inline int backward_quadrature(sunrealtype t, N_Vector y, N_Vector lambda
     return 0;
 }
 
+/* CVODES wants to know the size of quadratures. */
+static inline void backward_space(N_Vector v, sunindextype *n_real, sunindextype *n_integer)
+{
+    (void)v;
+    *n_real = *n_integer = 0;
+}
+
 /* (I + gamma J^T) lambda = prediction - rl1 zn1 */
 static inline int backward_solve(SUNNonlinearSolver solver, N_Vector predicted, N_Vector correction, N_Vector weights,
                                  sunrealtype tolerance, sunbooleantype call_setup, void *memory)
@@ -124,6 +131,8 @@ static inline bool backward_init(struct backward *b, const struct stiffit_model 
     b->y_between = vector_new(b->bank);
     b->lambda = vector_new(b->bank);
     b->quadrature = vector_new(b->parameter_bank);
+    if (b->quadrature)
+        b->quadrature->ops->nvspace = backward_space;
     return sundials_silence(b->cvode) == CV_SUCCESS && CVodeInit(b->cvode, newton_rhs, 0, b->y) == CV_SUCCESS &&
            CVodeSetUserData(b->cvode, b->ws) == CV_SUCCESS &&
            CVodeWFtolerances(b->cvode, tolerance_weights) == CV_SUCCESS &&
