@@ -117,8 +117,8 @@ def compare(case, tmp, n, seconds, repeats):
     runs = []
     for _ in range(repeats):
         output.unlink(missing_ok=True)
-        figures = measure(["taskset", "-c", one_core, h.STIFFIT, "run", problem, "--trust", "-q", "-j", 1,
-                           "--rtol", RTOL, "--atol", ATOL, "-o", output], tmp / "figures.json", env=h.environment())
+        figures = measure(["taskset", "-c", one_core, h.STIFFIT, "run", problem, "-q", "-j", 1, "--model",
+                           h.ROOT / "models" / case.name / f"{case.name}.ode", "--rtol", RTOL, "--atol", ATOL, "-o", output], tmp / "figures.json", env=h.environment())
         assert figures["code"] in (0, 1), figures["stderr"]
         runs.append(figures["wall"])
     fits = h.read_fits(output)
