@@ -114,11 +114,11 @@ def compare(case, tmp, n, seconds, repeats):
     case.write(problem, n)
     output = tmp / f"{case.name}.result.h5"
     one_core = min(os.sched_getaffinity(0))
-    runs = []
+    text, runs = h.ROOT / "models" / case.name / f"{case.name}.ode", []
     for _ in range(repeats):
         output.unlink(missing_ok=True)
-        figures = measure(["taskset", "-c", one_core, h.STIFFIT, "run", problem, "-q", "-j", 1, "--model",
-                           h.ROOT / "models" / case.name / f"{case.name}.ode", "--rtol", RTOL, "--atol", ATOL, "-o", output], tmp / "figures.json", env=h.environment())
+        figures = measure(["taskset", "-c", one_core, h.STIFFIT, "run", problem, "--model", text, "-q", "-j", 1,
+                           "--rtol", RTOL, "--atol", ATOL, "-o", output], tmp / "figures.json", env=h.environment())
         assert figures["code"] in (0, 1), figures["stderr"]
         runs.append(figures["wall"])
     fits = h.read_fits(output)
