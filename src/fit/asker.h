@@ -46,6 +46,7 @@ struct fit_asker {
     enum gradient_method gradient;     /* adjoint: points have only the gradient; otherwise they also have d_prediction */
     bool meets_jump;        /* ASKED_END because the trajectory has no derivative at a switch or an event */
     enum engine_kind engine; /* of all evaluations from now on */
+    bool is_rough;          /* tolerances are looser than requested: what fails may succeed with these */
     bool leaves_lanes;      /* ASKED_END because the start, or many points in a row, could not be integrated in lanes */
     bool has_lost;          /* an integration in lanes has failed since the search began */
     int n_lost;             /* grows with those that tighter tolerances did not save, and shrinks with other evaluations */

@@ -337,6 +337,7 @@ static enum asked approach(struct trust_region *search, const double *theta)
     struct fit_asker *asker = search->asker;
     double last = asker->tighter, asked_for = fit_asker_rtol(asker), rough = ROUGH;
     asker->tighter = last * asked_for / rough;
+    asker->is_rough = true;
     enum asked asked = begin(search, theta);
     stopping_init(&search->stopping, asker);
     double doubt = asked == ASKED_OK ? stopping_noise_ceiling(&search->stopping, asker->start_f) : 0;
@@ -344,10 +345,12 @@ static enum asked approach(struct trust_region *search, const double *theta)
         asked = run_stage(search);
         rough = rough / REFINE >= ROUGHER_LEAST * asked_for && has_rough_ones(asker) ? rough / REFINE : asked_for;
         asker->tighter = rough > asked_for ? last * asked_for / rough : last;
+        asker->is_rough = rough > asked_for;
         if (asked == ASKED_OK)
             asked = land(search);
     }
     asker->tighter = last;
+    asker->is_rough = false;
     stopping_init(&search->stopping, asker);
     if (asked == ASKED_OK && !(asker->start_f - search->best->f > doubt))
         asked = look_back(search, theta);
