@@ -33,6 +33,7 @@ struct joint {
     uint32_t task;            /* likewise: number of the start or replicate, for its records and its state */
     uint32_t n_redrawn;       /* likewise; random starts that could not be evaluated and that this one replaces */
     const uint32_t *weight;   /* n_block, likewise: how often each block counts; NULL: once */
+    struct joint_ranks mirror; /* likewise, in place of joint_join: each process evaluates a part of the blocks and keeps all */
     /* the search's */
     struct joint_block *block;
     size_t s, s_block;        /* free shared parameters; parameters above a block: those of its group first */
@@ -47,6 +48,7 @@ struct joint {
     size_t n_active;
     size_t n_all, before;     /* blocks of all processes that take part; those of the processes before this one */
     size_t *end;              /* ranks.n: where those of each process end */
+    struct joint_above *above; /* s_block */
     bool is_common;           /* the shared parameters are known in all processes, */
     bool is_short;            /* but for one that has no memory for them */
     double *theta, *trial;    /* s: the best point and the trial */
@@ -74,11 +76,7 @@ struct joint {
     int64_t n_iteration;
     bool has_best;
     size_t culprit;           /* the block that ended the fit, of all processes'; ranks.n_block: none; */
-    struct joint_blame {
-        enum outcome outcome;
-        bool has_crashed;
-        char reason[160];
-    } blame;                  /* what is known of it */
+    struct joint_blame blame; /* what is known of it */
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */
     /* what all blocks must agree on: set by the first one to arrive */
     struct monitor lock;

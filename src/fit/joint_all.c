@@ -24,12 +24,12 @@ bool joint_join(struct joint *joint, const struct joint_ranks *ranks)
     return joint->end != NULL;
 }
 
-void joint_agree(const struct joint *joint, struct joint_facts *facts)
+void joint_agree_among(const struct joint_ranks *ranks, struct joint_facts *facts)
 {
     size_t n_all;
-    if (!joint->ranks.gather)
+    if (!ranks->gather)
         return;
-    const unsigned char *all = joint_gather(joint, facts, sizeof *facts, &n_all);
+    const unsigned char *all = ranks->gather(ranks->context, facts, sizeof *facts, &n_all);
     for (size_t at = 0; all && at + sizeof *facts <= n_all; at += sizeof *facts) {
         struct joint_facts one;
         memcpy(&one, all + at, sizeof one);
@@ -38,6 +38,8 @@ void joint_agree(const struct joint *joint, struct joint_facts *facts)
         facts->least = one.least < facts->least ? one.least : facts->least;
     }
 }
+
+void joint_agree(const struct joint *joint, struct joint_facts *facts) { joint_agree_among(&joint->ranks, facts); }
 
 void joint_count(struct joint *joint)
 {

@@ -8,6 +8,12 @@
 /* Block k of those of this process that take part. */
 static inline struct joint_block *joint_active(const struct joint *joint, size_t k) { return &joint->block[joint->active[k]]; }
 
+/* Whether this process evaluates block i, which it has. */
+static inline bool joint_evaluates(const struct joint *joint, size_t i)
+{
+    return !joint->mirror.gather || (i >= joint->mirror.first && i - joint->mirror.first < joint->mirror.n_own);
+}
+
 /* Bytes of all processes, as ranks.gather; NULL also if there is one process. */
 const unsigned char *joint_gather(const struct joint *joint, const void *bytes, size_t n, size_t *n_all);
 
@@ -17,6 +23,7 @@ struct joint_facts {
     uint64_t least; /* the smallest one */
 };
 void joint_agree(const struct joint *joint, struct joint_facts *facts);
+void joint_agree_among(const struct joint_ranks *ranks, struct joint_facts *facts);
 
 /* Whether the active blocks [first, end) of all processes belong to one of them. */
 bool joint_is_of_one(const struct joint *joint, size_t first, size_t end);

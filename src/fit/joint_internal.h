@@ -42,6 +42,11 @@ struct joint_work {
 void joint_block_pass(struct joint_work *work, struct arena *arena);
 /* A block that joint_load restored evaluates its best point again. False: the fit must end. */
 bool joint_block_again(struct joint_work *work);
+/* Memory of a block with n own parameters and s above it, which lasts. False: there is none. */
+bool joint_block_room(const struct joint *joint, struct joint_block *block, size_t n, size_t s);
+/* In joint_mirror.c, after a pass: what other processes have found of their blocks. False: memory is out, which is_short says,
+ * or the others are lost. */
+bool joint_exchange(struct joint *joint);
 /* Ends the fit because of this block. */
 void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason);
 /* Lists the blocks that take part, and those of each group. */

@@ -421,6 +421,8 @@ bool joint_advance(struct joint *joint)
 {
     bool goes_on;
     joint_make_common(joint);
+    if (!joint_exchange(joint))
+        return false;
     if (!joint_settle(joint, &goes_on))
         return goes_on;
     switch (joint->pass) {

@@ -47,8 +47,13 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
     joint->n_of = arena_calloc(arena, levels->n_column + 1, sizeof *joint->n_of);
     joint->base = arena_calloc(arena, levels->n_column + 1, sizeof *joint->base);
     joint->column = arena_calloc(arena, s_block + 1, sizeof *joint->column);
-    if (!joint->n_of || !joint->base || !joint->column)
+    joint->above = arena_calloc(arena, s_block + 1, sizeof *joint->above);
+    if (!joint->n_of || !joint->base || !joint->column || !joint->above)
         return false;
+    for (size_t k = 0; k < s_block; k++) {
+        uint32_t j = above[k];
+        joint->above[k] = (struct joint_above){map->file_index[j], map->scale[j], map->start[j], map->lower[j], map->upper[j]};
+    }
     size_t s = count_level(joint, map, above, 1), n_shared = s, place = joint->n_group + s, k = n_shared;
     for (size_t c = 1; c < levels->n_column; c++) {
         joint->base[c] = s;
@@ -76,14 +81,7 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
     return true;
 }
 
-/* A parameter of the map as a message. */
-struct mapped {
-    uint32_t file_index;
-    enum parameter_scale scale;
-    double start, lower, upper;
-};
-
-static bool begin_as_others(struct joint *joint, const struct mapped *message, size_t s)
+static bool begin_as_others(struct joint *joint, const struct joint_above *message, size_t s)
 {
     struct fit_map map = {.n_free = s};
     uint32_t *order = calloc(2 * s + 1, sizeof *order);
@@ -111,28 +109,24 @@ static bool begin_as_others(struct joint *joint, const struct mapped *message, s
 
 void joint_make_common(struct joint *joint)
 {
-    struct joint_facts facts = {.any = joint->is_begun, .least = joint->is_begun ? joint->ranks.rank : joint->ranks.n};
-    const struct fit_map *map = &joint->asker.map;
-    if (!joint->ranks.gather || joint->is_common)
+    const struct joint_ranks *ranks = joint->mirror.gather ? &joint->mirror : &joint->ranks;
+    struct joint_facts facts = {.any = joint->is_begun, .least = joint->is_begun ? ranks->rank : ranks->n};
+    if (!ranks->gather || joint->is_common)
         return;
-    joint_agree(joint, &facts);
+    joint_agree_among(ranks, &facts);
     if (!facts.any)
         return;
-    size_t n = facts.least == joint->ranks.rank ? joint->s : 0, n_byte;
-    struct mapped *message = calloc(n + 1, sizeof *message);
-    for (size_t k = 0; message && k < n; k++)
-        message[k] = (struct mapped){map->file_index[k], map->scale[k], map->start[k], map->lower[k], map->upper[k]};
-    const unsigned char *all = joint_gather(joint, message, message ? n * sizeof *message : 0, &n_byte);
+    size_t n = facts.least == ranks->rank ? joint->s_block : 0, n_byte;
+    const unsigned char *all = ranks->gather(ranks->context, joint->above, n * sizeof *joint->above, &n_byte);
     if (all && !joint->is_begun) {
-        struct mapped *others = malloc(n_byte + 1);
+        struct joint_above *others = malloc(n_byte + 1);
         if (others)
             memcpy(others, all, n_byte);
         joint->is_begun = others && begin_as_others(joint, others, n_byte / sizeof *others);
         free(others);
     }
-    joint->is_short = joint->is_short || !message || !joint->is_begun;
+    joint->is_short = joint->is_short || !joint->is_begun;
     joint->is_common = true;
-    free(message);
 }
 
 /* The first block to arrive says what the shared parameters are; the others must agree. */
@@ -165,15 +159,10 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
     return is_good && !work->block->disagrees;
 }
 
-/* The block's own memory, which lasts. */
-static bool make_block(struct joint_work *work)
+bool joint_block_room(const struct joint *joint, struct joint_block *block, size_t n, size_t s)
 {
-    struct joint_block *block = work->block;
-    size_t n = work->n, s = work->s, all = n + s;
-    assert(!block->saved || block->n == n);
-    size_t each = n + all * all + all + n + s * s + s, n_parameter = work->joint->n_parameter;
-    size_t n_box = work->joint->descent ? 2 * n : 0;
-    double *memory = calloc(2 * each + n_parameter + all + n_box + 1, sizeof *memory);
+    size_t all = n + s, each = n + all * all + all + n + s * s + s, n_parameter = joint->n_parameter;
+    double *memory = calloc(2 * each + n_parameter + all + (joint->descent ? 2 * n : 0) + 1, sizeof *memory);
     block->file_index = calloc(all + 1, sizeof *block->file_index);
     block->side = calloc(n_parameter + 1, 1);
     block->p = memory;
@@ -193,7 +182,17 @@ static bool make_block(struct joint_work *work)
         next += each;
     }
     block->box = next;
-    for (size_t k = 0; k < n_box; k++)
+    return true;
+}
+
+static bool make_block(struct joint_work *work)
+{
+    struct joint_block *block = work->block;
+    size_t n = work->n, all = n + work->s;
+    assert(!block->saved || block->n == n);
+    if (!joint_block_room(work->joint, block, n, work->s))
+        return false;
+    for (size_t k = 0; work->joint->descent && k < 2 * n; k++)
         block->box[k] = (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
     for (size_t k = 0; k < all; k++)
         block->file_index[k] = work->asker->map.file_index[work->order[k]];
@@ -324,7 +323,7 @@ static bool find_above(struct joint_work *work, size_t i, struct arena *arena)
 
 bool joint_wants(const struct joint *joint, size_t i)
 {
-    return !joint->block[i].is_out && joint_takes_part(joint, i);
+    return joint_evaluates(joint, i) && !joint->block[i].is_out && joint_takes_part(joint, i);
 }
 
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,

@@ -2,36 +2,12 @@
  * from its evaluation (triangles, rows for the shared parameters) is left out: evaluations are pure, so one more at the best
  * point gives the same bits. Numbers are in this machine's order, and structures as this build lays them out.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_bytes.h"
 #include "fit/joint_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { FORMAT = 7, MAX_SHARED = 1 << 20 };
-
-/* Goes over the state: measures (bytes and from NULL), writes, or reads. */
-struct cursor {
-    unsigned char *to;
-    const unsigned char *from;
-    size_t at, n; /* reading: the number of bytes */
-    bool is_bad;  /* reading: there were not enough */
-};
-
-static void pass_over(struct cursor *cursor, void *value, size_t n)
-{
-    if (cursor->from && (cursor->is_bad || n > cursor->n - cursor->at)) {
-        cursor->is_bad = true;
-        return;
-    }
-    if (cursor->from && value)
-        memcpy(value, cursor->from + cursor->at, n);
-    else if (cursor->to && value)
-        memcpy(cursor->to + cursor->at, value, n);
-    cursor->at += n;
-}
-
-#define FIELD(field) pass_over(cursor, &(field), sizeof(field))
-#define ARRAY(array, n) pass_over(cursor, array, (n) * sizeof *(array))
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {

@@ -17,11 +17,18 @@ struct joint_levels {
  * what all give. */
 struct joint_ranks {
     size_t n, rank;           /* processes, and which one this is */
-    size_t n_block, first;    /* blocks of all, and of those before this one's */
+    size_t n_block, first, n_own; /* blocks of all, of those before this one, and its own */
     /* Every process gives n bytes and gets those of all, one process after another, which are valid until the next call. NULL:
      * the fit cannot go on in this process, and no later call succeeds. */
     const unsigned char *(*gather)(void *context, const void *bytes, size_t n, size_t *n_all);
     void *context;
+};
+
+/* A parameter above all blocks, on the optimiser's scale. */
+struct joint_above {
+    uint32_t file_index;
+    enum parameter_scale scale;
+    double start, lower, upper;
 };
 
 /* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
@@ -72,6 +79,13 @@ struct joint_block {
     int8_t *side;             /* n_parameter: record.at_bound */
     struct fit_criteria criteria;
     bool has_excess, is_sigma_known, can_test; /* can_test: fit_statistics_can_test */
+};
+
+/* Why a block ended the fit. */
+struct joint_blame {
+    enum outcome outcome;
+    bool has_crashed;
+    char reason[160];
 };
 
 /* A group of blocks at the best point; `side` is of the point that was reduced last. */

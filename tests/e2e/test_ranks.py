@@ -212,8 +212,6 @@ def test_without_shared(tmp):
     env = h.environment(SLURM_STEP_NUM_TASKS=2, SLURM_PROCID=0)  # srun without --mpi
     done = h.stiffit("run", path, "--model", model, "--share", "ka", "--overwrite", code=2, env=env)
     assert "srun --mpi=pmix" in done.stderr, done.stderr
-    done = ranks(2, path, "--model", model, "--share", "ka", "--optimizer", "lbfgs", "--overwrite", code=2)
-    assert "--optimizer lbfgs: not on several ranks" in done.stderr, done.stderr
 
 
 if __name__ == "__main__":

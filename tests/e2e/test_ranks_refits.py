@@ -21,7 +21,7 @@ ALL = ("--starts", 3, "--profile", "all", "--bootstrap", 5, "--keep-starts", "--
 def tables(path):
     """What is kept of them, as bytes."""
     with h5py.File(h.result_path(path)) as f:
-        return {f"{group}/{name}": data[()].tobytes() for group in ("starts", "profiles", "bootstrap")
+        return {f"{group}/{name}": data[()].tobytes() for group in ("starts", "profiles", "bootstrap") if group in f
                 for name, data in f[group].items()}
 
 

@@ -91,7 +91,8 @@ static void describe(struct compute *compute)
             campaign->n_bad == 1 ? "" : "s", *selection ? " of the whole problem" : "");
     if (compute->ranks.is_joined)
         compute_say(compute, "%llu ranks, each with a part of the datasets; %llu are here",
-                    (unsigned long long)compute->ranks.place.n, (unsigned long long)campaign->n_own);
+                    (unsigned long long)compute->ranks.place.n,
+                    (unsigned long long)(campaign->ranks.n_own + campaign->mirror.n_own));
     if (compute->earlier && journal_n_record(compute->earlier))
         compute_say(compute, "resuming: %llu of %llu fits are in the journal%s",
             (unsigned long long)journal_n_record(compute->earlier),
@@ -255,7 +256,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     const struct place *place = &campaign->plan.place;
     compute->n_fit = campaign->plan.selection.n * campaign->n_task + campaign->n_outside_pilot;
     if (compute->ranks.is_joined)
-        compute->n_fit = campaign->n_own;
+        compute->n_fit = compute_n_own(compute);
     compute->shard_origin = options->select.shard.origin;
     compute->max_crashes = options->max_crashes;
     if (!options->trace)

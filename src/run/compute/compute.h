@@ -80,6 +80,12 @@ bool compute_is_complete(const struct compute *compute);
 enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error);
 /* Shares the fit over all datasets with the other ranks that were launched, if any. After campaign_open. */
 enum status compute_join(struct compute *compute, struct run_options *options, struct error *error);
+/* Datasets of this process, from compute->campaign.ranks.first on. */
+static inline size_t compute_n_own(const struct compute *compute)
+{
+    const struct campaign *campaign = &compute->campaign;
+    return (size_t)(campaign->ranks.gather ? campaign->ranks.n_own : campaign->n_dataset);
+}
 /* In place of joint_ranks' for what only rank 0 must have. */
 static inline bool compute_is_first(const struct compute *compute)
 {

@@ -30,12 +30,14 @@ static void keep_state(struct compute *compute, struct keeper *keeper)
     int64_t now = clock_now_ns();
     size_t n;
     unsigned char *bytes = joint_save(compute->campaign.joint, &n), *own = bytes;
-    if (compute->ranks.is_joined) {
+    if (compute->campaign.ranks.gather) {
         bytes = (unsigned char *)(uintptr_t)rank_link_gather_at_first(&compute->ranks, bytes, bytes ? n : 0, &n);
         free(own);
         own = NULL;
-        if (!compute_is_first(compute) || compute->ranks.is_lost)
-            return;
+    }
+    if (!compute_is_first(compute) || compute->ranks.is_lost) {
+        free(own);
+        return;
     }
     if (!bytes || journal_state_write(plan->place.journal, &plan->identity, bytes, n, &error)) {
         keeper->keeps = false;
@@ -126,10 +128,12 @@ static enum status write_records(struct compute *compute, struct error *error)
     for (size_t i = 0; !status && i < campaign->joint->n_block; i++) {
         joint_record(campaign->joint, i, &record);
         record.seconds = campaign->joint->block[i].seconds;
+        counter_add(&compute->board->n_finished, 1);
+        if (!compute_is_first(compute))
+            continue;
         if (!outcome_is_success((enum outcome)record.outcome))
             counter_add(&compute->board->n_failed, 1);
         status = journal_append(compute->journal, &record, error);
-        counter_add(&compute->board->n_finished, 1);
     }
     free(arrays);
     return status;
@@ -158,7 +162,8 @@ static bool is_wanted(const void *context, uint64_t dataset)
     const struct campaign *campaign = context;
     uint64_t i = dataset - campaign->joint->ranks.first;
     bool picks = campaign->joint->stride || campaign->joint->weight;
-    return i < campaign->joint->n_block && (!picks || joint_wants(campaign->joint, (size_t)i));
+    return i < campaign->joint->n_block
+           && (picks ? joint_wants(campaign->joint, (size_t)i) : joint_evaluates(campaign->joint, (size_t)i));
 }
 
 /* A rank may have none of the datasets. */
@@ -168,10 +173,10 @@ static enum status run_pass(struct compute *compute, const struct joint_request 
     const struct campaign *campaign = &compute->campaign;
     const struct joint *joint = campaign->joint;
     bool picks = compute->ranks.is_joined || joint->stride || joint->weight;
-    const struct stage stage = {.first_task = joint->task, .n_task = 1,
-                                .wanted = picks ? is_wanted : NULL,
-                                .wanted_context = campaign, .n_before = joint->task * joint->n_block,
-                                .n_wanted = joint->stride || joint->weight ? joint->n_active : joint->n_block};
+    struct stage stage = {.first_task = joint->task, .n_task = 1, .wanted = picks ? is_wanted : NULL,
+                          .wanted_context = campaign, .n_before = joint->task * joint->n_block};
+    for (size_t i = 0; i < joint->n_block; i++)
+        stage.n_wanted += is_wanted(campaign, joint->ranks.first + i);
     if (stage.n_wanted > 0)
         return compute_stage(compute, &stage, request ? request->prepare : NULL, request ? request->context : NULL,
                              journal_gone, error);
@@ -275,7 +280,7 @@ static enum status fit_start(struct compute *compute, uint32_t task, bool *journ
     if (status || !*has_ended)
         return status;
     tell_left_out(compute);
-    return compute->ranks.is_joined ? compute_collect_records(compute, error) : write_records(compute, error);
+    return compute->campaign.ranks.gather ? compute_collect_records(compute, error) : write_records(compute, error);
 }
 
 enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error)

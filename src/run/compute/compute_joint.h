@@ -29,9 +29,3 @@ enum status compute_collect_records(struct compute *compute, struct error *error
 /* the n bytes of the first rank that has some, until the next call; others have none. NULL: lost. */
 const unsigned char *compute_first_bytes(struct compute *compute, const void *bytes, size_t n);
 enum status compute_lost(struct error *error);
-/* Datasets of this process, from compute->campaign.ranks.first on. */
-static inline size_t compute_n_own(const struct compute *compute)
-{
-    const struct campaign *campaign = &compute->campaign;
-    return (size_t)(campaign->ranks.gather ? campaign->n_own : campaign->n_dataset);
-}

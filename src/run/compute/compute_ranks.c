@@ -17,17 +17,6 @@ enum status compute_lost(struct error *error)
     return error_set(error, STATUS_STOPPED, "stopped by a signal, or by another rank; the same command resumes");
 }
 
-static enum status check(const struct campaign *campaign, struct error *error)
-{
-    const char *what = campaign->share.levels.n_column > 0              ? "--share NAME@COLUMN"
-                       : campaign->fit.optimizer == OPTIMIZER_lbfgs     ? "--optimizer lbfgs"
-                                                                        : NULL;
-    if (!what)
-        return STATUS_OK;
-    return error_set(error, STATUS_USAGE, "%s: not on several ranks (mpirun, srun) yet; launch one task, which uses all CPUs "
-                     "of its machine", what);
-}
-
 /* All ranks must see the same run. */
 static enum status compare(struct compute *compute, struct error *error)
 {
@@ -57,8 +46,6 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
         return STATUS_OK;
     }
     enum status status = rank_link_join(link, &compute->board->heartbeat, error);
-    if (!status)
-        status = check(campaign, error); /* now that only rank 0 speaks */
     if (status)
         return status;
     uint64_t rank = link->place.rank, n = link->place.n;
@@ -72,13 +59,14 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
     if ((status = compare(compute, error)))
         return status;
     size_t first = (size_t)rank_first(campaign->n_dataset, n, rank);
-    campaign->n_own = rank_first(campaign->n_dataset, n, rank + 1) - first;
-    campaign->ranks = (struct joint_ranks){.n = (size_t)n, .rank = (size_t)rank, .n_block = (size_t)campaign->n_dataset,
-                                           .first = first, .gather = rank_link_gather, .context = link};
+    bool is_mirror = campaign->share.levels.n_column > 0 || campaign->fit.optimizer == OPTIMIZER_lbfgs;
+    *(is_mirror ? &campaign->mirror : &campaign->ranks) = (struct joint_ranks){
+        .n = (size_t)n, .rank = (size_t)rank, .n_block = (size_t)campaign->n_dataset, .first = first,
+        .n_own = (size_t)rank_first(campaign->n_dataset, n, rank + 1) - first, .gather = rank_link_gather, .context = link};
     joint_fini(campaign->joint);
     if (!campaign_joint_init(campaign, 0, NULL, NULL))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
-                         (unsigned long long)campaign->n_own);
+                         (unsigned long long)campaign->n_dataset);
     return link->is_lost ? compute_lost(error) : STATUS_OK;
 }
 

@@ -36,8 +36,8 @@ struct campaign {
     uint32_t n_start, n_task;
     struct share share;            /* parameters with one value for all datasets */
     struct joint *joint;           /* NULL: every dataset is a fit of its own */
-    struct joint_ranks ranks;      /* with gather: this process has n_own of the datasets, from ranks.first on */
-    uint64_t n_own;
+    struct joint_ranks ranks;      /* with gather: this process has a part of the datasets; */
+    struct joint_ranks mirror;     /* or it has all, and evaluates a part */
     struct pilots *pilots;         /* NULL: no warm start */
     uint64_t n_outside_pilot;      /* pilots that are not selected but fitted all the same */
     uint64_t seed;
@@ -52,7 +52,7 @@ void campaign_fini(struct campaign *campaign);
 /* Makes campaign->joint. */
 enum status campaign_joint_open(struct campaign *campaign, struct error *error);
 /* joint_init of campaign->joint for that task, a start (weight, options: NULL) or a refit in which each dataset counts so
- * often, and joint_join of campaign->ranks. */
+ * often, with campaign->ranks or mirror. */
 bool campaign_joint_init(struct campaign *campaign, uint32_t task, const uint32_t *weight,
                          const struct fit_options *options);
 

@@ -8,7 +8,7 @@ bool campaign_joint_init(struct campaign *campaign, uint32_t task, const uint32_
                          const struct fit_options *options)
 {
     struct joint *joint = campaign->joint;
-    size_t n = (size_t)(campaign->ranks.gather ? campaign->n_own : campaign->n_dataset);
+    size_t n = (size_t)(campaign->ranks.gather ? campaign->ranks.n_own : campaign->n_dataset);
     if (options)
         campaign->refit = *options;
     bool is_good = joint_init(joint, options ? &campaign->refit : &campaign->fit, &campaign->model, n, campaign->n_parameter,
@@ -18,6 +18,7 @@ bool campaign_joint_init(struct campaign *campaign, uint32_t task, const uint32_
     joint->seed = (uint64_t)campaign->plan.recipe.seed;
     joint->task = task;
     joint->weight = weight;
+    joint->mirror = campaign->mirror;
     return is_good && (!campaign->ranks.gather || joint_join(joint, &campaign->ranks));
 }
 

@@ -1,0 +1,117 @@
+/* Processes of which each evaluates a part of the blocks and keeps all of them, so that between two passes all do what one
+ * would: for groups, whose blocks may be anywhere, and L-BFGS, which has one long vector of all parameters. After a pass each
+ * gives what it has found of its blocks, a kilobyte or more for each.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_all.h"
+#include "fit/joint_bytes.h"
+#include "fit/joint_internal.h"
+
+#include <stdlib.h>
+
+/* Bytes that a process gives at once, and all of them receive from each. */
+static const size_t AT_ONCE = (size_t)16 << 20;
+
+static void pass_side(struct cursor *cursor, const struct joint_side *side, size_t n, size_t s)
+{
+    size_t all = n + s;
+    ARRAY(side->theta, n);
+    ARRAY(side->triangle, all * all);
+    ARRAY(side->rhs, all);
+    ARRAY(side->scale, n);
+    ARRAY(side->rest, s * s);
+    ARRAY(side->rest_rhs, s);
+}
+
+/* What the pointers of a block lead to. */
+static void pass_arrays(struct cursor *cursor, const struct joint *joint, const struct joint_block *block)
+{
+    size_t n = block->n, all = n + joint->s_block;
+    pass_side(cursor, &block->best, n, joint->s_block);
+    pass_side(cursor, &block->trial, n, joint->s_block);
+    ARRAY(block->p, joint->n_parameter);
+    ARRAY(block->chain, all);
+    ARRAY(block->box, joint->descent ? 2 * n : 0);
+    ARRAY(block->file_index, all);
+    ARRAY(block->side, joint->n_parameter);
+    ARRAY(block->expected, block->expected ? all * all + all : 0);
+}
+
+static void pass_block(struct cursor *cursor, const struct joint *joint, uint64_t i)
+{
+    struct joint_block *block = &joint->block[i];
+    FIELD(i);
+    FIELD(*block);
+    if (block->is_made)
+        pass_arrays(cursor, joint, block);
+}
+
+static void point_to(struct joint_side *side, const struct joint_side *own)
+{
+    side->theta = own->theta;
+    side->triangle = own->triangle;
+    side->rhs = own->rhs;
+    side->scale = own->scale;
+    side->rest = own->rest;
+    side->rest_rhs = own->rest_rhs;
+}
+
+/* False: memory is out. */
+static bool take_block(struct joint *joint, struct cursor *cursor)
+{
+    uint64_t i = 0;
+    FIELD(i);
+    struct joint_block *block = &joint->block[i], own = *block;
+    FIELD(*block);
+    const struct joint_block given = *block;
+    size_t all = given.n + joint->s_block;
+    bool is_good = own.is_made || !given.is_made || joint_block_room(joint, &own, given.n, joint->s_block);
+    if (is_good && given.expected && !own.expected)
+        is_good = (own.expected = calloc(all * all + all + 1, sizeof *own.expected)) != NULL;
+    point_to(&block->best, &own.best);
+    point_to(&block->trial, &own.trial);
+    block->p = own.p;
+    block->chain = own.chain;
+    block->box = own.box;
+    block->file_index = own.file_index;
+    block->side = own.side;
+    block->expected = own.expected;
+    block->information = given.information == given.best.triangle    ? block->best.triangle
+                         : given.information == given.trial.triangle ? block->trial.triangle
+                                                                     : block->expected;
+    if (is_good && block->is_made)
+        pass_arrays(cursor, joint, block);
+    return is_good;
+}
+
+/* Writes blocks of this process from its active one `*k` on. */
+static size_t give(const struct joint *joint, size_t *k, unsigned char *to)
+{
+    struct cursor cursor = {.to = to};
+    for (; *k < joint->n_active && cursor.at < AT_ONCE; ++*k)
+        if (joint_evaluates(joint, joint->active[*k]))
+            pass_block(&cursor, joint, joint->active[*k]);
+    return cursor.at;
+}
+
+bool joint_exchange(struct joint *joint)
+{
+    const struct joint_ranks *ranks = &joint->mirror;
+    size_t n_all = 1;
+    if (!ranks->gather)
+        return true;
+    for (size_t k = 0; n_all > 0 && !joint->is_short;) {
+        size_t first = k, n = give(joint, &k, NULL);
+        unsigned char *bytes = malloc(n + 1);
+        if (bytes)
+            give(joint, &first, bytes);
+        joint->is_short = !bytes;
+        const unsigned char *all = ranks->gather(ranks->context, bytes, bytes ? n : 0, &n_all);
+        free(bytes);
+        if (!all)
+            return false;
+        struct cursor cursor = {.from = all, .n = n_all};
+        while (cursor.at < n_all && !joint->is_short)
+            joint->is_short = !take_block(joint, &cursor);
+    }
+    return !joint->is_short;
+}
