@@ -115,7 +115,8 @@ static enum asked judge_end(struct fit_asker *asker, const struct evaluation *ev
         return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation");
     bool is_lost = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine == ENGINE_LANES;
     asker->has_lost = asker->has_lost || is_lost;
-    asker->leaves_lanes = is_lost && !asker->is_rough && (isnan(asker->start_f) || asker->n_lost >= MAX_LOST);
+    asker->leaves_lanes = is_lost && !asker->is_rough && !asker->stays_in_lanes
+                          && (isnan(asker->start_f) || asker->n_lost >= MAX_LOST);
     if (asker->leaves_lanes)
         return fit_asker_end(asker, OUTCOME_stalled, "%s", evaluation->reason);
     return ASKED_OK;

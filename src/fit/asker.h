@@ -48,6 +48,7 @@ struct fit_asker {
     enum engine_kind engine; /* of all evaluations from now on */
     bool is_rough;          /* tolerances are looser than requested: what fails may succeed with these */
     bool leaves_lanes;      /* ASKED_END because the start, or many points in a row, could not be integrated in lanes */
+    bool stays_in_lanes;    /* CVODES cannot integrate the best point */
     bool has_lost;          /* an integration in lanes has failed since the search began */
     int n_lost;             /* grows with those that tighter tolerances did not save, and shrinks with other evaluations */
     struct fit_quotient *quotient;     /* for differences */

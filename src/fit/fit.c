@@ -176,11 +176,13 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
                         struct search_end *end);
 
 /* The rest of a search that lanes could not finish, by CVODES. Values of lanes count no more: the best point is evaluated
- * again, and so is the start, as the best point may be no better. If that is impossible, the best point stays as it was. */
+ * again, and so is the start, as the best point may be no better. If that is impossible, the search goes on in lanes, and stays
+ * there. */
 static void leave_lanes(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
                         struct search_end *end)
 {
     const struct fit_point *best = end->best;
+    uint32_t notes = asker->notes;
     asker->leaves_lanes = false;
     asker->engine = ENGINE_CVODES;
     asker->notes |= NOTE_changed_engine;
@@ -188,10 +190,14 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
     search_from(asker, arena, best ? best->theta : start, record, end);
     if (best && end->best && !fit_asker_is_same(asker, best->theta, start)) {
         look_back(asker, arena, start, record, end, INFINITY);
+    } else if (best && !end->best && (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)) {
+        asker->engine = ENGINE_LANES;
+        asker->stays_in_lanes = true;
+        asker->notes = notes;
+        asker->start_f = asker->prediction_error = NAN;
+        search_from(asker, arena, best->theta, record, end);
     } else if (best && !end->best) {
         end->best = best;
-        if (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)
-            end->outcome = OUTCOME_stalled;
     }
 }
 
@@ -209,7 +215,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
     bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
-    if (asker->leaves_lanes || (asker->engine == ENGINE_LANES && (is_model || is_lost)))
+    if (asker->leaves_lanes || (asker->engine == ENGINE_LANES && !asker->stays_in_lanes && (is_model || is_lost)))
         leave_lanes(asker, arena, theta, record, end);
     if (!asker->meets_jump)
         return;

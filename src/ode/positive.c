@@ -1,6 +1,7 @@
 /* A state cannot fall through zero if its slope at zero is not negative. A numerical solution can: in x' = -V x / (K + x) with
- * K far below the tolerance, a step passes the pole at -K, and x goes on falling beyond it. Tighter tolerances do the same, so
- * comparing tolerances does not reveal it. Such a trajectory must not count as a solution.
+ * K far below x, a step passes the pole at -K, and x goes on falling beyond it. Tighter tolerances do the same, so comparing
+ * tolerances does not reveal it. Such a step is repeated, shorter; a trajectory that falls all the same, because K is below the
+ * tolerance, must not count as a solution.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/positive.h"
 
@@ -12,6 +13,9 @@
 
 /* Within its tolerance a state may be below zero. This many times rtol times its size is no such error. */
 #define FAR 1000
+/* More than this many tolerances below zero is no error of one step; a repeated step goes this part of the way to zero. */
+#define ERRORS 10
+#define AS_FAR 0.9
 
 enum side { ABOVE, BELOW, FALLEN }; /* fallen: below zero although the equations forbid it */
 
@@ -64,6 +68,16 @@ static bool cannot_fall(struct observer *ob, size_t i, double t, const double *y
     memcpy(moved, y, ob->n_state * sizeof(double));
     moved[i] = 0;
     return derivatives_rhs(&ob->model, t, moved, ob->f) == STIFFIT_OK && ob->f[i] >= 0;
+}
+
+double positive_part(struct observer *ob, double t_before, const double *before, const double *y)
+{
+    double part = 1;
+    for (size_t i = 0; i < ob->n_state; i++)
+        if (y[i] < 0 && before[i] > 0 && -y[i] > ERRORS * (ob->rtol * before[i] + ob->tolerance_beyond[i])
+            && ob->positive->side[i] == ABOVE && cannot_fall(ob, i, t_before, before) && cannot_fall(ob, i, ob->t, y))
+            part = fmin(part, AS_FAR * before[i] / (before[i] - y[i]));
+    return part;
 }
 
 void positive_fall(struct observer *ob, double t_before, const double *before, const double *y)

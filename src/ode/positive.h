@@ -18,6 +18,9 @@ void positive_begin(struct observer *observer, const double *y);
 void positive_jump(struct observer *observer, const double *y);
 /* After a step that ended at y: whether a state has fallen below zero in it. Then call positive_fall, too. */
 bool positive_crosses(const struct observer *observer, const double *y);
+/* Where a state has passed a pole in such a step, by more than its error: the part of the step, at most, that leaves all states
+ * above zero. 1: none has. Overwrites observer.columns. */
+double positive_part(struct observer *observer, double t_before, const double *before, const double *y);
 /* Judges the states that fell in a step from (t_before, before) to (observer.t, y). Overwrites observer.columns. */
 void positive_fall(struct observer *observer, double t_before, const double *before, const double *y);
 /* After these: returns a state that is impossibly far below zero, or n_state. */

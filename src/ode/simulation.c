@@ -302,6 +302,26 @@ static size_t look_for_fall(struct workspace *ws, double before)
     return positive_look(&ws->o, y);
 }
 
+/* Goes back to a time of the latest step at which no state is below zero, where the step took one past a pole. */
+static bool takes_back(struct workspace *ws, double before)
+{
+    const double *y = vector_data(ws->y);
+    double t = ws->o.t, part = 1;
+    if (!positive_crosses(&ws->o, y))
+        return false;
+    memcpy(ws->delta, y, ws->o.n_state * sizeof(double));
+    if (CVodeGetDky(ws->cvode, before, 0, ws->y) == CV_SUCCESS)
+        part = positive_part(&ws->o, before, y, ws->delta);
+    bool is_back = part < 1 && part * (t - before) > 4 * DBL_EPSILON * fabs(t);
+    ws->o.t = is_back ? before + part * (t - before) : t;
+    CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
+    if (is_back && positive_crosses(&ws->o, y)) {
+        ws->o.t = before;
+        CVodeGetDky(ws->cvode, before, 0, ws->y);
+    }
+    return is_back;
+}
+
 /* The state, without sensitivities, at a time of the latest step. */
 static const double *state_at(void *context, double t)
 {
@@ -365,6 +385,8 @@ bool simulation_step(struct workspace *ws)
     const struct latest_step step = {.state_at = state_at, .context = ws};
     if (evaluation->adjoint && ws->y_at && ws->pass == PASS_FORWARD)
         root_look(&ws->o, &step, before);
+    if (ws->pass == PASS_FORWARD && !evaluation->adjoint && takes_back(ws, before))
+        return answer_until(ws, ws->o.t, false) && move_back(ws) && begin_chunk(ws, ws->o.t);
     bool is_root = ws->o.has_stops && root_find(&ws->o, &step, before);
     bool is_stop = is_root || (ws->o.has_stops && ws->o.t >= ws->o.stops->next);
     if (is_root && !move_back(ws))

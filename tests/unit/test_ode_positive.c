@@ -34,7 +34,7 @@ static double time_of(const double *p, double y) { return (p[2] - y - p[1] * log
 static void test_pole(void **state)
 {
     (void)state;
-    static const double michaelis[] = {1, 1e-2, 1e-4, 1e-9, 1e-16, 1e-25, 1e-36, 1e-300}, units[] = {1, 1e-12, 1e8};
+    static const double michaelis[] = {1, 1e-2, 1e-4, 1e-6, 1e-7, 1e-9, 1e-16, 1e-25, 1e-36, 1e-300}, units[] = {1, 1e-12, 1e8};
     for (size_t u = 0; u < sizeof units / sizeof *units; u++)
         for (size_t k = 0; k < sizeof michaelis / sizeof *michaelis; k++)
             for (int plain = 0; plain < 2; plain++) {
@@ -55,9 +55,9 @@ static void test_pole(void **state)
                     }
                 } else {
                     assert_int_equal(c.evaluation.outcome, EVALUATION_ODE_FAILED);
-                    assert_non_null(strstr(c.evaluation.reason, "drug"));
+                    assert_true(c.evaluation.reason[0] != 0);
                 }
-                assert_true(c.evaluation.outcome == EVALUATION_OK || michaelis[k] < 1e-4);
+                assert_true(c.evaluation.outcome == EVALUATION_OK || michaelis[k] < (plain ? 1e-9 : 1e-7));
                 assert_true(c.evaluation.outcome != EVALUATION_OK || michaelis[k] > 1e-30);
                 ode_case_fini(&c);
             }

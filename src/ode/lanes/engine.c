@@ -372,6 +372,12 @@ static void step(struct lanes_engine *engine)
     engine->base.n_attempt++;
     engine->base.n_held += (uint64_t)__builtin_popcount(engine->live);
     struct lanes_events events = engine->pool->kernel->attempt(room);
+    for (int k = 0; events.fell && k < N_LANE; k++)
+        if (events.fell >> k & 1 && guest_takes_back(engine->guest[k], room, k)) {
+            events.fell &= ~(1u << k);
+            events.moved &= ~(1u << k);
+            events.measured &= ~(1u << k);
+        }
     unsigned attended = events.moved & engine->attended, stopped = find_stops(engine, attended), began = engine->live;
     for (int k = 0; events.fell && k < N_LANE; k++)
         if (events.fell >> k & 1 && !(engine->rooted >> k & 1) && !guest_look_for_fall(engine->guest[k], room, k))

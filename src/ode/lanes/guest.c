@@ -343,17 +343,41 @@ bool guest_pass_stop(struct guest *guest, struct lanes_room *room, int k)
     return evaluation->n_step < evaluation->max_steps || observer_spent(ob);
 }
 
+/* Sets the guest's states at both ends of the latest step. */
+static void look_at_step(struct guest *guest, const struct lanes_room *room, int k)
+{
+    for (size_t i = 0; i < guest->o.n_state; i++) {
+        guest->y[i] = room->y[i][k];
+        guest->y_before[i] = room->y_before[i][k];
+    }
+    guest_follow(guest, room, k);
+    positive_look(&guest->o, guest->y_before); /* steps in which nothing fell were not looked at */
+}
+
+/* What was at the beginning of the step is still where the next one is to go. */
+bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k)
+{
+    look_at_step(guest, room, k);
+    double part = positive_part(&guest->o, room->t_before[k], guest->y_before, guest->y), h = part * room->h_used[k];
+    if (part == 1 || !(h > 4 * DBL_EPSILON * fabs(room->t[k])))
+        return false;
+    room->t[k] = room->t_before[k];
+    room->h[k] = h;
+    room->rejected[k] = -1;
+    for (size_t i = 0; i < guest->o.n_state; i++)
+        room->y[i][k] = room->y_before[i][k];
+    for (size_t b = 0; b < room->n_block; b++)
+        for (size_t e = 0; e < guest->o.n_state * room->block[b].width; e++)
+            room->block[b].sens[e][k] = room->block[b].sens_new[e][k];
+    return true;
+}
+
 bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k)
 {
     struct observer *ob = &guest->o;
     double *y = guest->y, *before = guest->y_before;
     size_t n = ob->n_state;
-    for (size_t i = 0; i < n; i++) {
-        y[i] = room->y[i][k];
-        before[i] = room->y_before[i][k];
-    }
-    guest_follow(guest, room, k);
-    positive_look(ob, before); /* steps in which nothing fell were not looked at */
+    look_at_step(guest, room, k);
     if (positive_crosses(ob, y))
         positive_fall(ob, room->t_before[k], before, y);
     size_t fallen = positive_look(ob, y);
