@@ -118,7 +118,7 @@ static enum asked judge_end(struct fit_asker *asker, const struct evaluation *ev
     asker->leaves_lanes = is_lost && !asker->is_rough && !asker->stays_in_lanes
                           && (isnan(asker->start_f) || asker->n_lost >= MAX_LOST);
     if (asker->leaves_lanes)
-        return fit_asker_end(asker, OUTCOME_stalled, "%s", evaluation->reason);
+        return fit_asker_end(asker, OUTCOME_ode_failed, "%s", evaluation->reason);
     return ASKED_OK;
 }
 

@@ -183,7 +183,6 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
 {
     const struct fit_point *best = end->best;
     uint32_t notes = asker->notes;
-    asker->leaves_lanes = false;
     asker->engine = ENGINE_CVODES;
     asker->notes |= NOTE_changed_engine;
     asker->start_f = asker->prediction_error = NAN;
@@ -201,6 +200,22 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
     }
 }
 
+static void draw_start(struct fit_asker *asker, double *theta)
+{
+    const struct fit_problem *of = asker->problem;
+    uint32_t number = of->start_number + asker->n_redrawn * of->n_start;
+    fit_start_theta(&asker->map, of->prior, of->seed, of->dataset, number, of->n_start, theta);
+    asker->start_f = asker->prediction_error = NAN;
+    asker->n_unsaved = 0;
+}
+
+/* A random start at which the model cannot be evaluated is replaced by another one. */
+static bool may_draw_again(const struct fit_asker *asker, enum outcome outcome)
+{
+    bool has_failed = outcome == OUTCOME_ode_failed || outcome == OUTCOME_model_failed;
+    return has_failed && asker->problem->start_number > 0 && asker->n_redrawn < FIT_MAX_REDRAWN;
+}
+
 /* If a trajectory meets a switch or an event at which derivatives do not exist, restarts the search with difference quotients,
  * which are used from then on: values of the two kinds are never compared. */
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
@@ -215,7 +230,9 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
     bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
-    if (asker->leaves_lanes || (asker->engine == ENGINE_LANES && !asker->stays_in_lanes && (is_model || is_lost)))
+    bool may_leave = asker->engine == ENGINE_LANES && !asker->stays_in_lanes;
+    bool is_replaced = !end->best && may_draw_again(asker, end->outcome); /* what lanes cannot integrate takes CVODES long */
+    if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
         leave_lanes(asker, arena, theta, record, end);
     if (!asker->meets_jump)
         return;
@@ -352,20 +369,6 @@ static void check_lanes(struct fit_asker *asker, struct arena *arena, const stru
         asker->notes |= NOTE_engines_differ;
 }
 
-/* A random start at which the model cannot be evaluated is replaced by another one. False: there is none. */
-static bool draw_again(struct fit_asker *asker, enum outcome outcome, double *start)
-{
-    const struct fit_problem *problem = asker->problem;
-    bool has_failed = outcome == OUTCOME_ode_failed || outcome == OUTCOME_model_failed;
-    if (!has_failed || problem->start_number == 0 || asker->n_redrawn >= FIT_MAX_REDRAWN)
-        return false;
-    uint32_t number = problem->start_number + ++asker->n_redrawn * problem->n_start;
-    fit_start_theta(&asker->map, problem->prior, problem->seed, problem->dataset, number, problem->n_start, start);
-    asker->start_f = asker->prediction_error = NAN;
-    asker->n_unsaved = 0;
-    return true;
-}
-
 /* Searches until tighter integrator tolerances confirm the optimum; if they do not, continues the search with them. The point
  * returned has the derivatives of all residuals; NULL if there is none. */
 static const struct fit_point *settle(struct fit_asker *asker, struct arena *arena, double *start, struct fit_record *record,
@@ -373,9 +376,11 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
 {
     const struct fit_point *point;
     struct fit_certificate certificate;
-    search_from(asker, arena, start, record, end);
-    while (!end->best && draw_again(asker, end->outcome, start))
+    for (bool again = true; again; asker->n_redrawn += again) {
+        draw_start(asker, start);
         search_from(asker, arena, start, record, end);
+        again = !end->best && may_draw_again(asker, end->outcome);
+    }
     do {
         point = look(asker, arena, record, end);
         certificate = certify(asker, arena, point, end);
@@ -475,15 +480,10 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
 {
     struct fit_asker *asker = fit_prepare(problem, options, host, arena, record);
     double *theta;
-    if (!asker)
-        return;
-    if (!ARENA_DOUBLES(arena, {&theta, asker->map.n_free, 1})) {
+    if (asker && !ARENA_DOUBLES(arena, {&theta, asker->map.n_free, 1}))
         fail(record, OUTCOME_out_of_memory, "no memory for this fit");
-        return;
-    }
-    fit_start_theta(&asker->map, problem->prior, problem->seed, problem->dataset, problem->start_number, problem->n_start,
-                    theta);
-    search(asker, arena, theta, record);
+    else if (asker)
+        search(asker, arena, theta, record);
 }
 
 void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,

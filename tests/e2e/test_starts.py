@@ -2,6 +2,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import csv
+
 import h5py
 import numpy as np
 from scipy.optimize import least_squares
@@ -128,6 +130,32 @@ def test_no_fit_ends_on_a_plateau(tmp):
                 if mine > found.cost + SAME or fits["status"][i] != "converged":
                     above.append((scale, V, i, mine, found.cost, fits["status"][i]))
     assert n_found > 60 and not above, (n_found, len(above), above)
+
+
+def test_a_start_that_overflows_is_replaced(tmp):
+    """exp(5 k) overflows from k = 142 on, of a range up to 10^6: such draws take the lanes' time only, and others take their
+    places; the given start, which overflows as well, has no substitute."""
+    t, k = np.linspace(0.5, 5, 10), 0.7
+    text = "parameter k = 1000 in [1e-3, 1e6] scale log10\ny(0) = 1; y' = k*y\nobserve y"
+    problem = write(tmp / "growth.h5", text, [(t, np.exp(k * t))], 0.01)
+    h.stiffit("run", problem, "--only", "d0", "--starts", 40, "--trace", tmp / "trace.csv")
+    rows, ends = {}, {}
+    with open(tmp / "trace.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["kind"] == "end":
+                ends[row["task"]] = row
+            else:
+                rows.setdefault(row["task"], []).append(row)
+    assert {row["engine"] for row in rows["start 0"]} == {"lanes", "cvodes"} and ends["start 0"]["objective"] == ""
+    n_replaced = 0
+    for task, its in rows.items():
+        if task == "start 0":
+            continue
+        first = next(i for i, row in enumerate(its) if row["objective"])
+        n_replaced += first > 0
+        assert {row["engine"] for row in its[:first + 1]} == {"lanes"}, (task, its[:first + 1])
+        assert ends[task]["outcome"] == "converged" and np.isclose(float(ends[task]["k"]), k, rtol=1e-6), ends[task]
+    assert 8 <= n_replaced <= 30, n_replaced  # 0.43 of 39 are expected
 
 
 if __name__ == "__main__":
