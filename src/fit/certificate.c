@@ -15,6 +15,8 @@ static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
 static const double BEST_SPREAD = 1e-6, BEST_VALUE = 1e-8;
 /* Errors follow the tolerances only roughly. */
 static const double MARGIN = 3, FACTOR_MOST = 1000;
+/* A predicted decrease of so many times what the integrator's errors can account for is not due to them. */
+static const double CLEAR = 100;
 
 /* Uses derivatives of the best point with residuals of the new evaluation. Errors in the derivatives change the predicted
  * decrease quadratically, so derivatives at the fit's tolerances suffice, which saves most of the cost of the evaluation. */
@@ -58,7 +60,7 @@ void fit_certificate_judge(struct fit_certificate *certificate, const struct fit
     double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
     certificate->is_confirmed = change <= 1 || f == 0;
     certificate->is_certified = (change <= 1 && decrease <= 1) || f == 0;
-    double needed = MARGIN * fmax(change, sqrt(decrease));
+    double needed = MARGIN * change;
     certificate->factor = FIT_TIGHTER;
     while (certificate->factor < needed && certificate->factor < FACTOR_MOST)
         certificate->factor *= FIT_TIGHTER;
@@ -96,6 +98,9 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     certificate->decrease = fit_spectrum_decrease(spectrum, &asker->map);
     fit_certificate_judge(certificate, asker->options, best->f, asker->objective.likelihood,
                           fit_certificate_variance(asker, best), fit_point_mean_square(asker, best));
+    /* Errors of this length in the weighted residuals can account for about half their square. */
+    if (certificate->decrease > CLEAR * fabs(certificate->change))
+        certificate->factor = 1;
     if (is_exact)
         certificate->factor = 0;
     return ASKED_OK;

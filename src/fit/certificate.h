@@ -14,7 +14,8 @@ struct fit_certificate {
     double decrease;   /* predicted for a full Gauss-Newton step there, along the directions that the data determine; or NaN */
     bool is_confirmed; /* the change, and so the objective's error, is small against the variance of the measurement errors */
     bool is_certified; /* so is the decrease: the point is an optimum */
-    double factor;     /* if not: the divisor of the tolerances that would be needed; 0: tighter ones would not help */
+    double factor;     /* if not: the divisor of the tolerances that would be needed; 1: none, because the integrator's errors
+                        * cannot account for the decrease; 0: tighter ones would not help */
 };
 
 /* Certifies the best point of a search, which has the derivatives of all residuals, and its reported objective (which with

@@ -332,6 +332,35 @@ static void test_failed_trials(void **state)
     case_free(self);
 }
 
+/* Lanes fail from the fourth evaluation on until CVODES is tried, which can do nothing: the search goes back to lanes. */
+static int n_by_lanes, n_by_cvodes;
+
+static bool fail_by_engine(struct fit_case *self, struct evaluation *evaluation)
+{
+    (void)self;
+    bool by_lanes = evaluation->engine == ENGINE_LANES;
+    n_by_lanes += by_lanes;
+    n_by_cvodes += !by_lanes;
+    if (!by_lanes || (n_by_lanes > 3 && n_by_cvodes == 0))
+        evaluation->outcome = EVALUATION_ODE_FAILED;
+    return true;
+}
+
+static void test_back_to_lanes(void **state)
+{
+    (void)state;
+    struct fit_case *self = decay_case(&decay_model, 0.1);
+    case_run(self);
+    double f = self->result.objective;
+    self->spoil = fail_by_engine;
+    self->options.engine = ENGINE_LANES;
+    assert_int_equal(case_run(self)->outcome, OUTCOME_converged);
+    assert_true(n_by_cvodes > 0);
+    assert_true(self->result.objective <= f * (1 + 1e-7));
+    assert_false(self->result.notes & NOTE_changed_engine);
+    case_free(self);
+}
+
 /* Derivatives of the wrong sign promise a decrease that never comes: that is no convergence. */
 static void test_wrong_derivatives(void **state)
 {
@@ -367,7 +396,7 @@ int main(void)
         cmocka_unit_test(test_fewer_rows_than_parameters), cmocka_unit_test(test_notes_and_sigma),
         cmocka_unit_test(test_units), cmocka_unit_test(test_bound), cmocka_unit_test(test_likelihood),
         cmocka_unit_test(test_budgets), cmocka_unit_test(test_timeout), cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_failed_start), cmocka_unit_test(test_failed_trials),
+        cmocka_unit_test(test_failed_start), cmocka_unit_test(test_failed_trials), cmocka_unit_test(test_back_to_lanes),
         cmocka_unit_test(test_wrong_derivatives), cmocka_unit_test(test_repeatable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,9 +56,10 @@ bool guest_pass_stop(struct guest *guest, struct lanes_room *room, int k);
 /* After a step without a stop, of an evaluation that has stops or forcing. scratch: 2 n_state (1 + n_block) numbers. */
 bool guest_attend(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, struct linear *linear,
                   double *scratch);
-/* After a step in which a state went below zero: takes it back, for a shorter one, if the state passed a pole. False: not; */
+/* After a step in which a state went below zero: whether the state passed a pole, so that the step is taken back and a shorter
+ * one will follow. */
 bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k);
-/* then, whether no state is impossibly far below zero. */
+/* After a step that is not taken back: false ends the evaluation, because a state is impossibly far below zero. */
 bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k);
 void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k);
 /* Fills in the counters from lane k; the caller then sets the outcome. */

@@ -1,0 +1,275 @@
+/* The searches of one fit: from another start where the model cannot be evaluated, with another engine or gradient where the
+ * first one fails, with tighter tolerances until they confirm the optimum.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/settle.h"
+
+#include "base/random.h"
+#include "fit/certificate.h"
+#include "fit/prepare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One fit in so many is checked by the other engine; keeps the random numbers apart from those of other purposes. */
+enum { CHECKED = 64 };
+static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
+/* The smallest tolerance; a tenth of it is the limit of double precision. */
+static const double LEAST_RTOL = 1e-12;
+/* A stalled search is repeated with tolerances this many times tighter. */
+static const double STALLED_FACTOR = 100;
+/* The certificate's evaluation has at least the full tolerances from this value on. */
+static const double LEAST_TIGHTER = 0.1;
+/* The error of an objective at another place is at most this many times its change from one tolerance to the next. */
+static const double DOUBT = 10;
+/* A search with the same tolerances that gains less than this part of the predicted decrease is not repeated. */
+static const double LEAST_GAIN = 0.1;
+
+/* Evaluates the best point again with the derivatives of all residuals, for the statistics. NULL: that failed. */
+static const struct fit_point *look_forward(struct fit_asker *asker, const struct fit_point *best, struct arena *arena)
+{
+    struct fit_point *point = arena_calloc(arena, 1, sizeof *point);
+    if (!point || !fit_point_init(point, asker, arena))
+        return NULL;
+    memcpy(point->theta, best->theta, asker->map.n_free * sizeof *point->theta);
+    return fit_ask(asker, point, true) == ASKED_OK ? point : NULL;
+}
+
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
+                      struct search_end *end, double doubt);
+static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
+                        struct search_end *end);
+
+/* The rest of a search that lanes could not finish, by CVODES. Values of lanes count no more: the best point is evaluated
+ * again, and so is the start, as the best point may be no better. If that is impossible, the search goes on in lanes, and stays
+ * there. */
+static void leave_lanes(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
+                        struct search_end *end)
+{
+    const struct fit_point *best = end->best;
+    uint32_t notes = asker->notes;
+    asker->engine = ENGINE_CVODES;
+    asker->notes |= NOTE_changed_engine;
+    asker->start_f = asker->prediction_error = NAN;
+    search_from(asker, arena, best ? best->theta : start, record, end);
+    if (best && end->best && !fit_asker_is_same(asker, best->theta, start)) {
+        look_back(asker, arena, start, record, end, INFINITY);
+    } else if (best && !end->best && (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)) {
+        asker->engine = ENGINE_LANES;
+        asker->stays_in_lanes = true;
+        asker->notes = notes;
+        asker->start_f = asker->prediction_error = NAN;
+        search_from(asker, arena, best->theta, record, end);
+    } else if (best && !end->best) {
+        end->best = best;
+    }
+}
+
+/* The fit's start or, if that could not be evaluated, the next of those that replace it. */
+static void draw_start(struct fit_asker *asker, double *theta)
+{
+    const struct fit_problem *of = asker->problem;
+    uint32_t number = of->start_number + asker->n_redrawn * of->n_start;
+    fit_start_theta(&asker->map, of->prior, of->seed, of->dataset, number, of->n_start, theta);
+    asker->start_f = asker->prediction_error = NAN;
+    asker->n_unsaved = 0;
+}
+
+/* A random start at which the model cannot be evaluated is replaced by another one. */
+static bool may_draw_again(const struct fit_asker *asker, enum outcome outcome)
+{
+    bool has_failed = outcome == OUTCOME_ode_failed || outcome == OUTCOME_model_failed;
+    return has_failed && asker->problem->start_number > 0 && asker->n_redrawn < FIT_MAX_REDRAWN;
+}
+
+/* If a trajectory meets a switch or an event at which derivatives do not exist, restarts the search with difference quotients,
+ * which are used from then on: values of the two kinds are never compared. */
+static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
+                        struct search_end *end)
+{
+    asker->gradient = record->gradient;
+    asker->leaves_lanes = asker->has_lost = false;
+    asker->n_lost = 0;
+    asker->notes &= ~(uint32_t)NOTE_noise_floor;
+    (record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
+    record->n_iteration += end->n_iteration;
+    /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
+    bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
+    bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
+    bool may_leave = asker->engine == ENGINE_LANES && !asker->stays_in_lanes;
+    bool is_replaced = !end->best && may_draw_again(asker, end->outcome); /* cheaper than to let CVODES try this start */
+    if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
+        leave_lanes(asker, arena, theta, record, end);
+    if (!asker->meets_jump)
+        return;
+    asker->meets_jump = false;
+    asker->start_f = asker->prediction_error = NAN;
+    asker->notes |= NOTE_state_jump;
+    asker->gradient = record->gradient = GRADIENT_differences;
+    if (asker->options->optimizer == OPTIMIZER_none) /* L-BFGS may have been chosen for its adjoint gradients */
+        record->optimizer = OPTIMIZER_trf;
+    if (fit_prepare_gradient(asker, arena))
+        search_from(asker, arena, theta, record, end);
+    else
+        *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
+}
+
+/* The best point with the derivatives of all residuals; NULL: there is none. */
+static const struct fit_point *look(struct fit_asker *asker, struct arena *arena, const struct fit_record *record,
+                                    const struct search_end *end)
+{
+    if (!end->best || record->gradient != GRADIENT_adjoint)
+        return end->best;
+    asker->gradient = GRADIENT_forward;
+    return end->forward ? end->forward : outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena) : NULL;
+}
+
+/* Checks that a search with tighter tolerances did not end above the start; if it did, a new search from the start replaces it.
+ * `doubt`: possible error of the objectives known so far. */
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
+                      struct search_end *end, double doubt)
+{
+    struct fit_point point;
+    if (asker->start_f - end->best->f > doubt || !fit_point_init(&point, asker, arena))
+        return;
+    memcpy(point.theta, start, asker->map.n_free * sizeof *start);
+    if (fit_ask(asker, &point, true) == ASKED_OK && point.f < end->best->f)
+        search_from(asker, arena, start, record, end);
+}
+
+/* Continues from the best point with tolerances divided by `factor`. False: that failed, and nothing has changed. */
+static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
+                  struct search_end *end, double factor, double change)
+{
+    struct search_end next;
+    double before = asker->tighter;
+    enum engine_kind engine = asker->engine;
+    uint32_t notes = asker->notes;
+    asker->tighter *= factor;
+    asker->is_near = true;
+    search_from(asker, arena, end->best->theta, record, &next);
+    if (next.outcome == OUTCOME_converged || next.outcome == OUTCOME_stalled) {
+        look_back(asker, arena, start, record, &next, isnan(change) ? INFINITY : DOUBT * fabs(change));
+        *end = next;
+        return true;
+    }
+    double doubt = isnan(change) ? 0 : DOUBT * fabs(change);
+    if (next.outcome == OUTCOME_budget && next.best && next.best->f < end->best->f - doubt) {
+        *end = next; /* unfinished, but better */
+        return true;
+    }
+    if (next.outcome == OUTCOME_out_of_memory)
+        end->outcome = next.outcome;
+    asker->notes = notes;
+    asker->tighter = before;
+    asker->engine = engine;
+    return false;
+}
+
+/* A start may be the lowest of several although its budget is used up. One evaluation beyond the budget then confirms its
+ * objective. */
+static void confirm(struct fit_asker *asker, struct arena *arena, const struct fit_point *best, double objective,
+                    struct fit_certificate *certificate)
+{
+    const struct fit_options *options = asker->options;
+    struct fit_options one_more = *options;
+    char reason[sizeof asker->reason];
+    enum outcome outcome = asker->outcome;
+    memcpy(reason, asker->reason, sizeof reason);
+    one_more.max_evaluations = asker->n_evaluation + 1;
+    one_more.max_total_steps = asker->n_step + options->max_steps;
+    asker->options = &one_more;
+    double tighter = asker->tighter;
+    asker->tighter = fmax(tighter, LEAST_TIGHTER); /* if the search ended in the loose first steps: with the full tolerances */
+    fit_certify(asker, best, objective, arena, certificate);
+    asker->spectrum = NULL; /* the fit's tolerances decide what is flat */
+    asker->options = options;
+    asker->tighter = tighter;
+    memcpy(asker->reason, reason, sizeof reason);
+    asker->outcome = outcome;
+    if (!certificate->is_confirmed)
+        asker->notes |= NOTE_not_certified;
+}
+
+/* The certificate at the end of a search; empty if there can be none. Stalled searches are certified too, to see whether a
+ * retry is worthwhile. */
+static struct fit_certificate certify(struct fit_asker *asker, struct arena *arena, const struct fit_point *point,
+                                      struct search_end *end)
+{
+    struct fit_certificate certificate = {.change = NAN, .decrease = NAN};
+    if (!asker->options->certify)
+        return certificate;
+    if (end->outcome == OUTCOME_stalled)
+        certificate.factor = STALLED_FACTOR;
+    else if (outcome_is_success(end->outcome) && point
+             && fit_certify(asker, point, end->best->f, arena, &certificate) == ASKED_END
+             && asker->outcome == OUTCOME_out_of_memory)
+        end->outcome = OUTCOME_out_of_memory;
+    return certificate;
+}
+
+/* Whether CVODES checks the certificate that lanes give this fit: one fit in 64. */
+static bool is_sample(const struct fit_problem *problem)
+{
+    return random_below(0, random_stream(PURPOSE_CHECK, problem->dataset), problem->start_number, CHECKED) == 0;
+}
+
+/* A second certificate, by CVODES, in place of one from lanes: for a sample, and where that one confirms nothing. */
+static void check_lanes(struct fit_asker *asker, struct arena *arena, const struct fit_point *point, struct search_end *end,
+                        struct fit_certificate *certificate)
+{
+    bool is_certified = certificate->is_certified;
+    if (asker->engine != ENGINE_LANES || !asker->options->certify || !point || !outcome_is_success(end->outcome)
+        || (is_certified && !is_sample(asker->problem)))
+        return;
+    struct fit_certificate other;
+    asker->engine = ENGINE_CVODES;
+    enum asked asked = fit_certify(asker, point, end->best->f, arena, &other);
+    asker->engine = ENGINE_LANES;
+    if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
+        end->outcome = OUTCOME_out_of_memory;
+    if (asked == ASKED_END)
+        return;
+    *certificate = other;
+    if (is_certified && !other.is_certified)
+        asker->notes |= NOTE_engines_differ;
+}
+
+const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena, double *start, struct fit_record *record,
+                                   struct search_end *end)
+{
+    const struct fit_point *point;
+    struct fit_certificate certificate;
+    double goal = INFINITY;
+    draw_start(asker, start);
+    search_from(asker, arena, start, record, end);
+    while (!end->best && may_draw_again(asker, end->outcome)) {
+        asker->n_redrawn++;
+        draw_start(asker, start);
+        search_from(asker, arena, start, record, end);
+    }
+    do {
+        point = look(asker, arena, record, end);
+        certificate = certify(asker, arena, point, end);
+        if (certificate.factor == 1 && end->best->f < goal)
+            goal = end->best->f - LEAST_GAIN * certificate.decrease;
+        else if (certificate.factor == 1)
+            certificate.factor = FIT_TIGHTER;
+    } while (end->best && !certificate.is_certified && certificate.factor > 0
+             && fit_asker_rtol(asker) > 0.9 * LEAST_RTOL * certificate.factor /* powers of ten, rounded */
+             && go_on(asker, arena, start, record, end, certificate.factor, certificate.change));
+    check_lanes(asker, arena, point, end, &certificate);
+    if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
+        confirm(asker, arena, point, end->best->f, &certificate);
+    if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {
+        end->outcome = OUTCOME_stalled;
+        end->stop = STOP_none;
+        snprintf(asker->reason, sizeof asker->reason, "no further decrease was found, not even with tighter integrator "
+                 "tolerances, although the gradient predicts %.3g of %.6g", certificate.decrease, end->best->f);
+    }
+    record->tight_change = certificate.change;
+    record->tight_decrease = certificate.decrease;
+    if (asker->options->certify && outcome_is_success(end->outcome) && !certificate.is_certified)
+        asker->notes |= NOTE_not_certified;
+    return point;
+}
