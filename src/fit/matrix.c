@@ -34,6 +34,8 @@ INLINE double dot(size_t n, const double *x, const double *y)
 
 WIDE double matrix_squares(size_t n, const double *x) { return dot(n, x, x); }
 
+WIDE double matrix_dot(size_t n, const double *x, const double *y) { return dot(n, x, y); }
+
 WIDE double matrix_product(size_t n, const double *w, const double *x, const double *y)
 {
     double sum[8] = {0};
@@ -80,7 +82,9 @@ INLINE void rotate(size_t n, double c, double s, double *x, double *y)
 
 INLINE void reflect(size_t n, const double *v, double factor, double *x)
 {
-    subtract(n, factor * dot(n, v, x), v, x);
+    double product = dot(n, v, x);
+    if (product != 0)
+        subtract(n, factor * product, v, x);
 }
 
 /* The reflection that turns column v (n) into pivot times the first unit vector; returns the pivot. v becomes the reflection's
@@ -104,23 +108,49 @@ INLINE double take_reflection(size_t n, double *v, double *factor)
     return pivot;
 }
 
+INLINE bool is_zero(size_t n, const double *x)
+{
+    size_t i = 0;
+    while (i < n && x[i] == 0)
+        i++;
+    return i == n;
+}
+
+/* Numbers of a block of rows: a few passes of it fit into a core's cache. */
+enum { BLOCK_NUMBERS = 32768 };
+
+/* A block of rows at a time, each on top of the triangle so far, whose row j is moved to the row above the block, which is no
+ * longer needed. */
 WIDE double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q)
 {
+    size_t least = n ? BLOCK_NUMBERS / n : m, size = least > n ? least : n;
+    double rest = 0;
     memset(r, 0, n * n * sizeof *r);
     memset(q, 0, n * sizeof *q);
-    for (size_t j = 0; j < n && j < m; j++) {
-        double *v = a + j * m + j, factor;
-        r[j + j * n] = take_reflection(m - j, v, &factor);
-        if (factor > 0) {
+    for (size_t first = 0, end; first < m; first = end) {
+        end = m - first > size ? first + size : m;
+        for (size_t j = 0; j < n && (first > 0 || j < m); j++) {
+            size_t top = first > 0 ? first - 1 : j;
+            double *v = a + j * m + top, factor;
+            if (first > 0 && is_zero(end - first, v + 1))
+                continue;
+            for (size_t k = j; k < n && first > 0; k++)
+                a[top + k * m] = r[j + k * n];
+            b[top] = first > 0 ? q[j] : b[top];
+            r[j + j * n] = take_reflection(end - top, v, &factor);
+            if (factor > 0) {
+                for (size_t k = j + 1; k < n; k++)
+                    reflect(end - top, v, factor, a + k * m + top);
+                reflect(end - top, v, factor, b + top);
+            }
             for (size_t k = j + 1; k < n; k++)
-                reflect(m - j, v, factor, a + k * m + j);
-            reflect(m - j, v, factor, b + j);
+                r[j + k * n] = a[top + k * m];
+            q[j] = b[top];
         }
-        for (size_t k = j + 1; k < n; k++)
-            r[j + k * n] = a[j + k * m];
-        q[j] = b[j];
+        size_t left = first > 0 ? first : n;
+        rest += end > left ? dot(end - left, b + left, b + left) : 0;
     }
-    return m > n ? dot(m - n, b + n, b + n) : 0;
+    return rest;
 }
 
 double matrix_invert(size_t n, const double *r, const double *scale, double *x)

@@ -7,13 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The sum of squares of x (n), and of w x y. */
+/* The sum of squares of x (n), of x y, and of w x y. */
 double matrix_squares(size_t n, const double *x);
+double matrix_dot(size_t n, const double *x, const double *y);
 double matrix_product(size_t n, const double *w, const double *x, const double *y);
 
 /* Householder's QR of a (m x n, destroyed) applied to b (m) too: R's upper triangle goes to r (n x n, zeros below), the first n
  * entries of Q'b to q (zeros beyond m). Returns the squared norm of the rest of Q'b: the residual of the linear least-squares
- * problem. */
+ * problem. Rows come in blocks; one with columns of zeros costs less, most of all if it comes first. */
 double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q);
 
 /* x = R^-1 (n x n, zeros below) for an upper triangle r, as above. Returns a lower limit of the smallest singular value of

@@ -11,8 +11,6 @@
 static const double DAMPING = 1e-9;
 /* The longest first trial: in natural units for logarithms, in values on a linear scale. */
 static const double LONGEST = 2;
-/* Each product is summed in this many partial sums, which a compiler computes side by side. */
-enum { N_SUM = 8 };
 
 bool fit_metric_init(struct fit_metric *metric, struct fit_asker *asker, struct arena *arena)
 {
@@ -23,20 +21,6 @@ bool fit_metric_init(struct fit_metric *metric, struct fit_asker *asker, struct 
     asker->gradient = gradient;
     return has_point && ARENA_DOUBLES(arena, {&metric->rows, n_row, n}, {&metric->rhs, n_row, 1}, {&metric->matrix, n, n},
                                       {&metric->step, n, 1});
-}
-
-static double product(size_t n, const double *restrict a, const double *restrict b)
-{
-    double sum[N_SUM] = {0}, total = 0;
-    size_t i = 0;
-    for (; i + N_SUM <= n; i += N_SUM)
-        for (size_t k = 0; k < N_SUM; k++)
-            sum[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        total += a[i] * b[i];
-    for (size_t k = 0; k < N_SUM; k++)
-        total += sum[k];
-    return total;
 }
 
 enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, const double *theta)
@@ -58,7 +42,7 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i <= j; i++)
             metric->matrix[i + j * n] = metric->matrix[j + i * n] =
-                product(n_row, metric->rows + i * n_row, metric->rows + j * n_row);
+                matrix_dot(n_row, metric->rows + i * n_row, metric->rows + j * n_row);
         double size = fit_map_size(&asker->map, j, theta[j]);
         largest = fmax(largest, metric->matrix[j + j * n] * (size > 0 ? size * size : 1));
     }
@@ -98,5 +82,5 @@ double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint3
     for (size_t k = 0; k < n_loose; k++)
         metric->step[k] = gradient[loose[k]];
     matrix_solve_lower(n_loose, factor, metric->step);
-    return 0.5 * metric->unit * metric->unit * product(n_loose, metric->step, metric->step);
+    return 0.5 * metric->unit * metric->unit * matrix_dot(n_loose, metric->step, metric->step);
 }

@@ -16,6 +16,14 @@ struct row {
     double f, weight, residual, cross, noise_weight, noise_residual;
 };
 
+/* Measurements whose terms are computed at once: derivatives are read column by column, in pieces of this length. */
+enum { AT_ONCE = 64 };
+
+static size_t count_at(const struct fit_objective *objective, size_t first)
+{
+    return objective->n_row - first < AT_ONCE ? objective->n_row - first : AT_ONCE;
+}
+
 /* Whether a row's standard deviation comes from the noise function, so that it has derivatives. */
 static bool is_modelled(const struct fit_objective *objective, size_t i)
 {
@@ -163,11 +171,15 @@ void fit_objective_gradient(const struct fit_objective *objective, const struct 
     size_t n_row = objective->n_row;
     for (size_t j = 0; j < answer->n; j++)
         gradient[j] = matrix_product(n_row, answer->weight, answer->d_prediction + j * n_row, answer->residual);
-    for (size_t i = 0; objective->has_noise && i < n_row; i++) {
-        struct row row = row_at(objective, answer, i, CURVATURE_ABOVE);
-        double slope = row.cross * row.residual + row.noise_weight * row.noise_residual;
-        for (size_t j = 0; j < answer->n && slope != 0; j++)
-            gradient[j] += slope * answer->d_noise[i + j * n_row];
+    for (size_t first = 0; objective->has_noise && first < n_row; first += AT_ONCE) {
+        double slope[AT_ONCE];
+        for (size_t i = 0; i < count_at(objective, first); i++) {
+            struct row row = row_at(objective, answer, first + i, CURVATURE_ABOVE);
+            slope[i] = row.cross * row.residual + row.noise_weight * row.noise_residual;
+        }
+        for (size_t j = 0; j < answer->n; j++)
+            for (size_t i = 0; i < count_at(objective, first); i++)
+                gradient[j] += slope[i] != 0 ? slope[i] * answer->d_noise[first + i + j * n_row] : 0;
     }
     for (size_t j = 0; j < answer->n; j++)
         gradient[j] *= answer->chain[j];
@@ -179,17 +191,19 @@ size_t fit_objective_n_row(const struct fit_objective *objective)
     return (objective->has_noise ? 2 : 1) * objective->n_row + objective->n_prior;
 }
 
-/* Adds the noise to the rows of one measurement. */
-static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
+/* Adds the noise to the rows of some measurements from `first` on: to those of the predictions, a and b, and on top of them. */
+static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer, size_t first,
                       const struct row *row, double *a, double *b)
 {
-    size_t n_row = objective->n_row, stride = fit_objective_n_row(objective);
-    for (size_t j = 0; j < answer->n; j++) {
-        double ds = answer->d_noise[i + j * n_row] * answer->chain[j];
-        a[i + j * stride] += row->cross * ds;
-        a[n_row + i + j * stride] = row->noise_weight * ds;
-    }
-    b[n_row + i] = row->noise_residual;
+    size_t n_row = objective->n_row, stride = fit_objective_n_row(objective), n = count_at(objective, first);
+    for (size_t j = 0; j < answer->n; j++)
+        for (size_t i = 0; i < n; i++) {
+            double ds = answer->d_noise[first + i + j * n_row] * answer->chain[j], *of_prediction = a + first + i + j * stride;
+            *of_prediction += row[i].cross * ds;
+            of_prediction[-(ptrdiff_t)n_row] = row[i].noise_weight * ds;
+        }
+    for (size_t i = 0; i < n; i++)
+        b[(ptrdiff_t)(first + i) - (ptrdiff_t)n_row] = row[i].noise_residual;
 }
 
 static void add_priors(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
@@ -216,18 +230,23 @@ void fit_objective_rows(const struct fit_objective *objective, const struct fit_
 {
     size_t n_row = objective->n_row, stride = fit_objective_n_row(objective);
     bool kept = curvature == CURVATURE_ABOVE || objective->is_plain;
+    add_priors(objective, answer, curvature, a, b);
+    a += objective->has_noise ? n_row : 0;
+    b += objective->has_noise ? n_row : 0;
     for (size_t i = 0; i < n_row && !kept; i++)
         b[i] = row_at(objective, answer, i, curvature).weight;
     for (size_t j = 0; j < answer->n; j++)
         scale(n_row, answer->chain[j], kept ? answer->weight : b, answer->d_prediction + j * n_row, a + j * stride);
     memcpy(b, answer->residual, n_row * sizeof *b);
-    for (size_t i = 0; i < n_row && (!kept || objective->has_noise); i++) {
-        struct row row = row_at(objective, answer, i, curvature);
-        b[i] = row.residual;
+    for (size_t first = 0; first < n_row && (!kept || objective->has_noise); first += AT_ONCE) {
+        struct row row[AT_ONCE];
+        for (size_t i = 0; i < count_at(objective, first); i++) {
+            row[i] = row_at(objective, answer, first + i, curvature);
+            b[first + i] = row[i].residual;
+        }
         if (objective->has_noise)
-            add_noise(objective, answer, i, &row, a, b);
+            add_noise(objective, answer, first, row, a, b);
     }
-    add_priors(objective, answer, curvature, a, b);
 }
 
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
@@ -360,19 +379,24 @@ void fit_objective_excess(const struct fit_objective *objective, const struct fi
 {
     size_t n = answer->n, n_row = objective->n_row;
     memset(excess, 0, n * n * sizeof *excess);
-    for (size_t i = 0; i < n_row; i++) {
-        struct excess row = excess_at(objective, answer, i);
-        for (size_t j = 0; j < n && (row.mm != 0 || row.ms != 0 || row.ss != 0); j++) {
-            double m = answer->d_prediction[i + j * n_row] * answer->chain[j];
-            double s = objective->has_noise ? answer->d_noise[i + j * n_row] * answer->chain[j] : 0;
-            double by_m = row.mm * m + row.ms * s, by_s = row.ms * m + row.ss * s;
-            for (size_t k = 0; k <= j; k++) {
-                double ds = objective->has_noise ? answer->d_noise[i + k * n_row] : 0;
-                excess[k + j * n] += answer->chain[k] * (by_m * answer->d_prediction[i + k * n_row] + by_s * ds);
+    for (size_t first = 0; first < n_row; first += AT_ONCE) {
+        double by_m[AT_ONCE], by_s[AT_ONCE];
+        struct excess row[AT_ONCE];
+        size_t n_at = count_at(objective, first);
+        const double *m = answer->d_prediction + first, *s = objective->has_noise ? answer->d_noise + first : NULL;
+        for (size_t i = 0; i < n_at; i++)
+            row[i] = excess_at(objective, answer, first + i);
+        for (size_t j = 0; j < n; j++) {
+            for (size_t i = 0; i < n_at; i++) {
+                double mj = m[i + j * n_row], sj = s ? s[i + j * n_row] : 0;
+                by_m[i] = row[i].mm * mj + row[i].ms * sj;
+                by_s[i] = row[i].ms * mj + row[i].ss * sj;
             }
+            for (size_t k = 0; k <= j; k++)
+                excess[k + j * n] += matrix_dot(n_at, by_m, m + k * n_row) + (s ? matrix_dot(n_at, by_s, s + k * n_row) : 0);
         }
     }
     for (size_t j = 0; j < n; j++)
-        for (size_t k = 0; k < j; k++)
-            excess[j + k * n] = excess[k + j * n];
+        for (size_t k = 0; k <= j; k++)
+            excess[j + k * n] = excess[k + j * n] *= answer->chain[j] * answer->chain[k];
 }

@@ -66,8 +66,8 @@ void fit_objective_add_priors(const struct fit_objective *objective, const struc
 /* The objective as a sum of squares around this point: rows of derivatives A (fit_objective_n_row x n, column-major) by theta
  * and right-hand sides b, so that A'b is the gradient. A'A is a curvature, never negative: Fisher's information for normal
  * errors, iteratively reweighted squares for the other losses (rows sqrt(rho'/r) m'/s), the observed information of censored
- * rows. A modelled standard deviation adds a second row with its expected information, except for censored rows, whose one row
- * holds both. The priors' rows come last. Call this after fit_objective_value. The above is CURVATURE_ABOVE. With
+ * rows. A modelled standard deviation adds a row with its expected information, except for censored rows, whose one row holds
+ * both; these rows come first, the priors' rows last. Call this after fit_objective_value. The above is CURVATURE_ABOVE. With
  * CURVATURE_KINKS Laplace's second derivative is large at its kinks and almost zero elsewhere. With CURVATURE_EXPECTED A'A is
  * the information for standard errors, expected under the loss's own distribution; b is meaningless. */
 size_t fit_objective_n_row(const struct fit_objective *objective);

@@ -26,21 +26,13 @@ void trust_curvature_forget(struct trust_curvature *curvature)
     curvature->is_used = curvature->has_any = false;
 }
 
-static double dot(size_t n, const double *x, const double *y)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
-}
-
 /* x'S x; S x goes to curvature->scaled. */
 static double along(const struct trust_curvature *curvature, const double *x)
 {
     size_t n = curvature->n;
     for (size_t i = 0; i < n; i++)
-        curvature->scaled[i] = dot(n, curvature->s + i * n, x);
-    return dot(n, x, curvature->scaled);
+        curvature->scaled[i] = matrix_dot(n, curvature->s + i * n, x);
+    return matrix_dot(n, x, curvature->scaled);
 }
 
 bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, double promise, double decrease)
@@ -71,16 +63,16 @@ void trust_curvature_note(struct trust_curvature *curvature, const struct fit_as
         y[j] = to->gradient[j] - from->gradient[j];
         z[j] = to->gradient[j] - z[j];
     }
-    double before = along(curvature, s), sy = dot(n, s, y);
-    double size = before != 0 ? fmin(1, fabs(dot(n, s, z) / before)) : 1;
+    double before = along(curvature, s), sy = matrix_dot(n, s, y);
+    double size = before != 0 ? fmin(1, fabs(matrix_dot(n, s, z) / before)) : 1;
     for (size_t i = 0; i < n * n; i++)
         curvature->s[i] *= size;
     curvature->has_any = true;
-    if (!(sy > LEAST_GROWTH * sqrt(dot(n, s, s) * dot(n, y, y))))
+    if (!(sy > LEAST_GROWTH * sqrt(matrix_dot(n, s, s) * matrix_dot(n, y, y))))
         return;
     for (size_t j = 0; j < n; j++)
         z[j] -= size * curvature->scaled[j];
-    double left = dot(n, s, z);
+    double left = matrix_dot(n, s, z);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++)
             curvature->s[i + j * n] += (z[i] * y[j] + y[i] * z[j]) / sy - left * y[i] * y[j] / (sy * sy);

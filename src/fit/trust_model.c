@@ -151,9 +151,11 @@ static void take_loose(const struct trust_model *model, const double *step, size
 {
     size_t n = model->n;
     memcpy(right, model->rhs, n * sizeof *right);
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = 0; step[j] != 0 && !is_loose(model, j) && i <= j; i++)
-            right[i] += model->triangle[i + j * n] * step[j];
+    for (size_t j = 0; j < n; j++) {
+        double held = step[j] != 0 && !is_loose(model, j) ? step[j] : 0;
+        for (size_t i = 0; held != 0 && i <= j; i++)
+            right[i] += model->triangle[i + j * n] * held;
+    }
     for (size_t c = 0; c < model->n_loose; c++)
         for (size_t i = 0, j = model->loose[c]; i < n; i++)
             columns[i + c * m] = model->triangle[i + j * n] / model->scale[j];

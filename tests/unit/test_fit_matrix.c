@@ -41,14 +41,16 @@ static double gram_error(size_t m, size_t n, const double *a, const double *r)
     return most;
 }
 
-static void triangle_of(size_t m, size_t n, const double *scale, double *rest_size)
+/* The first n_sparse rows are zero but for their last column. */
+static void triangle_of(size_t m, size_t n, size_t n_sparse, double *rest_size)
 {
-    double a[MOST * MOST], keep[MOST * MOST], b[MOST], right[MOST], r[MOST * MOST], q[MOST], by_hand[MOST];
+    double *a = malloc(2 * m * n * sizeof *a), *keep = a + m * n, *b = malloc(2 * m * sizeof *b), *right = b + m;
+    double *r = malloc((n + 1) * n * sizeof *r), *q = r + n * n;
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < m; i++)
-            a[i + j * m] = keep[i + j * m] = element(j, i) * (scale ? scale[j] : 1);
+            a[i + j * m] = keep[i + j * m] = i < n_sparse && j + 1 < n ? 0 : element(j, i);
     for (size_t i = 0; i < m; i++)
-        b[i] = right[i] = element(99, i);
+        b[i] = right[i] = element(999, i);
     double rest = matrix_triangle(m, n, a, b, r, q);
     for (size_t j = 0; j < n; j++)
         for (size_t i = j + 1; i < n; i++)
@@ -57,21 +59,26 @@ static void triangle_of(size_t m, size_t n, const double *scale, double *rest_si
     assert_true(gram_error(m, n, keep, r) < 1e-13);
     /* A'b = R'q, and |b|^2 = |q|^2 + rest */
     for (size_t j = 0; j < n; j++) {
-        by_hand[j] = dot(m, keep + j * m, right);
+        double by_hand = dot(m, keep + j * m, right);
         double size = sqrt(dot(m, keep + j * m, keep + j * m)) * sqrt(dot(m, right, right));
-        assert_true(fabs(by_hand[j] - dot(n, r + j * n, q)) <= 1e-13 * size);
+        assert_true(fabs(by_hand - dot(n, r + j * n, q)) <= 1e-13 * size);
     }
     assert_true(fabs(dot(m, right, right) - dot(n, q, q) - rest) <= 1e-13 * dot(m, right, right));
     *rest_size = rest;
+    free(a);
+    free(b);
+    free(r);
 }
 
+/* The last ones have several blocks of rows, the last block with fewer rows than columns. */
 static void test_triangle(void **state)
 {
     (void)state;
-    static const size_t shapes[][2] = {{1, 1}, {5, 1}, {7, 3}, {12, 12}, {40, 25}, {3, 5}, {1, 4}};
+    static const size_t shapes[][3] = {{1, 1, 0}, {5, 1, 0}, {7, 3, 0}, {12, 12, 0}, {40, 25, 0}, {3, 5, 0}, {1, 4, 0},
+                                       {12, 5, 7}, {20000, 7, 0}, {1000, 100, 0}, {1000, 100, 500}};
     double rest;
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
-        triangle_of(shapes[k][0], shapes[k][1], NULL, &rest);
+        triangle_of(shapes[k][0], shapes[k][1], shapes[k][2], &rest);
         assert_true(shapes[k][0] > shapes[k][1] ? rest > 0 : rest == 0);
     }
 }

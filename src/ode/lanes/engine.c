@@ -38,6 +38,7 @@ struct lanes_engine {
     unsigned rooted;            /* those whose latest step has a root inside, at room.t */
     uint32_t *parameter;        /* n_id: of each column */
     int32_t *column;            /* n_id: of each id, or -1 */
+    bool *wanted;               /* n_id: some evaluation in a lane has this id */
     lanes *inside;
     struct lanes_view view;
     struct linear *linear;      /* for steady states */
@@ -125,6 +126,7 @@ static void engine_end(struct engine *base)
     engine_slots_leave(&engine->pool->slots);
     free(engine->parameter);
     free(engine->column);
+    free(engine->wanted);
     free(engine->inside);
     free(engine->view.values);
     free(engine->view.out);
@@ -153,6 +155,7 @@ static struct engine *engine_make(struct engine_pool *base, struct error *error)
         engine->preferred[k] = number * N_LANE + k;
     engine->parameter = calloc(n_id, sizeof *engine->parameter);
     engine->column = calloc(n_id, sizeof *engine->column);
+    engine->wanted = calloc(n_id, sizeof *engine->wanted);
     engine->inside = aligned_alloc(64, n_inside * sizeof *engine->inside);
     size_t n_observable = pool->plan->n_observe ? pool->abi->n_observable : 0;
     engine->view.values = aligned_alloc(64, (pool->plan->n_observe + 1) * sizeof(lanes));
@@ -160,8 +163,8 @@ static struct engine *engine_make(struct engine_pool *base, struct error *error)
     engine->view.is_wanted = calloc(n_observable + 1, sizeof(bool));
     engine->linear = linear_new(pool->linear_plan);
     if (lanes_room_init(&engine->room, pool->plan, pool->n_id - pool->abi->n_parameter) && engine->parameter &&
-        engine->column && engine->inside && engine->view.values && engine->view.out && engine->view.is_wanted &&
-        engine->linear) {
+        engine->column && engine->wanted && engine->inside && engine->view.values && engine->view.out &&
+        engine->view.is_wanted && engine->linear) {
         engine->room.follows_sizes = pool->follows_sizes;
         return &engine->base;
     }
@@ -171,15 +174,14 @@ static struct engine *engine_make(struct engine_pool *base, struct error *error)
 }
 
 /* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
-static bool is_wanted(const struct lanes_engine *engine, const struct guest *new, uint32_t j)
+static void mark_wanted(struct lanes_engine *engine, const struct guest *new)
 {
+    memset(engine->wanted, 0, engine->pool->n_id * sizeof *engine->wanted);
     for (int k = 0; k <= N_LANE; k++) {
         const struct guest *guest = k == N_LANE ? new : (engine->live >> k & 1) ? engine->guest[k] : NULL;
         for (size_t b = 0; guest && b < guest->o.n_block; b++)
-            if (guest->id[b] == j)
-                return true;
+            engine->wanted[guest->id[b]] = true;
     }
-    return false;
 }
 
 /* Gives a column to each parameter that is wanted. False: out of memory. */
@@ -187,8 +189,9 @@ static bool arrange(struct lanes_engine *engine, const struct guest *new)
 {
     size_t n_id = engine->pool->n_id, n_column = 0;
     bool same = true;
+    mark_wanted(engine, new);
     for (uint32_t j = 0; j < n_id; j++)
-        if (is_wanted(engine, new, j)) {
+        if (engine->wanted[j]) {
             same = same && n_column < engine->room.n_column && engine->parameter[n_column] == j;
             n_column++;
         }
@@ -199,9 +202,8 @@ static bool arrange(struct lanes_engine *engine, const struct guest *new)
             guest_store(engine->guest[k], &engine->room, k, engine->column);
     n_column = 0;
     for (uint32_t j = 0; j < n_id; j++) {
-        bool wanted = is_wanted(engine, new, j);
-        engine->column[j] = wanted ? (int32_t)n_column : -1;
-        if (wanted)
+        engine->column[j] = engine->wanted[j] ? (int32_t)n_column : -1;
+        if (engine->wanted[j])
             engine->parameter[n_column++] = j;
     }
     bool good = lanes_room_set_columns(&engine->room, n_column, engine->parameter);
