@@ -206,15 +206,16 @@ static void take_document(struct document *document)
 
 static void check_lists(struct document *document)
 {
-    static const struct { enum petab_kind kind; const char *what; size_t most; } needs[] = {
-        {PETAB_PARAMETERS, "table of parameters", SIZE_MAX}, {PETAB_OBSERVABLES, "table of observables", SIZE_MAX},
-        {PETAB_MEASUREMENTS, "table of measurements", SIZE_MAX}, {PETAB_MODEL, "model", 1}};
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
-        size_t n = document->files->list[needs[i].kind].n;
-        if (!n || n > needs[i].most)
-            petab_fault(document->reader, place_of(document, NULL), "%zu %s%s are named; %s", n, needs[i].what,
-                        n == 1 ? "" : "s", needs[i].most == 1 ? "one is expected" : "at least one is needed");
-    }
+    static const struct { enum petab_kind kind; const char *name; } tables[] = {
+        {PETAB_PARAMETERS, "parameter table"}, {PETAB_OBSERVABLES, "observable table"}, {PETAB_MEASUREMENTS, "measurement table"}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (document->files->list[tables[i].kind].n == 0)
+            petab_fault(document->reader, place_of(document, NULL), "no %s is named; at least one is needed", tables[i].name);
+    size_t n_model = document->files->list[PETAB_MODEL].n;
+    if (n_model == 0)
+        petab_fault(document->reader, place_of(document, NULL), "no model is named; one is expected");
+    else if (n_model > 1)
+        petab_fault(document->reader, place_of(document, NULL), "%zu models are named; one is expected", n_model);
 }
 
 /* For brackets that stay open, libyaml's time grows with the square of their number. Those in texts count, too. */
@@ -289,7 +290,8 @@ void petab_files_read(struct petab_reader *reader, struct petab_files *files, co
         files->list[PETAB_MODEL] = (struct petab_list){.n = 1, .path = petab_alloc(reader, 1, sizeof(char *))};
     if (model)
         files->list[PETAB_MODEL].path[0] = petab_strdup(reader, model);
-    check_lists(&document);
+    if (reader->n_fault == 0) /* else these may be consequences */
+        check_lists(&document);
     petab_check(reader);
 }
 

@@ -376,6 +376,7 @@ def test_faults(tmp):
         ({"yaml": YAML.replace("conditions.tsv", str(tmp / "out.tsv"))}, "leaves the folder"),
         ({"yaml": YAML.replace("- condition_files", "- &a condition_files").replace("[model.xml]", "[model.xml, model.xml]")},
          "2 models are named"),
+        ({"yaml": YAML.replace("observables.tsv", "")}, "no observable table is named; at least one is needed"),
         ({"parameters": drop("estimate")}, "parameters.tsv:1: there is no column 'estimate'"),
         ({"measurements": lambda rows: [[c.replace("noiseP", "noisP") for c in rows[0]]] + rows[1:]},
          "did you mean 'noiseParameters'"),
