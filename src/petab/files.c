@@ -207,10 +207,11 @@ static void take_document(struct document *document)
 static void check_lists(struct document *document)
 {
     static const struct { enum petab_kind kind; const char *name; } tables[] = {
-        {PETAB_PARAMETERS, "parameter table"}, {PETAB_OBSERVABLES, "observable table"}, {PETAB_MEASUREMENTS, "measurement table"}};
+        {PETAB_PARAMETERS, "parameter"}, {PETAB_OBSERVABLES, "observable"}, {PETAB_MEASUREMENTS, "measurement"}};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (document->files->list[tables[i].kind].n == 0)
-            petab_fault(document->reader, place_of(document, NULL), "no %s is named; at least one is needed", tables[i].name);
+            petab_fault(document->reader, place_of(document, NULL), "no %s table is named; at least one is needed",
+                        tables[i].name);
     size_t n_model = document->files->list[PETAB_MODEL].n;
     if (n_model == 0)
         petab_fault(document->reader, place_of(document, NULL), "no model is named; one is expected");
