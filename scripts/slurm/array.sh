@@ -28,6 +28,7 @@ if [ "$code" -gt 128 ] && [ "$(kill -l "$code")" = USR1 ]; then
     code=75 # the signal came before stiffit could handle it
 fi
 if [ "$code" = 75 ] && [ -n "$warned" ]; then
-    exec scontrol requeue "$SLURM_JOB_ID"
+    # This task alone: the last one's job number is that of the whole array.
+    exec scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
 fi
 exit "$code"

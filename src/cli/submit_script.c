@@ -109,7 +109,8 @@ static const char shards_body[] =
     "    rm -f \"$tries\"\n"
     "    exit 75\n"
     "fi\n"
-    "exec scontrol requeue \"$SLURM_JOB_ID\"\n";
+    "# This task alone: the last one's job number is that of the whole array.\n"
+    "exec scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n";
 
 static void common_head(FILE *out, const struct submission *submission, const char *log)
 {

@@ -41,6 +41,7 @@ def test_submit_writes_and_submits(tmp):
     dry = stiffit("submit", problem, "--shards", 4, "--starts=3", "--trust", "--dry-run", "--", "--time=1", cwd=tmp,
                   env=env).stdout
     assert "#SBATCH --time=1\n" in dry and "--array=1-4" in dry and "--starts=3" in dry
+    assert 'requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"' in dry  # SLURM_JOB_ID of the last task is the array's
     assert not (tmp / "calls").exists() and not (tmp / "a problem's.slurm").exists()
     for accept in ("5%", "3"):
         dry = stiffit("submit", problem, "--trust", "--dry-run", "--accept-failed", accept, cwd=tmp, env=env).stdout

@@ -181,10 +181,11 @@ def time_limit(tmp):
     """Warned by SLURM itself before its time is up, a shard goes back into the queue and on from there."""
     problem = problem_of(tmp, 3000)
     reference = expected(problem)
-    # Limits are checked every 30 s: the warning comes 10 to 40 s after the start, and a shard takes 90 s.
-    jobs = submit(problem, "--shards", 2, "--threads", 1, sbatch=["--time=1", "--signal=B:USR1@50"])
+    # SLURM looks every 30 s, and warns where the signal would be late at its next look: 10 to 40 s after the start. A shard
+    # takes 90 s, and its first fit with what comes before some 6 s.
+    jobs = submit(problem, "--shards", 2, "--threads", 1, sbatch=["--time=1", "--signal=B:USR1@20"])
     merged(problem, jobs, reference, 300)
-    assert "stopped by a signal" in logs(problem), logs(problem)
+    assert "stopped by a signal" in logs(problem) and "pending" not in logs(problem), logs(problem)  # each requeued itself alone
 
 
 def cancelled(tmp):
