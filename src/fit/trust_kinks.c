@@ -68,6 +68,7 @@ static void take_rows(struct trust_model *model, const struct fit_answer *answer
         for (size_t i = 0; i < n_row && step[j] != 0; i++)
             b[i] -= a[i + j * n_row] * step[j];
     matrix_triangle(n_row, n, a, b, model->triangle, model->rhs);
+    trust_model_forget_singular(model);
 }
 
 /* Logarithms and noise are not convex, and linear predictions may leave their domain: halves the model's step until it is

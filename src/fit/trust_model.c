@@ -24,10 +24,13 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
                                   .loose = arena_calloc(arena, 2 * n + 1, sizeof *model->loose)};
     if (!model->loose || !trust_curvature_init(&model->curvature, asker, arena)
         || !ARENA_DOUBLES(arena, {&model->jacobian, n_row, n}, {&model->residual, n_row, 1}, {&model->triangle, n, n},
-                          {&model->u, 2 * n, n}, {&model->v, n, n}, {&model->step, n, 1}, {&model->limit, n, 1},
+                          {&model->u, 2 * n, n}, {&model->inverse, n, n}, {&model->step, n, 1}, {&model->limit, n, 1},
                           {&model->scale, n, 1}, {&model->low, n, 1}, {&model->high, n, 1}, {&model->rhs, n, 1},
-                          {&model->s, n, 1}, {&model->coefficient, n, 1}, {&model->scratch, n, 6},
-                          {&model->r, n, n}))
+                          {&model->first.s, n, 1}, {&model->first.v, n, n}, {&model->other.s, n, 1},
+                          {&model->other.v, n, n}, {&model->coefficient, n, 1}, {&model->scratch, n, 6},
+                          {&model->r, n, n})
+        || !(model->first.column = arena_calloc(arena, n + 1, sizeof *model->loose))
+        || !(model->other.column = arena_calloc(arena, n + 1, sizeof *model->loose)))
         return false;
     trust_model_forget(model);
     return true;
@@ -83,6 +86,12 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
     return trust_model_adopt(model, point);
 }
 
+void trust_model_forget_singular(struct trust_model *model)
+{
+    model->first.is_known = model->other.is_known = false;
+    model->singular = NULL;
+}
+
 bool trust_model_adopt(struct trust_model *model, const struct fit_point *point)
 {
     size_t n = model->n;
@@ -97,6 +106,7 @@ bool trust_model_adopt(struct trust_model *model, const struct fit_point *point)
     }
     if (first)
         model->radius = first_radius(model, point);
+    trust_model_forget_singular(model);
     model->is_current = true;
     return finite;
 }
@@ -104,9 +114,10 @@ bool trust_model_adopt(struct trust_model *model, const struct fit_point *point)
 /* The step in the coordinates of the singular vectors for one damping; returns its length. */
 static double damped(const struct trust_model *model, double damping, double *p)
 {
-    double sum = 0, least = DBL_EPSILON * (double)model->n * model->s[0];
+    const struct trust_singular *singular = model->singular;
+    double sum = 0, least = DBL_EPSILON * (double)model->n * singular->s[0];
     for (size_t i = 0; i < model->n_loose; i++) {
-        double s = model->s[i];
+        double s = singular->s[i];
         p[i] = s > least || damping > 0 ? -s * model->coefficient[i] / (s * s + damping) : 0;
         sum += p[i] * p[i];
     }
@@ -116,11 +127,12 @@ static double damped(const struct trust_model *model, double damping, double *p)
 /* The damping whose step is as long as the radius (Newton's iteration on 1/length, More 1978); 0 if none is needed. */
 static double find_damping(const struct trust_model *model, double radius, double *p)
 {
+    const double *s = model->singular->s, *coefficient = model->coefficient;
     double length = damped(model, 0, p), low = 0, high = 0;
     if (length <= (1 + RADIUS_SLACK) * radius)
         return 0;
     for (size_t i = 0; i < model->n_loose; i++)
-        high += model->s[i] * model->coefficient[i] * model->s[i] * model->coefficient[i];
+        high += s[i] * coefficient[i] * s[i] * coefficient[i];
     high = sqrt(high) / radius;
     double damping = 1e-3 * high;
     for (int i = 0; i < MAX_DAMPING_ITERATION; i++) {
@@ -130,7 +142,7 @@ static double find_damping(const struct trust_model *model, double radius, doubl
         *(length > radius ? &low : &high) = damping;
         double slope = 0;
         for (size_t k = 0; k < model->n_loose; k++)
-            slope -= p[k] * p[k] / (model->s[k] * model->s[k] + damping);
+            slope -= p[k] * p[k] / (s[k] * s[k] + damping);
         damping -= length / radius * (length - radius) / (slope / length);
         if (!(damping > low && damping < high))
             damping = fmax(1e-3 * high, sqrt(low * high));
@@ -161,16 +173,17 @@ static void take_loose(const struct trust_model *model, const double *step, size
             columns[i + c * m] = model->triangle[i + j * n] / model->scale[j];
 }
 
-/* Decomposes the loose columns: their singular values, and the right-hand side's coefficients. */
-static void decompose(struct trust_model *model, const double *step)
+/* Decomposes the loose columns; the right-hand side's coefficients, for the others' step, go to `coefficient` (or NULL). */
+static void decompose(struct trust_model *model, const double *step, struct trust_singular *to, double *coefficient)
 {
     double *right = model->scratch;
     take_loose(model, step, model->n, model->u, right);
-    model->is_inverted = false;
-    model->is_decomposed = true;
-    matrix_singular(model->n, model->n_loose, model->u, right, model->s, model->v);
-    for (size_t c = 0; c < model->n_loose; c++)
-        model->coefficient[c] = model->s[c] > 0 ? right[c] : 0;
+    matrix_singular(model->n, model->n_loose, model->u, right, to->s, to->v);
+    for (size_t c = 0; c < model->n_loose && coefficient; c++)
+        coefficient[c] = to->s[c] > 0 ? right[c] : 0;
+    memcpy(to->column, model->loose, model->n_loose * sizeof *to->column);
+    to->n = model->n_loose;
+    to->is_known = true;
 }
 
 /* Puts the minimum over the loose parameters for the damping into `aim`, by an orthogonal factorisation, which is many times
@@ -196,7 +209,7 @@ static void aim_at(const struct trust_model *model, const double *p, double *aim
     for (size_t c = 0; c < model->n_loose; c++) {
         double sum = 0;
         for (size_t k = 0; k < model->n_loose; k++)
-            sum += model->v[c + k * model->n_loose] * p[k];
+            sum += model->singular->v[c + k * model->n_loose] * p[k];
         aim[c] = sum / model->scale[model->loose[c]];
     }
 }
@@ -303,7 +316,7 @@ static bool solve_box(struct trust_model *model, const struct fit_point *point, 
     find_loose(model, point);
     memset(step, 0, n * sizeof *step);
     for (size_t round = 0; round < 3 * n + 3; round++) {
-        if (model->is_decomposed) {
+        if (model->singular) {
             damped(model, model->damping, p);
             aim_at(model, p, aim);
         } else
@@ -311,7 +324,7 @@ static bool solve_box(struct trust_model *model, const struct fit_point *point, 
         if (!go_towards(model, aim, step) && !release(model, step))
             break;
         met = true;
-        model->is_decomposed = false;
+        model->singular = NULL;
     }
     return met;
 }
@@ -365,13 +378,16 @@ static void solve(struct trust_model *model, const struct fit_point *point)
 {
     double *step = model->step;
     model->damping = 0;
-    model->is_restricted = model->is_decomposed = false;
+    model->is_restricted = model->is_inverted = false;
     find_loose(model, point);
-    model->is_inverted = solve_free(model, model->radius, model->v, step);
-    if (model->is_inverted)
+    if (!model->first.is_known && solve_free(model, model->radius, model->inverse, step)) {
+        model->is_inverted = true;
         return;
+    }
     memset(step, 0, model->n * sizeof *step);
-    decompose(model, step);
+    if (!model->first.is_known)
+        decompose(model, step, &model->first, model->coefficient);
+    model->singular = &model->first;
     model->damping = find_damping(model, model->radius, model->scratch + 2 * model->n);
     model->is_restricted = model->damping > 0;
     if (!solve_box(model, point, step))
@@ -392,25 +408,30 @@ double trust_model_promise_free(struct trust_model *model, const struct fit_poin
 {
     size_t n = model->n, n_loose = model->n_loose;
     double *step = model->scratch + 5 * n, damping = model->damping;
-    bool was_decomposed = model->is_decomposed;
+    const struct trust_singular *singular = model->singular;
     memcpy(model->loose + n, model->loose, n_loose * sizeof *model->loose);
     model->damping = 0;
-    model->is_decomposed = false;
+    model->singular = NULL;
     find_loose(model, point);
     if (!solve_free(model, INFINITY, model->u, step))
         solve_box(model, point, step);
     memcpy(model->loose, model->loose + n, n_loose * sizeof *model->loose);
     model->n_loose = n_loose;
     model->damping = damping;
-    model->is_decomposed = was_decomposed;
+    model->singular = singular;
     return promise_of(model, step);
 }
 
-/* Singular values and vectors of the loose columns, where the inverse is not there. */
+/* Singular values and vectors of the loose columns, unless the inverse is there. */
 static void need_singular(struct trust_model *model)
 {
-    if (!model->is_inverted && !model->is_decomposed)
-        decompose(model, model->step);
+    struct trust_singular *other = &model->other;
+    if (model->is_inverted || model->singular)
+        return;
+    if (!other->is_known || other->n != model->n_loose
+        || memcmp(other->column, model->loose, other->n * sizeof *other->column) != 0)
+        decompose(model, model->step, other, NULL);
+    model->singular = other;
 }
 
 bool trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second)
@@ -424,10 +445,10 @@ bool trust_model_bend(struct trust_model *model, const struct fit_point *point, 
         slope[c] = fit_objective_row_product(&model->asker->objective, &answer, model->loose[c], second)
                  / model->scale[model->loose[c]];
     for (size_t i = 0; i < k; i++) {
-        double sum = 0, s = model->s[i];
+        double sum = 0, s = model->singular->s[i];
         for (size_t c = 0; c < k; c++)
-            sum += model->v[c + i * k] * slope[c];
-        bool flat = !(s > DBL_EPSILON * (double)model->n * model->s[0]) && model->damping == 0;
+            sum += model->singular->v[c + i * k] * slope[c];
+        bool flat = !(s > DBL_EPSILON * (double)model->n * model->singular->s[0]) && model->damping == 0;
         p[i] = flat ? 0 : -0.5 * sum / (s * s + model->damping);
         size += p[i] * p[i];
     }
@@ -451,14 +472,14 @@ double trust_model_decrement(struct trust_model *model, const double *gradient)
     for (size_t i = 0; model->is_inverted && i < k; i++) {
         double projection = 0;
         for (size_t j = 0; j <= i; j++)
-            projection += model->v[j + i * k] * gradient[j];
+            projection += model->inverse[j + i * k] * gradient[j];
         sum += projection * projection;
     }
     for (size_t i = 0; !model->is_inverted && i < k; i++) {
-        double projection = 0, s = model->s[i];
+        double projection = 0, s = model->singular->s[i];
         for (size_t c = 0; c < k; c++)
-            projection += model->v[c + i * k] * gradient[model->loose[c]] / model->scale[model->loose[c]];
-        if (s > DBL_EPSILON * (double)model->n * model->s[0])
+            projection += model->singular->v[c + i * k] * gradient[model->loose[c]] / model->scale[model->loose[c]];
+        if (s > DBL_EPSILON * (double)model->n * model->singular->s[0])
             sum += projection / s * (projection / s);
     }
     return 0.5 * sum;

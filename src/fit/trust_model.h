@@ -10,6 +10,14 @@
 
 #include "fit/trust_curvature.h"
 
+/* Singular values and right vectors of the triangle's columns of some parameters, which most steps from a point have in common. */
+struct trust_singular {
+    double *s, *v;
+    uint32_t *column; /* n: these parameters */
+    size_t n;
+    bool is_known;
+};
+
 struct trust_model {
     const struct fit_asker *asker;
     size_t n, n_row;         /* free parameters; rows of the residual Jacobian */
@@ -23,9 +31,10 @@ struct trust_model {
     double *jacobian, *residual;               /* n_row x n, n_row: destroyed by the factorisation */
     uint32_t *loose;                           /* n_loose parameters that no bound or limit holds */
     size_t n_loose;
-    double *u, *v, *s, *coefficient, *r, *scratch; /* of the loose columns; scratch: 6 n */
-    bool is_inverted;                          /* all are loose, and v is the triangle's inverse; s is not computed */
-    bool is_decomposed;                        /* s, v and coefficient are those of the loose columns */
+    double *u, *coefficient, *r, *inverse, *scratch; /* of the loose columns; scratch: 6 n */
+    bool is_inverted;                          /* all are loose, and `inverse` is the triangle's */
+    struct trust_singular first, other;        /* of the columns that are loose at the point, with their coefficients; of others */
+    const struct trust_singular *singular;     /* the one of the loose columns; NULL: unknown */
     struct trust_curvature curvature;          /* what the triangle leaves out, and contains while that is in use */
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };
@@ -44,6 +53,8 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
 /* The same for a triangle and right-hand side that the caller has written; of the point, only theta and gradient are used, and
  * of the asker only the map. */
 bool trust_model_adopt(struct trust_model *model, const struct fit_point *point);
+/* The caller has changed the triangle without trust_model_adopt. */
+void trust_model_forget_singular(struct trust_model *model);
 /* Fills step, length, promise, is_restricted for the radius. */
 void trust_model_step(struct trust_model *model, const struct fit_point *point);
 /* |D step| */
