@@ -12,6 +12,7 @@ struct import_options {
     const char *dataset_column, *const *petab; /* petab: n_petab problems, the first one is `measurements` */
     size_t n_petab;
     bool embed, overwrite, quiet, nonmem, locf, units_row, outside;
+    bool is_for_run; /* only notes are said */
     struct option_list fix, start, lower, upper, scale, error, cmt, estimate;
     enum when color;
 };
@@ -42,7 +43,7 @@ bool import_is_petab(const char *path); /* by its ending */
 int import_petab(struct import_options *options);
 /* Makes x.petab.h5 from x.yaml, replacing an older one, and sets *problem to its path, which is never freed. Returns an exit
  * code. */
-int import_petab_for_run(const char *yaml, char **problem, enum when color);
+int import_petab_for_run(const char *yaml, char **problem, bool quiet, enum when color);
 bool import_is_sbml(const char *path);
 /* Model text from the SBML file options->measurements; returns the exit code. */
 int import_sbml(struct import_options *options);

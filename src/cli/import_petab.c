@@ -33,9 +33,9 @@ static enum status write_problem(const struct import_options *options, const cha
     enum status status = petab_import(options->petab, options->n_petab, path, &how, &report, error);
     for (size_t i = 0; report.n_fault > 1 && i < report.n_fault; i++)
         message_say("%s", report.fault[i]);
-    for (size_t i = 0; !status && !options->quiet && i < report.n_note; i++)
+    for (size_t i = 0; !options->quiet && i < report.n_note; i++) /* also after a fault, which they may explain */
         message_say("note: %s", report.note[i]);
-    if (!status && !options->quiet)
+    if (!status && !options->quiet && !options->is_for_run)
         message_say("%.300s: %zu dataset%s, %zu experiment%s, %zu measurement%s, %zu parameter%s", path, report.n_dataset,
                     plural(report.n_dataset), report.n_experiment, plural(report.n_experiment), report.n_measurement,
                     plural(report.n_measurement), report.n_parameter, plural(report.n_parameter));
@@ -86,10 +86,10 @@ int import_petab(struct import_options *options)
     return contained_run(work, options, options->measurements, options->color);
 }
 
-int import_petab_for_run(const char *yaml, char **problem, enum when color)
+int import_petab_for_run(const char *yaml, char **problem, bool quiet, enum when color)
 {
-    struct import_options options = {.measurements = yaml, .petab = &yaml, .n_petab = 1, .overwrite = true, .quiet = true,
-                                     .color = color};
+    struct import_options options = {.measurements = yaml, .petab = &yaml, .n_petab = 1, .overwrite = true, .quiet = quiet,
+                                     .is_for_run = true, .color = color};
     struct error error = {.status = STATUS_OK};
     options.output = *problem = default_output(yaml, ".petab.h5");
     if (*problem)

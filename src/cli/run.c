@@ -11,6 +11,7 @@
 #include "run/plan/run_plan.h"
 #include "run/run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +40,7 @@ static int run(int argc, char **argv)
         int i = 0;
         while (argv[i] != options.problem)
             i++;
-        if ((code = import_petab_for_run(options.problem, &argv[i], options.shown.color)))
+        if ((code = import_petab_for_run(options.problem, &argv[i], options.shown.quiet, options.shown.color)))
             return code;
         options.problem = argv[i];
     }
@@ -284,6 +285,9 @@ static void print_text(const struct run_summary *summary, const struct run_shown
                 (unsigned long long)summary->n_retried, (unsigned long long)summary->n_retried_success,
                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
     print_failures(summary, color);
+    if (summary->n_fit == 1 && isfinite(summary->objective))
+        fprintf(stderr, isfinite(summary->log_likelihood) ? "  objective %.9g, log-likelihood %.9g\n" : "  objective %.9g\n",
+                summary->objective, summary->log_likelihood);
     print_goodness(summary);
     print_notes(summary, color);
     print_refits(summary);
@@ -317,6 +321,10 @@ static void print_json(const struct run_summary *summary, const struct run_shown
     json_unsigned(&json, "doubtful", summary->n_doubtful);
     json_unsigned(&json, "at_bound", summary->n_at_bound);
     json_unsigned(&json, "without_sigma", summary->n_no_sigma);
+    if (summary->n_fit == 1) {
+        json_number(&json, "objective", summary->objective);
+        json_number(&json, "log_likelihood", summary->log_likelihood);
+    }
     put_goodness(&json, summary);
     json_unsigned(&json, "retried", summary->n_retried);
     json_boolean(&json, "accepted", run_summary_status(summary, shown) == STATUS_OK);

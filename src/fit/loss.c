@@ -143,6 +143,11 @@ double fit_loss_root(enum fit_curvature curvature, bool has_kink, double weight,
 }
 
 struct loss_terms fit_loss_at(const struct fit_loss *loss, double r) { return forms[loss->error].at(loss->tuning, r); }
+double fit_loss_rounding(const struct fit_loss *loss, double r)
+{
+    return loss->has_kink ? fit_loss_at(loss, r).rho - fabs(r) : 0;
+}
+
 double fit_loss_second(const struct fit_loss *loss, double r) { return forms[loss->error].second(loss->tuning, r); }
 
 double fit_loss_quantile(const struct fit_loss *loss, double u)

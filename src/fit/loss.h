@@ -37,6 +37,9 @@ struct loss_terms {
 };
 struct loss_terms fit_loss_at(const struct fit_loss *loss, double r);
 
+/* What the rounding of a kink adds to rho(r); a likelihood that is reported does without it. */
+double fit_loss_rounding(const struct fit_loss *loss, double r);
+
 /* rho''(r). Not for a loss with a kink, whose second derivative is concentrated there. */
 double fit_loss_second(const struct fit_loss *loss, double r);
 

@@ -317,6 +317,7 @@ struct fit_criteria fit_objective_criteria(const struct fit_objective *objective
         if (!fit_objective_plain(objective, answer, i, &r, &weight, &value))
             continue;
         struct loss_terms terms = fit_loss_at(loss, r);
+        criteria.deviance -= 2 * fit_loss_rounding(loss, r);
         criteria.chi_square += terms.weight * r * r;
         criteria.distances += loss->has_kink ? terms.weight * r * r : 0;
         criteria.squares += r * r;

@@ -121,16 +121,17 @@ struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, dou
         location -= scale * scale;
     double v = (x - location) / scale, row = slope / scale;
     if (form->has_kink) {
-        static const struct fit_loss laplace = {.error = ERROR_LAPLACE};
+        static const struct fit_loss laplace = {.error = ERROR_LAPLACE, .has_kink = true};
         struct loss_terms terms = fit_loss_at(&laplace, v);
         double root = fit_loss_root(curvature, true, terms.weight, 1), more = form->on_log ? scale : 0;
-        return (struct prior_terms){terms.rho + (form->on_log ? u : 0), root * row, (terms.weight * v + more) / root};
+        return (struct prior_terms){terms.rho + (form->on_log ? u : 0), root * row, (terms.weight * v + more) / root,
+                                    fit_loss_rounding(&laplace, v)};
     }
     if (!form->at) /* uniform */
-        return (struct prior_terms){0, 0, 0};
+        return (struct prior_terms){.f = 0};
     struct shape shape = form->at(prior, v);
     double root = sqrt(shape.curvature);
-    return (struct prior_terms){shape.f, root * row, shape.slope / root};
+    return (struct prior_terms){shape.f, root * row, shape.slope / root, 0};
 }
 
 double fit_prior_below(const struct fit_prior *prior, double x)

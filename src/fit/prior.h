@@ -30,6 +30,7 @@ struct fit_prior {
  * u, its second derivative by u; the log-uniform prior is linear in u and has 1. */
 struct prior_terms {
     double f, row, rhs;
+    double rounding; /* the part of f that the rounding of a kink adds */
 };
 struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, double p, double chain,
                                 enum fit_curvature curvature);

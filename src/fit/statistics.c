@@ -122,8 +122,8 @@ static double log_prior(const struct work *work)
         if (prior->kind == PRIOR_NONE)
             continue;
         double natural = fit_scale_to_natural(map->scale[j], work->point->theta[j]);
-        sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) -
-              fit_prior_at(prior, work->point->theta[j], natural, 1, CURVATURE_ABOVE).f;
+        struct prior_terms terms = fit_prior_at(prior, work->point->theta[j], natural, 1, CURVATURE_ABOVE);
+        sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) - (terms.f - terms.rounding);
     }
     return sum;
 }

@@ -288,6 +288,8 @@ void petab_read_experiments(struct petab_reader *reader, struct petab_problem *p
     petab_table_read(reader, &it.experiments, &list[PETAB_EXPERIMENTS], experiment_columns, 3, 3);
     petab_table_read(reader, &it.measurements, &list[PETAB_MEASUREMENTS], is_1 ? measurement_columns_1 : measurement_columns_2,
                      is_1 ? N_MEASUREMENT_COLUMN : PREEQUILIBRATION, MEASUREMENT + 1);
+    if (!is_1)
+        petab_table_refuse(reader, &it.measurements, &measurement_columns_1[PREEQUILIBRATION], 1, 1);
     const struct petab_table *const tables[] = {&it.measurements, &it.conditions, &it.experiments};
     bool there = !problem->dataset_column;
     for (int k = 0; k < 3; k++) {

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/files.h"
 
+#include "base/words.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -56,6 +58,7 @@ static yaml_node_t *value_of(struct document *document, const yaml_node_t *map, 
 static void check_keys(struct document *document, const yaml_node_t *map, const char *const *known, size_t n)
 {
     unsigned seen = 0;
+    char hint[NEAREST_HINT];
     for (yaml_node_pair_t *pair = map->data.mapping.pairs.start; pair < map->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = yaml_document_get_node(&document->yaml, pair->key);
         const char *name = text_of(key);
@@ -63,8 +66,9 @@ static void check_keys(struct document *document, const yaml_node_t *map, const 
         while (i < n && name && strcmp(name, known[i]))
             i++;
         if (!name || i == n)
-            petab_note(document->reader, "%s:%zu: '%.60s' is not used", document->files->yaml, key->start_mark.line + 1,
-                       name ? name : "a key");
+            petab_note(document->reader, "%s:%zu: '%.60s' is not used%s", document->files->yaml, key->start_mark.line + 1,
+                       name ? name : "a key", name && strlen(name) < 64
+                       ? nearest_hint(hint, "; did you mean '", "'?", name, known, n) : "");
         else if (seen & 1u << i)
             petab_fault(document->reader, place_of(document, key), "'%s' is there twice", name);
         else
@@ -176,6 +180,7 @@ static void take_document(struct document *document)
         petab_leave(reader, STATUS_BAD_PROBLEM, "%.300s: this is not a PEtab problem: a list of names and values is expected",
                     document->files->yaml);
     read_version(document, root);
+    petab_check(reader); /* other versions have other keys */
     bool is_2 = document->files->version == 2;
     check_keys(document, root, is_2 ? known_2 : known_1, is_2 ? 10 : 4);
     const yaml_node_t *extensions = value_of(document, root, "extensions");

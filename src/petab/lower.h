@@ -40,6 +40,7 @@ struct lower_observable {
     const struct petab_math **same;   /* FILL_SAME: the value */
     const char **parameter;           /* FILL_EXPERIMENT: its name */
     bool sigma_in_table;              /* each row has its own number for sigma */
+    size_t n_variant;                 /* observables of the text that are made of it by different overrides */
 };
 
 /* An observable of the text. */

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-enum { ID, FORMULA, NOISE, DISTRIBUTION, TRANSFORMATION, N_COLUMN_1 };
+enum { ID, FORMULA, NOISE, DISTRIBUTION, NAME, TRANSFORMATION, N_COLUMN_1 };
 enum { PLACEHOLDERS = TRANSFORMATION, NOISE_PLACEHOLDERS, N_COLUMN_2 };
 static const char *const columns_1[] = {"observableId", "observableFormula", "noiseFormula", "noiseDistribution",
-                                        "observableTransformation"};
+                                        "observableName", "observableTransformation"};
 static const char *const columns_2[] = {"observableId", "observableFormula", "noiseFormula", "noiseDistribution",
-                                        "observablePlaceholders", "noisePlaceholders"};
+                                        "observableName", "observablePlaceholders", "noisePlaceholders"};
 
 /* What a distribution is called, on a scale, and the error that it is. */
 static const struct distribution {
@@ -125,6 +125,7 @@ void petab_read_observables(struct petab_reader *reader, struct petab_problem *p
     struct petab_table table;
     petab_table_read(reader, &table, &problem->files.list[PETAB_OBSERVABLES], is_1 ? columns_1 : columns_2,
                      is_1 ? N_COLUMN_1 : N_COLUMN_2, FORMULA + 1);
+    petab_table_refuse(reader, &table, (is_1 ? columns_2 : columns_1) + TRANSFORMATION, is_1 ? 2 : 1, is_1 ? 2 : 1);
     problem->n_observable = table.n_row;
     problem->observable = petab_alloc(reader, table.n_row, sizeof *problem->observable);
     for (size_t i = 0; i < table.n_row; i++)

@@ -49,7 +49,7 @@ static void plan_observables(struct lowering *it)
         plan->sigma_in_table = n > problem->observable[i].n_formula_placeholder && is_noise_closed(&problem->observable[i]);
     }
     /* the last override of each placeholder within the current experiment: rows of one need not be adjacent */
-    struct petab_keys seen = {.n = 0};
+    struct petab_keys seen = {.n = 0}, wrong = {.n = 0}; /* the same wrong name is reported once */
     const struct petab_math **first = NULL;
     size_t room = 0;
     for (size_t r = 0; r < problem->n_measurement; r++) {
@@ -60,8 +60,16 @@ static void plan_observables(struct lowering *it)
             const struct petab_math *value = row->override[k];
             bool is_new;
             if (!lower_is_plain(it, value, &by, &number)) {
-                petab_fault(it->reader, row->place, "an override of %s is neither a number nor a parameter of the table",
-                            observable->id);
+                const char *name = value->kind == MATH_SYMBOL ? value->symbol : NULL;
+                bool is_noise = k >= observable->n_formula_placeholder;
+                struct petab_place place = {row->place.file, row->place.line,
+                                            is_noise ? "noiseParameters" : "observableParameters"};
+                petab_key(it->reader, &wrong, petab_format(it->reader, "%d %s", is_noise, name ? name : ""), &is_new);
+                if (!is_new)
+                    continue;
+                petab_fault(it->reader, place, name ? "'%.60s' is neither a number nor in the table of parameters%s"
+                                                    : "%s%sa formula is neither a number nor a parameter", name ? name : "",
+                            name ? petab_hint(it->reader, &it->problem->parameters, name) : "");
                 continue;
             }
             plan->sigma_in_table = plan->sigma_in_table && (k < observable->n_formula_placeholder || by == SIZE_MAX);
@@ -101,7 +109,7 @@ static size_t variant_of(struct lowering *it, const struct petab_measurement *ro
         it->n_variant = number + 1;
         bool many = strchr(key.text, ' ');
         it->variant[number] = (struct lower_variant){row->observable, row->override, lower_name(it, many
-            ? petab_format(it->reader, "%s__%zu", observable->id, number + 1) : observable->id)};
+            ? petab_format(it->reader, "%s__%zu", observable->id, ++it->observable[row->observable].n_variant) : observable->id)};
     }
     return number;
 }
@@ -115,11 +123,13 @@ static void put_observable(struct lowering *it, const struct lower_variant *vari
     while (strcmp(words[word].petab, observable->error))
         word++;
     petab_put(&it->text, "observe %s = ", variant->name);
-    lower_put(it, &it->text, observable->formula, observable->place, variant, false);
+    struct petab_place place = {observable->place.file, observable->place.line, "observableFormula"};
+    lower_put(it, &it->text, observable->formula, place, variant, false);
+    place.column = "noiseFormula";
     petab_put(&it->text, " %s", words[word].text);
     if (!it->observable[variant->observable].sigma_in_table) {
         petab_put(&it->text, " sd ");
-        lower_put(it, &it->text, observable->noise, observable->place, variant, true);
+        lower_put(it, &it->text, observable->noise, place, variant, true);
         if (observable->noise_factor != 1)
             petab_put(&it->text, "*log(10)");
     }

@@ -7,13 +7,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ID, ESTIMATE, NOMINAL, LOWER, UPPER, SCALE, PRIOR, PRIOR_PARAMETERS, DRAW, DRAW_PARAMETERS, N_COLUMN };
-static const char *const columns_1[N_COLUMN] = {"parameterId", "estimate", "nominalValue", "lowerBound", "upperBound",
-                                                "parameterScale", "objectivePriorType", "objectivePriorParameters",
-                                                "initializationPriorType", "initializationPriorParameters"};
-static const char *const columns_2[N_COLUMN] = {"parameterId", "estimate", "nominalValue", "lowerBound", "upperBound",
-                                                "parameterScale", "priorDistribution", "priorParameters",
-                                                "initializationPriorType", "initializationPriorParameters"};
+enum { ID, ESTIMATE, NOMINAL, LOWER, UPPER, PRIOR, PRIOR_PARAMETERS, NAME, N_COLUMN_2 };
+enum { SCALE = N_COLUMN_2, DRAW, DRAW_PARAMETERS, N_COLUMN_1 };
+static const char *const columns_1[N_COLUMN_1] = {"parameterId", "estimate", "nominalValue", "lowerBound", "upperBound",
+                                                  "objectivePriorType", "objectivePriorParameters", "parameterName",
+                                                  "parameterScale", "initializationPriorType", "initializationPriorParameters"};
+static const char *const columns_2[N_COLUMN_2] = {"parameterId", "estimate", "nominalValue", "lowerBound", "upperBound",
+                                                  "priorDistribution", "priorParameters", "parameterName"};
 
 /* PEtab's names of priors, and what they are in a problem file. first: where the first of n numbers goes (0 location, 1 scale,
  * 2 lower); the second follows. */
@@ -115,12 +115,12 @@ static const char *choose_scale(struct petab_reader *reader, const struct petab_
                                 const struct petab_table *table, size_t row, const struct petab_parameter *parameter)
 {
     static const char *const words[] = {"lin", "log", "log10"};
+    if (problem->files.version == 2)
+        return parameter->lower > 0 ? words[2] : words[0];
     const char *cell = table->row[row].cell[SCALE];
     int i = *cell ? words_find(cell, words, 3) : 0;
     if (i < 0)
         petab_fault(reader, petab_cell_place(table, row, SCALE), "'%.60s' is not lin, log or log10", cell);
-    if (problem->files.version == 2)
-        return parameter->lower > 0 ? words[2] : words[0];
     if (i > 0 && !parameter->estimate && !(parameter->nominal > 0))
         return words[0]; /* it does not matter, and 0 has no logarithm */
     if (i > 0 && parameter->estimate && parameter->upper <= 0)
@@ -162,14 +162,17 @@ static void read_row(struct petab_reader *reader, const struct petab_problem *pr
 
 void petab_read_parameters(struct petab_reader *reader, struct petab_problem *problem)
 {
+    bool is_1 = problem->files.version == 1;
     struct petab_table table;
-    petab_table_read(reader, &table, &problem->files.list[PETAB_PARAMETERS],
-                     problem->files.version == 1 ? columns_1 : columns_2, N_COLUMN, NOMINAL);
+    petab_table_read(reader, &table, &problem->files.list[PETAB_PARAMETERS], is_1 ? columns_1 : columns_2,
+                     is_1 ? N_COLUMN_1 : N_COLUMN_2, NOMINAL);
+    petab_table_refuse(reader, &table, (is_1 ? columns_2 : columns_1) + PRIOR, 2, is_1 ? 2 : 1);
     problem->n_parameter = table.n_row;
     problem->parameter = petab_alloc(reader, table.n_row, sizeof *problem->parameter);
     for (size_t i = 0; i < table.n_row; i++)
         read_row(reader, problem, &table, i, &problem->parameter[i]);
-    note_draws(reader, &table, problem);
+    if (is_1)
+        note_draws(reader, &table, problem);
     problem->parameters = petab_table_index(reader, &table, ID);
     if (!table.n_row)
         petab_fault(reader, (struct petab_place){problem->files.list[PETAB_PARAMETERS].path[0], 0, NULL},

@@ -100,9 +100,15 @@ void petab_fault(struct petab_reader *reader, struct petab_place place, const ch
     va_end(arguments);
     if (place.line)
         snprintf(line, sizeof line, ":%" PRIu64, place.line);
-    reader->fault[reader->n_fault - 1] =
+    const char *fault =
         petab_format(reader, "%.300s%s: %s%.100s%s%.1000s", place.file, line, place.column ? "column '" : "",
                      place.column ? place.column : "", place.column ? "': " : "", text);
+    for (size_t i = 0; i + 1 < reader->n_fault; i++)
+        if (!strcmp(reader->fault[i], fault)) { /* found once more, in another use of the same formula */
+            reader->n_fault--;
+            return;
+        }
+    reader->fault[reader->n_fault - 1] = fault;
 }
 
 void petab_note(struct petab_reader *reader, const char *format, ...)

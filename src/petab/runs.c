@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/lower.h"
 
+#include "base/words.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +224,11 @@ void lower_find_targets(struct lowering *it)
                 }
             }
     for (struct lower_target *target = it->target; target < it->target + it->n_target; target++) {
-        if (!target->plain && petab_find(&problem->parameters, target->id) == SIZE_MAX && !is_mentioned(problem, target->id))
+        size_t own = petab_find(&problem->parameters, target->id);
+        if (own != SIZE_MAX && problem->parameter[own].estimate)
+            petab_fault(it->reader, target->place, "%.60s is estimated (%s:%" PRIu64 "): conditions cannot set it, too",
+                        target->id, words_file(problem->parameter[own].place.file), problem->parameter[own].place.line);
+        if (!target->plain && own == SIZE_MAX && !is_mentioned(problem, target->id))
             petab_fault(it->reader, target->place, "there is no '%.60s': neither the model nor a formula has it", target->id);
         else if (!target->plain && target->changes)
             petab_fault(it->reader, target->place, "'%.60s' is not in the model: it can only be a number or a parameter, from "

@@ -97,6 +97,19 @@ void petab_table_read(struct petab_reader *reader, struct petab_table *table, co
         }
 }
 
+void petab_table_refuse(struct petab_reader *reader, const struct petab_table *table, const char *const *names, size_t n,
+                        int version)
+{
+    for (size_t k = table->n_known; k < table->n_column; k++) {
+        size_t row = 0;
+        while (row < table->n_row && !*table->row[row].cell[k])
+            row++;
+        if (words_find(table->column[k], names, n) >= 0 && row < table->n_row)
+            petab_fault(reader, petab_cell_place(table, row, k), "this column belongs to version %d of PEtab, and the problem is "
+                        "of version %d", version, version == 1 ? 2 : 1);
+    }
+}
+
 double petab_number(struct petab_reader *reader, const struct petab_table *table, size_t row, size_t column, double missing)
 {
     const char *text = table->row[row].cell[column];

@@ -23,6 +23,9 @@ struct petab_table {
 /* The files' tables. `known` names n_known columns, of which the first n_required must be there. */
 void petab_table_read(struct petab_reader *reader, struct petab_table *table, const struct petab_list *files,
                       const char *const *known, size_t n_known, size_t n_required);
+/* Columns of the other version that would change the problem: faults, unless they are empty. */
+void petab_table_refuse(struct petab_reader *reader, const struct petab_table *table, const char *const *names, size_t n,
+                        int version);
 struct petab_place petab_cell_place(const struct petab_table *table, size_t row, size_t column);
 /* A number, or a fault and NaN; `missing` where the cell is empty or NaN. */
 double petab_number(struct petab_reader *reader, const struct petab_table *table, size_t row, size_t column, double missing);

@@ -259,12 +259,19 @@ static enum status put_petab(struct petab_export *petab, const struct fitted *fi
                              const double *prediction, struct error *error)
 {
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[dataset->first];
+    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first;
+    const struct measurements measured = measurements_from(&block->measured, first);
+    struct residual_kind errors = fitted_errors(fitted, dataset);
+    double squares = 0; /* PEtab's chi2, whatever the distribution */
+    for (size_t i = 0; i < n; i++) {
+        double weighted = residual_of(&errors, &measured, i, prediction[i], fitted->noise[i]).weighted;
+        squares += isnan(measured.value[i]) ? 0 : weighted * weighted;
+    }
     const struct petab_fit fit = {
         .id = dataset->id, .number = (size_t)block->dataset[dataset->row],
         .n_parameter = problem_n_parameter(fitted->problem), .parameter = dataset->p,
-        .n = block->row[dataset->end] - first, .value = block->measured.value + first, .simulation = prediction,
-        .llh = dataset->record->log_likelihood, .chi2 = dataset->record->chi_square, .log_prior = dataset->record->log_prior};
+        .n = n, .value = block->measured.value + first, .simulation = prediction,
+        .llh = dataset->record->log_likelihood, .chi2 = squares, .log_prior = dataset->record->log_prior};
     return petab_export_put(petab, &fit, error);
 }
 

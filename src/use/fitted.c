@@ -29,8 +29,8 @@ static char *beside(const char *file, const char *name)
     return path;
 }
 
-/* Opens the problem: the user's, the result's own file (--in-place), or the one named in the result, relative to the working
- * directory or to the result's folder. */
+/* Opens the problem: the user's, the result's own file (--in-place), or the one named in the result, beside the result or
+ * relative to the working directory. */
 static enum status open_problem(struct fitted *fitted, const struct fitted_options *options, struct error *error)
 {
     if (options->problem)
@@ -41,13 +41,11 @@ static enum status open_problem(struct fitted *fitted, const struct fitted_optio
     if (!name)
         return error_set(error, STATUS_BAD_PROBLEM, "%s does not say which problem it was made from; give it with --problem",
                          options->result);
-    if (!problem_open(&fitted->problem, name, error))
-        return STATUS_OK;
     struct error ignored;
     char *path = beside(options->result, words_file(name));
     enum status status = path ? problem_open(&fitted->problem, path, &ignored) : STATUS_NO_MEMORY;
     free(path);
-    if (status)
+    if (status && problem_open(&fitted->problem, name, error))
         return error_context(error, "cannot open the problem that %s was made from (give it with --problem)", options->result);
     return STATUS_OK;
 }

@@ -105,6 +105,8 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
         if (record->notes >> bit & 1 && summary->by_note[bit]++ < RUN_N_EXAMPLE)
             copy_id(summary->noted[bit][summary->by_note[bit] - 1], id);
     summary->n_no_sigma += record->n_no_sigma > 0 ? (uint64_t)record->n_no_sigma : 0;
+    summary->objective = record->objective;
+    summary->log_likelihood = record->log_likelihood;
     summary->fit_seconds += record->seconds;
     summary->n_evaluation += (uint64_t)record->n_evaluation;
     summary->n_step += (uint64_t)record->n_step;

@@ -209,9 +209,11 @@ static enum status load_model(struct campaign *campaign, const struct run_option
                               const struct run_hooks *hooks, struct error *error)
 {
     struct build_watch watch = {board, hooks};
+    const struct petab_source *petab = &problem_info(campaign->problem)->petab;
+    bool is_own = options->model || (!petab->yaml && !petab->n); /* else nobody wrote the text, and tables use what it does not */
     const struct model_choice choice = {
         .given = options->model, .trust = options->trust,
-        .build = {.portable = options->recipe.portable, .warn = true, .show = show_errors,
+        .build = {.portable = options->recipe.portable, .warn = is_own, .show = show_errors,
                   .listener = {.beat = build_beat, .tell = build_tell, .context = &watch}}};
     counter_set(&board->phase, BOARD_LOADING_MODEL);
     return campaign_load_model(&campaign->model, campaign->problem, &choice, error);
