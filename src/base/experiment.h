@@ -52,6 +52,7 @@ struct event_call {
 /* The PEtab problem that a problem file was made from, with what import was told; or the problems of its n datasets. */
 struct petab_source {
     const char *yaml, *model, *dataset_column; /* or NULL */
+    const char *sha256;                        /* of its tables and model; or NULL */
     size_t n;
     const char *const *of;                     /* n, or NULL */
 };

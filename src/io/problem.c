@@ -136,6 +136,7 @@ static void open_rows(struct problem *problem)
     open_attribute(problem, "/measurements", "petab", &info->petab.yaml);
     open_attribute(problem, "/measurements", "petab_model", &info->petab.model);
     open_attribute(problem, "/measurements", "petab_dataset_column", &info->petab.dataset_column);
+    open_attribute(problem, "/measurements", "petab_sha256", &info->petab.sha256);
     info->n_dataset = problem->owners[0].n;
     if (info->n_dataset <= PROBLEM_MAX_PARAMETER)
         problem_read_values(problem, "/datasets/petab", (size_t)info->n_dataset, &info->petab.n, &info->petab.of);

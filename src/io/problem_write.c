@@ -92,6 +92,7 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
         {"/measurements", "petab", header->petab.yaml, 0, 0, 0},
         {"/measurements", "petab_model", header->petab.model, 0, 0, 0},
         {"/measurements", "petab_dataset_column", header->petab.dataset_column, 0, 0, 0},
+        {"/measurements", "petab_sha256", header->petab.sha256, 0, 0, 0},
         {"/options", NULL, header->n_option ? group : NULL, IS_GROUP, 0, 0},
     };
     enum status status = hdf5_put_text(file, "/", "stiffit_file", "problem", error);

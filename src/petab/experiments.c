@@ -118,6 +118,20 @@ static int compare_periods(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
+/* Conditions of the same period must not change the same targets. */
+static void refuse_same_targets(struct reading *it, const struct petab_period *period, size_t added)
+{
+    const struct petab_condition *other = &it->problem->condition[added];
+    for (size_t i = 0; i < period->n_condition; i++) {
+        const struct petab_condition *condition = &it->problem->condition[period->condition[i]];
+        for (size_t a = 0; a < condition->n; a++)
+            for (size_t b = 0; b < other->n; b++)
+                if (!strcmp(condition->change[a].target, other->change[b].target))
+                    petab_fault(it->reader, other->change[b].place, "conditions %s and %s at the same time change '%.60s' twice",
+                                condition->id, other->id, other->change[b].target);
+    }
+}
+
 static void set_periods(struct reading *it, struct petab_experiment *experiment, struct petab_period *period, size_t n)
 {
     qsort(period, n, sizeof *period, compare_periods);
@@ -129,6 +143,8 @@ static void set_periods(struct reading *it, struct petab_experiment *experiment,
             continue;
         }
         size_t *both = petab_alloc(it->reader, last->n_condition + period[i].n_condition, sizeof *both);
+        for (size_t k = 0; k < period[i].n_condition; k++)
+            refuse_same_targets(it, last, period[i].condition[k]);
         for (size_t k = 0; k < last->n_condition; k++)
             both[k] = last->condition[k];
         for (size_t k = 0; k < period[i].n_condition; k++)
@@ -177,8 +193,11 @@ static void make_experiment_2(struct reading *it, struct petab_experiment *exper
         else
             high = middle;
     }
-    struct petab_period *period = petab_alloc(it->reader, rows->n - first, sizeof *period);
-    for (size_t i = first; i < rows->n && !strcmp(rows->entry[i].name, id); i++) {
+    size_t last = first;
+    while (last < rows->n && !strcmp(rows->entry[last].name, id))
+        last++;
+    struct petab_period *period = petab_alloc(it->reader, last - first, sizeof *period);
+    for (size_t i = first; i < last; i++) {
         size_t own = rows->entry[i].number;
         double time = petab_number(it->reader, table, own, TIME_OF_PERIOD, NAN);
         if (isnan(time) || time == INFINITY)
@@ -265,6 +284,8 @@ static void take_measurements(struct reading *it)
         *row = (struct petab_measurement){.observable = petab_find(&problem->observables, id), .number = i,
             .time = petab_number(reader, table, i, TIME, NAN), .value = petab_number(reader, table, i, MEASUREMENT, NAN),
             .place = petab_cell_place(table, i, SIZE_MAX), .experiment = experiment_of(it, &keys, i)};
+        if (isinf(row->value))
+            petab_fault(reader, petab_cell_place(table, i, MEASUREMENT), "must be finite");
         if (isnan(row->time) || row->time == -INFINITY)
             petab_fault(reader, petab_cell_place(table, i, TIME), "a number or inf is needed");
         if (row->observable == SIZE_MAX)

@@ -121,10 +121,14 @@ static void write_yaml(struct petab_export *it, const char *folder)
     bool is_2 = from->version == 2;
     open_file(it, folder, "problem.yaml");
     FILE *out = it->output.file;
-    fprintf(out, is_2 ? "format_version: 2.0.0\nparameter_files: [parameters.tsv]\nmodel_files:\n  %s:\n    language: sbml\n"
-                        "    location: model.xml\n"
-                      : "format_version: 1\nparameter_file: parameters.tsv\nproblems:\n- sbml_files: [model.xml]\n",
-            from->model_id ? from->model_id : "model");
+    if (is_2) {
+        fputs("format_version: 2.0.0\nparameter_files: [parameters.tsv]\nmodel_files:\n  '", out);
+        for (const char *c = from->model_id ? from->model_id : "model"; *c; c++)
+            fprintf(out, *c == '\'' ? "''" : "%c", *c);
+        fputs("':\n    language: sbml\n    location: model.xml\n", out);
+    } else {
+        fputs("format_version: 1\nparameter_file: parameters.tsv\nproblems:\n- sbml_files: [model.xml]\n", out);
+    }
     for (size_t i = 1; i < N_FILE; i++)
         if (from->list[files[i].kind].n)
             fprintf(out, "%s%s: [%s]\n", is_2 ? "" : "  ", files[i].key, files[i].name);
@@ -244,6 +248,11 @@ enum status petab_export_open(struct petab_export **made, const struct petab_sou
     it->folder = folder;
     it->overwrite = overwrite;
     if (!setjmp(it->reader.out)) {
+        const char *const *yaml = source->n ? source->of : &source->yaml;
+        if (source->sha256
+            && strcmp(petab_hash(&it->reader, yaml, source->n ? source->n : 1, source->model, outside), source->sha256))
+            petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' or a file that %s has changed since it was imported", yaml[0],
+                        source->n > 1 ? "another of these problems names" : "it names");
         it->several = source->n ? source : NULL;
         if (!it->several)
             read_all(it, source, outside);

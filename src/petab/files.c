@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #ifdef HAVE_YAML
 #include <yaml.h>
@@ -96,12 +97,15 @@ static void add_file(struct document *document, enum petab_kind kind, const yaml
     const char *path = petab_format(reader, "%.*s%s", absolute || !slash ? 0 : (int)(slash + 1 - document->files->yaml),
                                     document->files->yaml, name);
     char *resolved = realpath(path, NULL);
+    struct stat about;
     if (strstr(name, "://"))
         petab_fault(reader, place, "'%.200s' is not a file here: download it", name);
     else if (!resolved)
         petab_fault(reader, place, "cannot open '%.200s': %s", name, strerror(errno));
     else if (!document->outside && !is_inside(document->folder, resolved))
         petab_fault(reader, place, "'%.200s' leaves the folder of the problem: move it there, or give --outside", name);
+    else if (stat(resolved, &about) || !S_ISREG(about.st_mode))
+        petab_fault(reader, place, "'%.200s' is no file", name);
     free(resolved);
     petab_grow(reader, &list->path, list->n, &list->room, sizeof *list->path);
     list->path[list->n++] = path;
@@ -141,6 +145,8 @@ static void add_models(struct document *document, const yaml_node_t *map)
         return;
     if (files)
         add_files(document, PETAB_MODEL, files);
+    if (models && models->type != YAML_MAPPING_NODE)
+        petab_fault(document->reader, place_of(document, models), "ids of models with language and location are expected here");
     if (!models || models->type != YAML_MAPPING_NODE)
         return;
     for (yaml_node_pair_t *pair = models->data.mapping.pairs.start; pair < models->data.mapping.pairs.top; pair++) {
@@ -162,7 +168,7 @@ static void read_version(struct document *document, const yaml_node_t *root)
     if (text && *text == 'v')
         text++;
     document->files->version = text && *text == '2' ? 2 : 1;
-    if (!text || (*text != '1' && *text != '2') || (text[1] && text[1] != '.'))
+    if (!text || (*text != '1' && *text != '2') || (text[1] && strncmp(text + 1, ".0", 2)))
         petab_fault(document->reader, place_of(document, node ? node : root), "the format_version must be 1 or 2.0.0%s%.20s",
                     text ? ", not " : "", text ? text : "");
 }
@@ -267,8 +273,10 @@ void petab_files_read(struct petab_reader *reader, struct petab_files *files, co
 {
     struct document document = {.reader = reader, .files = files, .model = model, .outside = outside};
     char *resolved = realpath(yaml, NULL), *slash = resolved ? strrchr(resolved, '/') : NULL;
-    FILE *file = resolved ? fopen(yaml, "r") : NULL;
-    int number = errno;
+    struct stat about;
+    bool is_file = resolved && !stat(resolved, &about) && S_ISREG(about.st_mode); /* a pipe would be waited for */
+    FILE *file = is_file ? fopen(yaml, "r") : NULL;
+    int number = resolved && !is_file ? EINVAL : errno;
     *files = (struct petab_files){.yaml = petab_strdup(reader, yaml)};
     if (slash)
         document.folder = petab_format(reader, "%.*s", (int)(slash - resolved + (slash == resolved)), resolved);

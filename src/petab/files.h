@@ -25,3 +25,5 @@ bool petab_is_built(void);
  * if it is not NULL. */
 void petab_files_read(struct petab_reader *reader, struct petab_files *files, const char *yaml, const char *model,
                       bool outside);
+/* A hash of what is in the files that n problems name, in hexadecimal digits. */
+const char *petab_hash(struct petab_reader *reader, const char *const *yaml, size_t n, const char *model, bool outside);

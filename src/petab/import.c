@@ -44,9 +44,9 @@ static void plan_events(struct writing *writing)
     }
     writing->event = petab_alloc(it->reader, n_period, sizeof *writing->event);
     for (size_t r = 0; r < it->n_run; r++) {
-        struct petab_keys used = {.n = 0};
+        struct lower_uses uses = {.room = 0};
         for (size_t p = 0; p < it->run[r].n_period; p++)
-            writing->event[writing->first_event[r] + p] = lower_event_of(it, &it->run[r], p, &used);
+            writing->event[writing->first_event[r] + p] = lower_event_of(it, &it->run[r], p, &uses);
     }
     for (struct lower_target *target = it->target; target < it->target + it->n_target; target++)
         if (target->is_given)
@@ -259,6 +259,7 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
         .line_file = tables->n == 1 && n_yaml == 1 ? words_file(tables->path[0]) : NULL,
         .petab = {.yaml = n_yaml == 1 ? origin[0] : NULL, .n = n_yaml == 1 ? 0 : n_yaml, .of = origin,
                   .dataset_column = options->dataset_column,
+                  .sha256 = petab_hash(reader, yaml, n_yaml, options->model, options->outside),
                   .model = options->model ? petab_absolute(reader, options->model) : NULL}};
     if (!header.line_file)
         header.columns &= ~MEASUREMENT_BIT(line);

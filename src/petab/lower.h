@@ -40,6 +40,7 @@ struct lower_observable {
     const struct petab_math **same;   /* FILL_SAME: the value */
     const char **parameter;           /* FILL_EXPERIMENT: its name */
     bool sigma_in_table;              /* each row has its own number for sigma */
+    bool is_open;                     /* its formula is being written: it must not be in there itself */
     size_t n_variant;                 /* observables of the text that are made of it by different overrides */
 };
 
@@ -48,6 +49,12 @@ struct lower_variant {
     size_t observable;
     const struct petab_math *const *override; /* of one of its measurements */
     const char *name;
+};
+
+/* How often a run has used each text of assignments; zero-initialise. */
+struct lower_uses {
+    struct petab_keys texts;
+    size_t *count, room;
 };
 
 struct lower_event {
@@ -99,4 +106,4 @@ void lower_put(struct lowering *it, struct petab_text *out, const struct petab_m
                const struct lower_variant *variant, bool is_noise);
 /* The event that changes states as period p of a run does; SIZE_MAX: it changes none. Its statement is appended to the text
  * where it is new. `used` numbers the events of the run. */
-size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p, struct petab_keys *used);
+size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p, struct lower_uses *uses);

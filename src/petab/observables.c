@@ -104,6 +104,8 @@ static void read_row(struct petab_reader *reader, const struct petab_problem *pr
                                             .noise_factor = 1};
     observable->formula = petab_math_parse(reader, petab_cell_place(table, row, FORMULA), cell[FORMULA]);
     observable->noise = petab_math_parse(reader, petab_cell_place(table, row, NOISE), *cell[NOISE] ? cell[NOISE] : "1");
+    if (observable->noise && petab_math_is_number(observable->noise) && !(petab_math_value(observable->noise, NULL, NULL) > 0))
+        petab_fault(reader, petab_cell_place(table, row, NOISE), "must be positive");
     read_distribution(reader, problem, table, row, observable);
     read_placeholders(reader, problem, table, row, observable);
 }

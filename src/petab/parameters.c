@@ -32,6 +32,23 @@ static const struct prior_name {
     {"parameterScaleUniform", "uniform", true, 2, 2}};
 enum { N_PRIOR = sizeof priors / sizeof *priors };
 
+/* NaN is a fault already. */
+static void check_prior(struct petab_reader *reader, struct petab_place place, const struct petab_parameter *parameter)
+{
+    const double *number = parameter->prior_number;
+    bool is_shape = !strcmp(parameter->prior, "gamma") || !strcmp(parameter->prior, "chi-square");
+    bool is_natural = !strcmp(parameter->prior_on, "natural");
+    if (number[1] <= 0 || (is_shape && number[0] <= 0))
+        petab_fault(reader, place, "%s of %s must be positive", number[1] <= 0 ? "the scale" : "the first number",
+                    parameter->prior);
+    else if (number[2] >= number[3])
+        petab_fault(reader, place, "the lower end is not below the upper one");
+    else if (!strcmp(parameter->prior, "log-uniform") && number[2] <= 0)
+        petab_fault(reader, place, "the ends of log-uniform must be positive");
+    else if (is_natural && parameter->estimate && (number[2] >= parameter->upper || number[3] <= parameter->lower))
+        petab_fault(reader, place, "the prior and the bounds have no value in common");
+}
+
 static void read_prior(struct petab_reader *reader, const struct petab_problem *problem, const struct petab_table *table,
                        size_t row, struct petab_parameter *parameter)
 {
@@ -76,6 +93,7 @@ static void read_prior(struct petab_reader *reader, const struct petab_problem *
         else if (math)
             petab_fault(reader, petab_cell_place(table, row, PRIOR_PARAMETERS), "'%.60s' is not a number", number[k]);
     }
+    check_prior(reader, petab_cell_place(table, row, PRIOR_PARAMETERS), parameter);
 }
 
 /* Starts are drawn from the objective's priors, and evenly between the bounds without one: a column that asks for others is
@@ -123,6 +141,8 @@ static const char *choose_scale(struct petab_reader *reader, const struct petab_
         petab_fault(reader, petab_cell_place(table, row, SCALE), "'%.60s' is not lin, log or log10", cell);
     if (i > 0 && !parameter->estimate && !(parameter->nominal > 0))
         return words[0]; /* it does not matter, and 0 has no logarithm */
+    if (i > 0 && parameter->estimate && parameter->nominal <= 0)
+        petab_fault(reader, petab_cell_place(table, row, NOMINAL), "must be positive with the scale %s", words[i]);
     if (i > 0 && parameter->estimate && parameter->upper <= 0)
         petab_fault(reader, petab_cell_place(table, row, UPPER), "must be positive with the scale %s", words[i]);
     if (i > 0 && parameter->estimate && parameter->lower < 0)
@@ -142,7 +162,9 @@ static void read_row(struct petab_reader *reader, const struct petab_problem *pr
         petab_fault(reader, petab_cell_place(table, row, NOMINAL), "is needed where a parameter is not estimated");
     if (isinf(parameter->nominal))
         petab_fault(reader, petab_cell_place(table, row, NOMINAL), "must be finite");
-    if (parameter->estimate && parameter->lower > parameter->upper)
+    if (parameter->estimate && (parameter->lower == INFINITY || parameter->upper == -INFINITY))
+        petab_fault(reader, petab_cell_place(table, row, parameter->lower == INFINITY ? LOWER : UPPER), "leaves no values");
+    else if (parameter->estimate && parameter->lower > parameter->upper)
         petab_fault(reader, petab_cell_place(table, row, LOWER), "is above the upper bound");
     parameter->scale = choose_scale(reader, problem, table, row, parameter);
     read_prior(reader, problem, table, row, parameter);

@@ -177,7 +177,7 @@ static void look_at_change(struct lowering *it, const struct petab_change *chang
     target->changes = target->changes || !is_first || !is_plain;
     target->n_given += is_first && is_counted;
     struct mention mention = {it, period};
-    if (change->value->kind == MATH_CALL)
+    if (!is_plain)
         petab_math_symbols(change->value, see_mention, &mention);
 }
 
@@ -210,9 +210,25 @@ static bool is_mentioned(const struct petab_problem *problem, const char *id)
     return search.found;
 }
 
+/* Parameters of the table are quantities of the model that have a value of their own, or names that formulas use. */
+static void check_parameters(struct lowering *it)
+{
+    const struct petab_problem *problem = it->problem;
+    for (size_t i = 0; i < problem->n_parameter; i++) {
+        const struct petab_parameter *parameter = &problem->parameter[i];
+        struct petab_place place = {parameter->place.file, parameter->place.line, "parameterId"};
+        const struct sbml_name *plain = sbml_find(&it->plain, lower_sbml_id(it, parameter->id));
+        if (plain && !plain->state && plain->kind >= SBML_IS_INTERMEDIATE)
+            petab_fault(it->reader, place, "'%.60s' is no parameter: the model computes it", parameter->id);
+        else if (!plain && parameter->estimate && !is_mentioned(problem, parameter->id))
+            petab_note(it->reader, "%s:%" PRIu64 ": nothing uses %s", place.file, place.line, parameter->id);
+    }
+}
+
 void lower_find_targets(struct lowering *it)
 {
     const struct petab_problem *problem = it->problem;
+    check_parameters(it);
     for (int pass = 0; pass < 2; pass++) /* the second one knows all targets */
         for (size_t r = 0; r < it->n_run; r++)
             for (size_t p = 0; p < it->run[r].n_period; p++) {
@@ -225,6 +241,8 @@ void lower_find_targets(struct lowering *it)
             }
     for (struct lower_target *target = it->target; target < it->target + it->n_target; target++) {
         size_t own = petab_find(&problem->parameters, target->id);
+        if (problem->files.version == 2)
+            target->place.column = "targetId";
         if (own != SIZE_MAX && problem->parameter[own].estimate)
             petab_fault(it->reader, target->place, "%.60s is estimated (%s:%" PRIu64 "): conditions cannot set it, too",
                         target->id, words_file(problem->parameter[own].place.file), problem->parameter[own].place.line);

@@ -109,7 +109,6 @@ struct context {
     struct petab_place place;
     const struct lower_variant *variant;
     bool is_noise;
-    int depth;
 };
 
 static const char *name_of(void *given, const char *symbol);
@@ -129,7 +128,7 @@ static const char *placeholder_text(struct context *context, const char *symbol)
     const struct lower_observable *plan = &context->it->observable[variant->observable];
     for (size_t k = 0; k < observable->n_placeholder; k++)
         if (!strcmp(symbol, observable->placeholder[k])) {
-            struct context outside = {context->it, context->place, NULL, false, 0};
+            struct context outside = {context->it, context->place, NULL, false};
             return plan->filling[k] == FILL_EXPERIMENT ? plan->parameter[k] : text_of(&outside, variant->override[k]);
         }
     return NULL;
@@ -140,13 +139,15 @@ static const char *observable_text(struct context *context, size_t i)
     const struct lower_variant *variant = context->variant;
     if (variant && variant->observable == i && context->is_noise)
         return variant->name;
-    if (context->depth > 20) {
+    struct lower_observable *plan = &context->it->observable[i];
+    if (plan->is_open) {
         petab_fault(context->it->reader, context->place, "observables depend on each other in a circle");
         return "0";
     }
-    struct context inside = *context;
-    inside.depth++;
-    return text_of(&inside, context->it->problem->observable[i].formula);
+    plan->is_open = true;
+    const char *text = text_of(context, context->it->problem->observable[i].formula);
+    plan->is_open = false;
+    return text;
 }
 
 static const char *name_of(void *given, const char *symbol)
@@ -178,7 +179,7 @@ static const char *name_of(void *given, const char *symbol)
 void lower_put(struct lowering *it, struct petab_text *out, const struct petab_math *math, struct petab_place place,
                const struct lower_variant *variant, bool is_noise)
 {
-    struct context context = {it, place, variant, is_noise, 0};
+    struct context context = {it, place, variant, is_noise};
     petab_math_put(out, math, name_of, &context);
 }
 
@@ -186,7 +187,26 @@ void lower_put(struct lowering *it, struct petab_text *out, const struct petab_m
 struct assignment {
     const struct sbml_name *model;
     const char *value;
+    struct petab_place place;
 };
+
+/* Whether a rule of the model computes what has this name in the text. */
+static bool is_computed(const struct lowering *it, const char *name)
+{
+    size_t i = 0;
+    while (i < it->model.n_name && strcmp(it->model.names[i].name, name))
+        i++;
+    return i < it->model.n_name && it->model.names[i].kind == SBML_IS_INTERMEDIATE;
+}
+
+/* Whether one of them is no concentration in a compartment that changes. */
+static bool sets_others(const struct assignment *assignment, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any = any || !assignment[i].model->factor;
+    return any;
+}
 
 static const char *new_value(const struct assignment *assignment, size_t n, const char *name)
 {
@@ -203,6 +223,9 @@ static const char *assignments_text(struct lowering *it, const struct assignment
     struct petab_text text = {.reader = it->reader};
     for (size_t i = 0; i < n; i++) {
         const char *factor = assignment[i].model->factor, *other = factor ? new_value(assignment, n, factor) : NULL;
+        if (factor && !other && is_computed(it, factor) && sets_others(assignment, n))
+            petab_fault(it->reader, assignment[i].place, "the condition sets a concentration and other things, and a rule computes "
+                        "the size of its compartment `%.60s`, perhaps from them", factor);
         petab_put(&text, "%s%s = ", i ? ", " : "", assignment[i].model->state);
         petab_put(&text, factor ? "(%s)*(%s)" : "%s", assignment[i].value, other ? other : factor);
     }
@@ -215,7 +238,7 @@ static const char *assignments_text(struct lowering *it, const struct assignment
     return text.text;
 }
 
-size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p, struct petab_keys *used)
+size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p, struct lower_uses *uses)
 {
     const struct petab_period *period = &run->period[p];
     struct assignment *assignment = NULL;
@@ -239,25 +262,23 @@ size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p
             if (new_value(assignment, n, target->model->name))
                 petab_fault(it->reader, change->place, "conditions at the same time change '%.60s' twice", target->id);
             petab_grow(it->reader, &assignment, n, &room, sizeof *assignment);
-            assignment[n++] = (struct assignment){target->model, value.text};
+            assignment[n++] = (struct assignment){target->model, value.text, change->place};
         }
     }
     if (!n)
         return SIZE_MAX;
     const char *text = assignments_text(it, assignment, n);
     bool is_new;
-    size_t event;
-    for (size_t times = 0;; times++) { /* an event happens once in an experiment */
-        event = petab_key(it->reader, &it->events, petab_format(it->reader, "%zu %s", times, text), &is_new);
-        bool is_free;
-        petab_key(it->reader, used, petab_format(it->reader, "%zu", event), &is_free);
-        if (is_free)
-            break;
-    }
+    size_t own = petab_key(it->reader, &uses->texts, text, &is_new);
+    petab_grow(it->reader, &uses->count, own, &uses->room, sizeof *uses->count);
+    uses->count[own] = is_new ? 1 : uses->count[own] + 1; /* an event happens once in an experiment */
+    size_t event = petab_key(it->reader, &it->events, petab_format(it->reader, "%zu %s", uses->count[own], text), &is_new);
     if (is_new) {
         petab_grow(it->reader, &it->event, it->n_event, &it->room_event, sizeof *it->event);
         struct lower_event *made = &it->event[it->n_event++];
-        made->name = lower_name(it, petab_format(it->reader, "set_%s", it->problem->condition[period->condition[0]].id));
+        const char *id = it->problem->condition[period->condition[0]].id;
+        made->name = lower_name(it, uses->count[own] == 1 ? petab_format(it->reader, "set_%s", id)
+                                                          : petab_format(it->reader, "set_%s_%zu", id, uses->count[own]));
         made->time = lower_name(it, petab_format(it->reader, "time_of_%s", made->name));
         petab_put(&it->text, "covariate %s\nevent %s at %s priority 1e9: %s\n", made->time, made->name, made->time, text);
     }

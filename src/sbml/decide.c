@@ -26,9 +26,12 @@ const char *new_name(struct translation *translation, const char *wanted)
     if (!wanted)
         return NULL; /* a fault already */
     char *name = document_format(document, "%.*s", strlen(wanted) <= NAME_MOST ? NAME_MOST : NAME_MOST - NAME_ROOM, wanted);
-    for (unsigned k = 1; name && !is_free(translation, name); k++)
-        name = k == 1 ? document_format(document, "%.*s_", NAME_MOST - NAME_ROOM, wanted)
-                      : document_format(document, "%.*s_%u", NAME_MOST - NAME_ROOM, wanted, k);
+    char trial[NAME_MOST + 1];
+    bool is_changed = false;
+    for (unsigned k = 1; name && !is_free(translation, is_changed ? trial : name); k++, is_changed = true)
+        snprintf(trial, sizeof trial, k == 1 ? "%.*s_" : "%.*s_%u", NAME_MOST - NAME_ROOM, wanted, k);
+    if (is_changed)
+        name = document_format(document, "%s", trial);
     if (name && !tsearch(name, &translation->names, compare_texts)) {
         document_no_memory(document);
         return NULL;
@@ -200,11 +203,16 @@ static void choose_more_names(struct translation *translation, struct item *item
 static enum status choose_names(struct translation *translation)
 {
     struct document *document = translation->document;
+    size_t n_unnamed[2] = {0}; /* events, references */
     for (int named = 1; named >= 0; named--)
         for (size_t i = 0; i < document->n_item && !document->failed; i++) {
             struct item *item = document->item[i];
-            if (item->kind != ITEM_LOCAL && (item->id[0] != '\0') == named)
-                item->name = new_name(translation, named ? item->id : item->kind == ITEM_EVENT ? "event" : "stoichiometry");
+            if (item->kind == ITEM_LOCAL || (item->id[0] != '\0') != named)
+                continue;
+            const char *word = item->kind == ITEM_EVENT ? "event" : "stoichiometry";
+            size_t number = named ? 0 : ++n_unnamed[item->kind != ITEM_EVENT];
+            item->name = new_name(translation, named ? item->id : number == 1 ? word
+                                                                   : document_format(document, "%s_%zu", word, number));
         }
     for (size_t i = 0; i < document->n_item && !document->failed; i++) {
         const struct item *item = document->item[i];
@@ -227,7 +235,7 @@ static bool find_parameter(struct document *document)
         if (item->role == SBML_AS_PARAMETER)
             return true;
         if (is_quantity(item) && !item->rule && !item->initial && !item->request && item->kind != ITEM_REFERENCE &&
-            (!first || item->kind == ITEM_SPECIES || first->kind != ITEM_SPECIES))
+            !converts_initial(item) && (!first || item->kind == ITEM_SPECIES || first->kind != ITEM_SPECIES))
             first = item;
     }
     if (first) {

@@ -69,6 +69,7 @@ struct item {
     bool is_wanted;                         /* a function or reference that formulas use */
     unsigned initial_pass, pass;            /* in which the initial value, the function has been written */
     uint8_t mark;                           /* of the search for circles */
+    unsigned search;                        /* the latest one that has seen it (document.n_search) */
     bool initial_has_time;
 };
 
@@ -82,6 +83,7 @@ struct document {
     void *by_id;        /* tree of items */
     char **note;
     size_t n_note, note_room;
+    unsigned n_search;
     struct error *error; /* the first fault */
     bool failed;
 };

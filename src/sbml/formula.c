@@ -325,6 +325,17 @@ void write_math(const struct writer *writer, const struct math *math, enum level
     }
 }
 
+/* Whether a formula does not vary. */
+static bool is_fixed(const struct document *document, const struct math *math)
+{
+    const struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
+    bool fixed = math->kind != MATH_TIME && math->kind != MATH_RATE_OF && math->kind != MATH_CALL
+                 && (math->kind != MATH_NAME || (item && item->kind <= ITEM_REFERENCE && item->form <= FORM_FIXED));
+    for (uint32_t k = 0; k < math->n && fixed; k++)
+        fixed = is_fixed(document, math->operand[k]);
+    return fixed;
+}
+
 /* Whether the formula needs equality to be seen: the integrator steps over it. */
 static bool has_equality(const struct math *math)
 {
@@ -334,16 +345,36 @@ static bool has_equality(const struct math *math)
     return found;
 }
 
-void write_trigger(const struct writer *writer, const struct item *event)
+/* X of `time == X` if it does not vary, which becomes true when `time >= X` does; NULL: it is another formula. */
+static const struct math *time_of(const struct writer *writer, const struct item *event)
 {
     const struct math *math = event->rule;
     bool is_time = math->kind == MATH_COMPARE && math->n == 2 && !strcmp(math->text, "==") &&
                    (math->operand[0]->kind == MATH_TIME) != (math->operand[1]->kind == MATH_TIME);
+    const struct math *time = is_time ? math->operand[math->operand[0]->kind == MATH_TIME] : NULL;
+    return time && !(event->can_lapse && event->delay) && is_fixed(writer->translation->document, time) ? time : NULL;
+}
+
+bool is_initially_false(const struct writer *writer, const struct item *event)
+{
+    const struct math *time = event->initially_false ? time_of(writer, event) : NULL;
+    const struct math *number = time && time->kind == MATH_MINUS && time->n == 1 ? time->operand[0] : time;
+    return event->initially_false && !(number && number->kind == MATH_NUMBER && number->value != 0);
+}
+
+void write_trigger(const struct writer *writer, const struct item *event)
+{
+    const struct math *math = event->rule, *time = time_of(writer, event);
     if (math->kind == MATH_NUMBER) { /* true at the initial time, and only then new; or never */
         fputs(math->value != 0 ? "t > -1e300" : "0", writer->out);
-    } else if (is_time && !(event->can_lapse && event->delay)) { /* time == 5 becomes true when time >= 5 does */
+    } else if (time) {
         fputs("t >= ", writer->out);
-        write_math(writer, math->operand[math->operand[0]->kind == MATH_TIME], LEVEL_SUM);
+        write_math(writer, time, LEVEL_SUM);
+    } else if (math->kind == MATH_NAME) { /* a number that is not 0 is true */
+        write_math(writer, math, LEVEL_SUM);
+        fputs(" > 0 or ", writer->out);
+        write_math(writer, math, LEVEL_SUM);
+        fputs(" < 0", writer->out);
     } else if (has_equality(math)) {
         fault(writer, "its trigger tests for equality, which is true at single points; write a comparison with < or >");
     } else {

@@ -321,8 +321,15 @@ static void read_event(struct reading *reading, Event_t *from)
         item->initially_false = document->level > 2 && !lib->Trigger_getInitialValue(trigger);
         item->can_lapse = document->level > 2 && !lib->Trigger_getPersistent(trigger);
     }
-    if (!item->rule)
-        document_fault(document, item->line, "event", item->id, "it has no trigger");
+    if (!item->rule && !document->failed) {
+        document_note(document, item, "it has no trigger and never happens");
+        item->rule = arena_calloc(&document->arena, 1, sizeof *item->rule);
+        if (!item->rule) {
+            document_no_memory(document);
+            return;
+        }
+        item->rule->kind = MATH_NUMBER; /* 0: false */
+    }
     item->early_values = lib->Event_getUseValuesFromTriggerTime(from);
     item->delay = lib->Event_getDelay(from) ? math_of(reading, lib->Delay_getMath(lib->Event_getDelay(from)), item) : NULL;
     item->priority = lib->Event_getPriority(from) ? math_of(reading, lib->Priority_getMath(lib->Event_getPriority(from)), item)

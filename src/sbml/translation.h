@@ -55,7 +55,8 @@ const struct item *find_in_scope(const struct document *document, const struct i
 /* formula.c: a formula, in parentheses if it binds less than `level`. */
 void write_math(const struct writer *writer, const struct math *math, enum level level);
 void write_number(FILE *out, double value, enum level level);
-/* The condition of an event. */
+/* The condition of an event, and whether it counts as false before the initial time. */
+bool is_initially_false(const struct writer *writer, const struct item *event);
 void write_trigger(const struct writer *writer, const struct item *event);
 
 /* write.c */
@@ -66,6 +67,9 @@ const char *initial_text(struct translation *translation, const struct item *ite
 struct line { FILE *out; char *text; size_t size; };
 struct writer begin_line(struct translation *translation, struct line *line, const struct item *about);
 void end_line(struct translation *translation, struct line *line, enum section section, const char *comment);
+/* What the file calls an item, where the text does not say it. */
+const char *comment_of(struct translation *translation, const struct item *item);
+void write_event(struct translation *translation, const struct item *event);
 /* The definition of a function, once a pass. */
 void want_function(struct translation *translation, struct item *item);
 /* The rate of change of an item's value. */

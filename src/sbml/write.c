@@ -1,4 +1,4 @@
-/* Writes the statements of the model text: parameters, rules, rates, states, events.
+/* Writes the statements of the model text: parameters, rules, rates, states.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/translation.h"
 
@@ -62,8 +62,7 @@ void end_line(struct translation *translation, struct line *line, enum section s
     free(line->text);
 }
 
-/* What the file calls an item, where the text does not say it. */
-static const char *comment_of(struct translation *translation, const struct item *item)
+const char *comment_of(struct translation *translation, const struct item *item)
 {
     const char *label = strcmp(item->label, item->id) ? item->label : "";
     if (item->kind == ITEM_LOCAL || !item->id[0] || !strcmp(item->name, item->id))
@@ -81,7 +80,7 @@ void want_function(struct translation *translation, struct item *item)
     item->is_wanted = true;
     for (size_t k = 0; k < item->n_inner; k++) { /* arguments may hide names, but not reserved words */
         struct item *argument = item->inner[k];
-        bool is_reserved = token_reserved(argument->id, strlen(argument->id)) != NULL;
+        bool is_reserved = token_reserved(argument->id, strlen(argument->id)) || !strcmp(argument->id, "avogadro");
         if (!argument->name)
             argument->name = is_reserved ? new_name(translation, argument->id) : argument->id;
     }
@@ -332,51 +331,6 @@ static void write_quantity(struct translation *translation, struct item *item)
     else
         write_initial(&writer, item, LEVEL_ANY);
     end_line(translation, &line, item->form == FORM_RULE ? SECTION_RULES : SECTION_CONSTANTS, comment);
-}
-
-static void write_event(struct translation *translation, const struct item *event)
-{
-    struct line line;
-    struct writer writer = begin_line(translation, &line, event);
-    const char *const comment = comment_of(translation, event);
-    const struct { const char *word; const struct math *math; } times[] = {{" delay ", event->delay},
-                                                                           {" priority ", event->priority}};
-    const struct math *trigger = event->rule;
-    bool never = trigger->kind == MATH_NUMBER && !(trigger->value != 0 && event->initially_false);
-    fprintf(writer.out, !event->n_assignment ? "# event %s, which assigns nothing: when "
-                        : never              ? "# event %s, which never happens: when "
-                                             : "event %s when ", event->name);
-    write_trigger(&writer, event);
-    for (size_t k = 0; k < sizeof times / sizeof *times; k++)
-        if (times[k].math) {
-            fputs(times[k].word, writer.out);
-            write_math(&writer, times[k].math, LEVEL_OR);
-        }
-    fputs(event->initially_false ? " initially false" : "", writer.out);
-    fputs(event->can_lapse ? " can lapse" : "", writer.out);
-    fputs(event->early_values ? " early values" : "", writer.out);
-    for (size_t k = 0; k < event->n_assignment; k++) {
-        const struct assignment *to = &event->assignment[k];
-        const struct item *target = to->target;
-        bool is_amount = target->form == FORM_AMOUNT;
-        fprintf(writer.out, k ? ", %s = " : ": %s = ", target->state);
-        write_math(&writer, to->math, is_amount ? LEVEL_PRODUCT : LEVEL_ANY);
-        if (!is_amount)
-            continue;
-        if (event->delay && event->early_values)
-            document_fault(translation->document, to->line, "event assignment to", target->id, "a concentration is set after a "
-                           "delay with a value from before it, and the size of the compartment may change meanwhile");
-        fputs("*", writer.out);
-        const struct math *size = NULL; /* the size after the event, if it changes that, too */
-        for (size_t j = 0; j < event->n_assignment; j++)
-            if (event->assignment[j].target == target->compartment)
-                size = event->assignment[j].math;
-        if (size)
-            write_math(&writer, size, LEVEL_SIGN);
-        else
-            fputs(target->compartment->name, writer.out);
-    }
-    end_line(translation, &line, SECTION_EVENTS, comment);
 }
 
 /* All species that vary, otherwise all that varies, otherwise anything. */

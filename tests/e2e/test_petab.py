@@ -394,7 +394,7 @@ def test_faults(tmp):
         ({"measurements": put(3, "simulationConditionId", "c3")}, "there is no condition 'c3'"),
         ({"measurements": put(3, "time", "-1")}, "measurements.tsv:4: the time -1 is before the experiment begins"),
         ({"measurements": put(3, "noiseParameters", "s1;s2")}, "2 values for the 1 placeholder of y"),
-        ({"measurements": put(3, "noiseParameters", "s3")}, "neither a number nor a parameter"),
+        ({"measurements": put(3, "noiseParameters", "s3")}, "is neither a number nor in the table of parameters"),
         ({"conditions": lambda rows: [[c.replace("A", "B") for c in rows[0]]] + rows[1:]},
          "conditions.tsv:2: column 'B': there is no 'B': neither the model nor a formula has it"),
         ({"model": "<sbml"}, "model.xml"),

@@ -333,6 +333,22 @@ static void use_time(struct equating *self, struct equation_event *event)
     event->condition = event->when = it->arg[0];
 }
 
+/* A condition of constants, as of a switch that is off, never becomes true; or it does at t0, and only then. Other numbers are
+ * times for which `at` was meant. Returns a condition of time. */
+static node without_constant(struct equating *self, const struct stated_event *stated, node when)
+{
+    struct graph *graph = self->equations->graph;
+    const struct graph_node *it = graph_node(graph, when);
+    bool is_true = it->op == GRAPH_CONSTANT && it->value == 1;
+    if (!is_true && !(it->op == GRAPH_CONSTANT && it->value == 0))
+        return when;
+    bool is_start = is_true && stated->kind & STIFFIT_EVENT_INITIALLY_FALSE;
+    message_warning(&self->reading->source, message_token_at(&self->reading->source,
+                                                             self->reading->formulas.item[stated->when].offset),
+                    "this condition never changes: the event %s", is_start ? "happens at the initial time" : "never happens");
+    return graph_binary(graph, GRAPH_LESS, graph_constant(graph, is_start ? -1e300 : 1e300), graph_leaf(graph, GRAPH_TIME, 0));
+}
+
 static void add_events(struct equating *self)
 {
     struct reading *reading = self->reading;
@@ -354,6 +370,8 @@ static void add_events(struct equating *self)
                           "a time follows `at`; with a condition the event is `event %s when ...`", event->name);
         else if (when != NODE_NONE && is_timed && !is_called)
             when = value_free_of(self, stated->when, ON_STATE | ON_INPUT | ON_TIME, "the time of an event");
+        else if (when != NODE_NONE && !is_timed)
+            when = without_constant(self, stated, when);
         event->condition = event->when = condition[i] = when != NODE_NONE ? when : 0;
         event->delay = evaluate_formula(self->machine, stated->delay, false);
         event->priority = evaluate_formula(self->machine, stated->priority, false);

@@ -1,0 +1,106 @@
+/* Writes events: what an assignment of a concentration means for the amount that is the state, before and after others.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "sbml/translation.h"
+
+/* Whether an item's value, or a formula's, depends on what this event assigns, or any event if `event` is NULL. Items that
+ * this search has seen are not looked at again. */
+static bool item_depends(struct document *document, const struct item *event, struct item *item);
+
+static bool math_depends(struct document *document, const struct item *event, const struct math *math)
+{
+    struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
+    bool found = math->kind == MATH_RATE_OF || (item && item_depends(document, event, item));
+    for (uint32_t k = 0; k < math->n && !found; k++)
+        found = math_depends(document, event, math->operand[k]);
+    return found;
+}
+
+static bool item_depends(struct document *document, const struct item *event, struct item *item)
+{
+    bool found = !event && item->is_assigned;
+    if (item->search == document->n_search)
+        return false;
+    item->search = document->n_search;
+    for (size_t k = 0; event && k < event->n_assignment; k++)
+        found = found || event->assignment[k].target == item;
+    return found || ((item->form == FORM_RULE || item->kind == ITEM_REACTION) && math_depends(document, event, item->rule))
+           || (item->form == FORM_AMOUNT && item_depends(document, event, item->compartment));
+}
+
+/* The formula of the compartment's size that the event itself assigns; NULL: it does not. */
+static const struct math *size_after(const struct item *event, const struct item *compartment)
+{
+    for (size_t k = 0; k < event->n_assignment; k++)
+        if (event->assignment[k].target == compartment)
+            return event->assignment[k].math;
+    return NULL;
+}
+
+/* Whether values are computed when the trigger becomes true, not when the event happens. Without a delay it makes a difference
+ * only if another event happens in between, and then a concentration must become an amount with the size after that one: this
+ * is possible if the values themselves cannot have changed. */
+static bool takes_early_values(const struct translation *translation, const struct item *event)
+{
+    struct document *document = translation->document;
+    bool is_resized = false, is_free = true;
+    for (size_t k = 0; k < event->n_assignment; k++) {
+        const struct assignment *to = &event->assignment[k];
+        struct item *compartment = to->target->form == FORM_AMOUNT ? to->target->compartment : NULL;
+        bool is_open = compartment && !size_after(event, compartment);
+        document->n_search++;
+        is_resized = is_resized || (is_open && item_depends(document, NULL, compartment));
+        document->n_search++;
+        is_free = is_free && !math_depends(document, NULL, to->math);
+        document->n_search++;
+        if (is_open && item_depends(document, event, compartment))
+            document_fault(document, to->line, "event assignment to", to->target->id, "the event sets a concentration and what "
+                           "the size of its compartment `%s` depends on: let the event assign the size itself", compartment->id);
+        else if (compartment && event->delay && event->early_values)
+            document_fault(document, to->line, "event assignment to", to->target->id, "a concentration is set after a delay with "
+                           "a value from before it, and the size of the compartment may change meanwhile: "
+                           "useValuesFromTriggerTime=\"false\" takes both from after it");
+    }
+    if (event->early_values && is_resized && !is_free && translation->pass > 1)
+        document_note(document, event, "it sets concentrations by values of its trigger's time; if another event changes the size "
+                      "of the compartment at the same time and before it, the size before that is taken, too");
+    return event->early_values && (event->delay || !is_resized || !is_free);
+}
+
+void write_event(struct translation *translation, const struct item *event)
+{
+    struct line line;
+    struct writer writer = begin_line(translation, &line, event);
+    const char *const comment = comment_of(translation, event);
+    const struct { const char *word; const struct math *math; } times[] = {{" delay ", event->delay},
+                                                                           {" priority ", event->priority}};
+    const struct math *trigger = event->rule;
+    bool never = trigger->kind == MATH_NUMBER && !(trigger->value != 0 && event->initially_false);
+    fprintf(writer.out, !event->n_assignment ? "# event %s, which assigns nothing: when "
+                        : never              ? "# event %s, which never happens: when "
+                                             : "event %s when ", event->name);
+    write_trigger(&writer, event);
+    for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+        if (times[k].math) {
+            fputs(times[k].word, writer.out);
+            write_math(&writer, times[k].math, LEVEL_OR);
+        }
+    fputs(is_initially_false(&writer, event) ? " initially false" : "", writer.out);
+    fputs(event->can_lapse ? " can lapse" : "", writer.out);
+    fputs(takes_early_values(translation, event) ? " early values" : "", writer.out);
+    for (size_t k = 0; k < event->n_assignment; k++) {
+        const struct assignment *to = &event->assignment[k];
+        const struct item *target = to->target;
+        bool is_amount = target->form == FORM_AMOUNT;
+        fprintf(writer.out, k ? ", %s = " : ": %s = ", target->state);
+        write_math(&writer, to->math, is_amount ? LEVEL_PRODUCT : LEVEL_ANY);
+        if (!is_amount)
+            continue;
+        fputs("*", writer.out);
+        const struct math *size = size_after(event, target->compartment);
+        if (size)
+            write_math(&writer, size, LEVEL_SIGN);
+        else
+            fputs(target->compartment->name, writer.out);
+    }
+    end_line(translation, &line, SECTION_EVENTS, comment);
+}
