@@ -99,9 +99,10 @@ struct fit_criteria {
      * is `distances`), and with less weight for outliers for Huber's and Student's. If sigma is right, its expectation is
      * the number of rows for all losses. */
     double chi_square, distances;
-    /* -2 log likelihood of the data under the loss's own distribution, kinks not rounded, without priors (for log-normal errors that of the
-     * values, not of their logarithms, so that it compares with the others). deviance_scaled: maximised over a common factor
-     * of all sigmas, for an unknown sigma; in closed form if all errors are normal or log-normal, or all are Laplace's. */
+    /* -2 log likelihood of the data under the loss's own distribution, kinks not rounded, without priors (for log-normal
+     * errors that of the values, not of their logarithms, so that it compares with the others). deviance_scaled: maximised
+     * over a common factor of all sigmas, for an unknown sigma; in closed form if all errors are normal or log-normal, or all
+     * are Laplace's. */
     double deviance, deviance_scaled;
     /* Sums of squares of plain residuals, and of the data about the weighted mean of each observable (log-normal: of
      * logarithms), without censored rows. */

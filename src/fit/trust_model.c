@@ -114,10 +114,9 @@ bool trust_model_adopt(struct trust_model *model, const struct fit_point *point)
 /* The step in the coordinates of the singular vectors for one damping; returns its length. */
 static double damped(const struct trust_model *model, double damping, double *p)
 {
-    const struct trust_singular *singular = model->singular;
-    double sum = 0, least = DBL_EPSILON * (double)model->n * singular->s[0];
+    double sum = 0, least = DBL_EPSILON * (double)model->n * model->singular->s[0];
     for (size_t i = 0; i < model->n_loose; i++) {
-        double s = singular->s[i];
+        double s = model->singular->s[i];
         p[i] = s > least || damping > 0 ? -s * model->coefficient[i] / (s * s + damping) : 0;
         sum += p[i] * p[i];
     }

@@ -10,7 +10,7 @@
 
 #include "fit/trust_curvature.h"
 
-/* Singular values and right vectors of the triangle's columns of some parameters, which most steps from a point have in common. */
+/* Singular values and right vectors of the triangle's columns of some parameters: most steps from a point share them. */
 struct trust_singular {
     double *s, *v;
     uint32_t *column; /* n: these parameters */
@@ -33,7 +33,7 @@ struct trust_model {
     size_t n_loose;
     double *u, *coefficient, *r, *inverse, *scratch; /* of the loose columns; scratch: 6 n */
     bool is_inverted;                          /* all are loose, and `inverse` is the triangle's */
-    struct trust_singular first, other;        /* of the columns that are loose at the point, with their coefficients; of others */
+    struct trust_singular first, other;        /* of the columns that are loose at the point, as coefficient is; of others */
     const struct trust_singular *singular;     /* the one of the loose columns; NULL: unknown */
     struct trust_curvature curvature;          /* what the triangle leaves out, and contains while that is in use */
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */

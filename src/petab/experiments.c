@@ -127,8 +127,9 @@ static void refuse_same_targets(struct reading *it, const struct petab_period *p
         for (size_t a = 0; a < condition->n; a++)
             for (size_t b = 0; b < other->n; b++)
                 if (!strcmp(condition->change[a].target, other->change[b].target))
-                    petab_fault(it->reader, other->change[b].place, "conditions %s and %s at the same time change '%.60s' twice",
-                                condition->id, other->id, other->change[b].target);
+                    petab_fault(it->reader, other->change[b].place,
+                                "conditions %s and %s at the same time change '%.60s' twice", condition->id, other->id,
+                                other->change[b].target);
     }
 }
 

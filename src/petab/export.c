@@ -251,8 +251,8 @@ enum status petab_export_open(struct petab_export **made, const struct petab_sou
         const char *const *yaml = source->n ? source->of : &source->yaml;
         if (source->sha256
             && strcmp(petab_hash(&it->reader, yaml, source->n ? source->n : 1, source->model, outside), source->sha256))
-            petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' or a file that %s has changed since it was imported", yaml[0],
-                        source->n > 1 ? "another of these problems names" : "it names");
+            petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' or a file that %s has changed since it was imported",
+                        yaml[0], source->n > 1 ? "another of these problems names" : "it names");
         it->several = source->n ? source : NULL;
         if (!it->several)
             read_all(it, source, outside);

@@ -80,8 +80,8 @@ struct parser {
 static const struct petab_math *fail(struct parser *parser, const char *what)
 {
     if (!parser->failed)
-        petab_fault(parser->reader, parser->place, *parser->at ? "%s at '%.30s' in '%.200s'" : "%s at the end%s of '%.200s'", what,
-                    parser->at, parser->text);
+        petab_fault(parser->reader, parser->place, *parser->at ? "%s at '%.30s' in '%.200s'" : "%s at the end%s of '%.200s'",
+                    what, parser->at, parser->text);
     parser->failed = true;
     return NULL;
 }

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-enum { ID, FORMULA, NOISE, DISTRIBUTION, NAME, TRANSFORMATION, N_COLUMN_1 };
+enum { ID, FORMULA, NOISE, DISTRIBUTION, TRANSFORMATION, N_COLUMN_1 };
 enum { PLACEHOLDERS = TRANSFORMATION, NOISE_PLACEHOLDERS, N_COLUMN_2 };
 static const char *const columns_1[] = {"observableId", "observableFormula", "noiseFormula", "noiseDistribution",
-                                        "observableName", "observableTransformation"};
+                                        "observableTransformation"};
 static const char *const columns_2[] = {"observableId", "observableFormula", "noiseFormula", "noiseDistribution",
-                                        "observableName", "observablePlaceholders", "noisePlaceholders"};
+                                        "observablePlaceholders", "noisePlaceholders"};
 
 /* What a distribution is called, on a scale, and the error that it is. */
 static const struct distribution {

@@ -107,9 +107,9 @@ static size_t variant_of(struct lowering *it, const struct petab_measurement *ro
     if (is_new) {
         petab_grow(it->reader, &it->variant, number, &it->room_variant, sizeof *it->variant);
         it->n_variant = number + 1;
-        bool many = strchr(key.text, ' ');
-        it->variant[number] = (struct lower_variant){row->observable, row->override, lower_name(it, many
-            ? petab_format(it->reader, "%s__%zu", observable->id, ++it->observable[row->observable].n_variant) : observable->id)};
+        size_t own = ++it->observable[row->observable].n_variant;
+        const char *name = strchr(key.text, ' ') ? petab_format(it->reader, "%s__%zu", observable->id, own) : observable->id;
+        it->variant[number] = (struct lower_variant){row->observable, row->override, lower_name(it, name)};
     }
     return number;
 }

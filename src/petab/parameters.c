@@ -7,13 +7,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ID, ESTIMATE, NOMINAL, LOWER, UPPER, PRIOR, PRIOR_PARAMETERS, NAME, N_COLUMN_2 };
+enum { ID, ESTIMATE, NOMINAL, LOWER, UPPER, PRIOR, PRIOR_PARAMETERS, N_COLUMN_2 };
 enum { SCALE = N_COLUMN_2, DRAW, DRAW_PARAMETERS, N_COLUMN_1 };
 static const char *const columns_1[N_COLUMN_1] = {"parameterId", "estimate", "nominalValue", "lowerBound", "upperBound",
-                                                  "objectivePriorType", "objectivePriorParameters", "parameterName",
-                                                  "parameterScale", "initializationPriorType", "initializationPriorParameters"};
+                                                  "objectivePriorType", "objectivePriorParameters", "parameterScale",
+                                                  "initializationPriorType", "initializationPriorParameters"};
 static const char *const columns_2[N_COLUMN_2] = {"parameterId", "estimate", "nominalValue", "lowerBound", "upperBound",
-                                                  "priorDistribution", "priorParameters", "parameterName"};
+                                                  "priorDistribution", "priorParameters"};
 
 /* PEtab's names of priors, and what they are in a problem file. first: where the first of n numbers goes (0 location, 1 scale,
  * 2 lower); the second follows. */

@@ -23,6 +23,13 @@ static size_t find_column(const struct petab_table *table, const char *name)
     return i;
 }
 
+/* Columns of either version that some table does not read, and that are no misspellings of others. */
+static const char *const legal[] = {
+    "parameterName", "parameterScale", "objectivePriorType", "objectivePriorParameters", "initializationPriorType",
+    "initializationPriorParameters", "priorDistribution", "priorParameters", "observableName", "observableTransformation",
+    "observablePlaceholders", "noisePlaceholders", "conditionName", "simulationConditionId", "preequilibrationConditionId",
+    "experimentId", "experimentName", "modelId", "datasetId", "replicateId"};
+
 /* Where each column of the open file goes in the table. A column that is nearly a known one would be ignored silently. */
 static size_t *place_columns(struct petab_reader *reader, struct petab_table *table, const char *file, size_t n_required)
 {
@@ -41,7 +48,9 @@ static size_t *place_columns(struct petab_reader *reader, struct petab_table *ta
         const char *near = NULL;
         for (size_t i = 0; i < n && !here[k]; i++) {
             const char *name = csv_column_name(reader->csv, i);
-            near = to[i] >= table->n_known && strlen(name) < 64 && nearest_name(name, &table->column[k], 1) ? name : near;
+            bool is_free = to[i] >= table->n_known && strlen(name) < 64
+                           && words_find(name, legal, sizeof legal / sizeof *legal) < 0;
+            near = is_free && nearest_name(name, &table->column[k], 1) ? name : near;
         }
         struct petab_place place = {file, 1, NULL};
         if (near)
@@ -105,8 +114,8 @@ void petab_table_refuse(struct petab_reader *reader, const struct petab_table *t
         while (row < table->n_row && !*table->row[row].cell[k])
             row++;
         if (words_find(table->column[k], names, n) >= 0 && row < table->n_row)
-            petab_fault(reader, petab_cell_place(table, row, k), "this column belongs to version %d of PEtab, and the problem is "
-                        "of version %d", version, version == 1 ? 2 : 1);
+            petab_fault(reader, petab_cell_place(table, row, k), "this column belongs to version %d of PEtab, and the problem "
+                        "is of version %d", version, version == 1 ? 2 : 1);
     }
 }
 

@@ -224,8 +224,8 @@ static const char *assignments_text(struct lowering *it, const struct assignment
     for (size_t i = 0; i < n; i++) {
         const char *factor = assignment[i].model->factor, *other = factor ? new_value(assignment, n, factor) : NULL;
         if (factor && !other && is_computed(it, factor) && sets_others(assignment, n))
-            petab_fault(it->reader, assignment[i].place, "the condition sets a concentration and other things, and a rule computes "
-                        "the size of its compartment `%.60s`, perhaps from them", factor);
+            petab_fault(it->reader, assignment[i].place, "the condition sets a concentration and other things, and a rule "
+                        "computes the size of its compartment `%.60s`, perhaps from them", factor);
         petab_put(&text, "%s%s = ", i ? ", " : "", assignment[i].model->state);
         petab_put(&text, factor ? "(%s)*(%s)" : "%s", assignment[i].value, other ? other : factor);
     }

@@ -53,16 +53,17 @@ static bool takes_early_values(const struct translation *translation, const stru
         is_free = is_free && !math_depends(document, NULL, to->math);
         document->n_search++;
         if (is_open && item_depends(document, event, compartment))
-            document_fault(document, to->line, "event assignment to", to->target->id, "the event sets a concentration and what "
-                           "the size of its compartment `%s` depends on: let the event assign the size itself", compartment->id);
+            document_fault(document, to->line, "event assignment to", to->target->id, "the event sets a concentration and "
+                           "what the size of its compartment `%s` depends on: let the event assign the size itself",
+                           compartment->id);
         else if (compartment && event->delay && event->early_values)
-            document_fault(document, to->line, "event assignment to", to->target->id, "a concentration is set after a delay with "
-                           "a value from before it, and the size of the compartment may change meanwhile: "
+            document_fault(document, to->line, "event assignment to", to->target->id, "a concentration is set after a delay "
+                           "with a value from before it, and the size of the compartment may change meanwhile: "
                            "useValuesFromTriggerTime=\"false\" takes both from after it");
     }
     if (event->early_values && is_resized && !is_free && translation->pass > 1)
-        document_note(document, event, "it sets concentrations by values of its trigger's time; if another event changes the size "
-                      "of the compartment at the same time and before it, the size before that is taken, too");
+        document_note(document, event, "it sets concentrations by values of its trigger's time; if another event changes the "
+                      "size of the compartment at the same time and before it, the size before that is taken, too");
     return event->early_values && (event->delay || !is_resized || !is_free);
 }
 

@@ -185,7 +185,8 @@ def time_limit(tmp):
     # takes 90 s, and its first fit with what comes before some 6 s.
     jobs = submit(problem, "--shards", 2, "--threads", 1, sbatch=["--time=1", "--signal=B:USR1@20"])
     merged(problem, jobs, reference, 300)
-    assert "stopped by a signal" in logs(problem) and "pending" not in logs(problem), logs(problem)  # each requeued itself alone
+    assert "stopped by a signal" in logs(problem), logs(problem)
+    assert "pending" not in logs(problem), logs(problem)  # each requeued itself alone
 
 
 def cancelled(tmp):

@@ -344,13 +344,14 @@ static double rounding_of(const struct sample *s)
 {
     double sum = 0, r, weight, value;
     for (size_t i = 0; i < ROWS; i++)
-        if (fit_objective_plain(&s->objective, &s->answer, i, &r, &weight, &value) && fit_objective_loss(&s->objective, i)->has_kink)
+        if (fit_objective_loss(&s->objective, i)->has_kink
+            && fit_objective_plain(&s->objective, &s->answer, i, &r, &weight, &value))
             sum += hypot(r, LOSS_KINK) - fabs(r);
     return sum;
 }
 
-/* -2 log likelihood is twice the objective, with kinks as they are, where that is a likelihood; sigmas times the scale give the chi-square that was
- * asked for; the fits' kinds. */
+/* -2 log likelihood is twice the objective, with kinks as they are, where that is a likelihood; sigmas times the scale give the
+ * chi-square that was asked for; the fits' kinds. */
 static void test_criteria(void **state)
 {
     const double x[N] = {0.4, -0.2, -0.5};
@@ -365,7 +366,8 @@ static void test_criteria(void **state)
         fit_objective_value(&s.objective, &s.answer);
         struct fit_criteria criteria = fit_objective_criteria(&s.objective, &s.answer, 2);
         if (s.objective.likelihood)
-            assert_true(fabs(criteria.deviance - 2 * (value_at(x, bare) - rounding_of(&s))) < 1e-12 * (1 + fabs(criteria.deviance)));
+            assert_true(fabs(criteria.deviance - 2 * (value_at(x, bare) - rounding_of(&s)))
+                        < 1e-12 * (1 + fabs(criteria.deviance)));
         assert_true(criteria.chi_square > 0 && criteria.total_squares > 0 && criteria.squares >= 0);
     }
     static const enum error_kind kinds[] = {ERROR_NORMAL, ERROR_LOG_NORMAL, ERROR_LAPLACE};

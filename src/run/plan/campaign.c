@@ -210,7 +210,7 @@ static enum status load_model(struct campaign *campaign, const struct run_option
 {
     struct build_watch watch = {board, hooks};
     const struct petab_source *petab = &problem_info(campaign->problem)->petab;
-    bool is_own = options->model || (!petab->yaml && !petab->n); /* else nobody wrote the text, and tables use what it does not */
+    bool is_own = options->model || (!petab->yaml && !petab->n); /* else tables use what the text does not */
     const struct model_choice choice = {
         .given = options->model, .trust = options->trust,
         .build = {.portable = options->recipe.portable, .warn = is_own, .show = show_errors,

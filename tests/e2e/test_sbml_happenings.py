@@ -1,0 +1,81 @@
+"""SBML's events beside other events, rules and compartments, and triggers of unusual kinds: closed forms.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import helpers as h
+from sbml_text import assign, compartment, event, function, parameter, rate, sbml, species
+from test_sbml import C2, K, agree, import_text, refuse
+
+GROWING = compartment("c", 1, constant=False)
+
+
+def late(before, after, at=1):
+    return lambda t: before if t < at else after
+
+
+def test_a_concentration_set_after_its_volume(tmp):
+    """The event that comes first changes the volume, the second one, whose values are of before, sets a concentration."""
+    for early in (True, False):
+        for priorities in ((("2", "1"), ("1", "2"))):
+            agree(tmp, sbml(GROWING, species("S", conc=3), K,
+                            event("grow", "time > 1", {"c": "4"}, priority=priorities[0], early=early),
+                            event("set", "time > 1", {"S": "7"}, priority=priorities[1], early=early)),
+                  {"c": late(1, 4), "S": late(3, 7 if priorities[0] == "2" else 1.75)})
+    # Values that may have changed: they are of before, and a note says what else is.
+    text = sbml(GROWING, species("S", conc=3), K, event("grow", "time > 1", {"c": "4"}),
+                event("set", "time > 2", {"S": "S + 1"}))
+    agree(tmp, text, {"c": late(1, 4), "S": lambda t: 3 if t < 1 else 0.75 if t < 2 else 1.75})
+    assert "event `set`: it sets concentrations by values of its trigger's time" in import_text(tmp, text)[0].stderr
+    # One event that changes both, by a rule that computes the volume: refused. With the volume itself it is right.
+    rule = (compartment("c", None, constant=False), species("S", conc=3), parameter("p", 1, False), assign("c", "q + p"),
+            parameter("q", 0, False), assign("q", "p"))
+    refuse(tmp, sbml(*rule, event("e", "time > 1", {"p": "4", "S": "7"})),
+           "event assignment to `S`: the event sets a concentration and what the size of its compartment `c` depends on")
+    agree(tmp, sbml(*rule, K, parameter("x", 0, False), event("e", "time > 1", {"x": "4", "S": "7"})), {"S": late(3, 7)})
+    agree(tmp, sbml(GROWING, species("S", conc=3), K, event("e", "time > 1", {"c": "4", "S": "7"})), {"S": late(3, 7)})
+
+
+def test_triggers(tmp):
+    y, x = parameter("y", 0, False), parameter("x", 5, False)
+    for what, starts, expected in (
+            ("2 > 1", True, late(0, 0)), ("2 > 1", False, late(1, 1)), ("1 > 2", False, late(0, 0)),
+            ("time == -1", False, late(0, 0)), ("time == 0", False, late(1, 1)), ("time == 1", False, late(0, 1)),
+            ("b", True, late(0, 1)), ("a > 1", True, late(0, 0))):
+        agree(tmp, sbml(parameter("a", 1, False), parameter("b", 0, False), y, event("on", "time > 1", {"b": "-2"}),
+                        event("e", what, {"y": "1"}, starts=starts)), {"y": expected})
+    refuse(tmp, sbml(x, y, event("jump", "time > 2", {"x": "1"}), event("e", "time == x", {"y": "1"})),
+           "event `e`: its trigger tests for equality")
+    # No trigger: nothing happens (Level 3 Version 2).
+    name, text = event("e", "time > 1", {"y": "1"})
+    bare = text[:text.index("<trigger")] + text[text.index("</trigger>") + len("</trigger>"):]
+    agree(tmp, sbml(K, y, (name, bare)), {"y": late(0, 0)})
+    assert "event `e`: it has no trigger and never happens" in import_text(tmp, sbml(K, y, (name, bare)))[0].stderr
+
+
+def test_units_without_parameters(tmp):
+    """A model needs a parameter: the initial value that becomes one keeps its unit."""
+    agree(tmp, sbml(C2, species("S", amount=10), rate("S", "0 - S")), {"S": lambda t: 5*2.718281828459045**-t}, rtol=1e-6)
+    agree(tmp, sbml(C2, species("S", conc=10, substance=True)), {"S": lambda t: 20})
+
+
+def test_an_argument_that_hides_a_symbol(tmp):
+    agree(tmp, sbml(K, parameter("q", None, False), assign("q", "f(1) + avogadro/6.02214179e23"),
+                    function("f", "avogadro_", "avogadro_ + 0.2")), {"q": lambda t: 2.2})
+    text = sbml(K, parameter("q", None, False), assign("q", "f(1)"), function("f", "hidden", "hidden + avogadro*1e-23"))
+    agree(tmp, text.replace(" hidden ", " avogadro "), {"q": lambda t: 1 + 6.02214179})
+
+
+def test_many_reactions(tmp):
+    """Names for unnamed elements are found in time and memory that grow with their number."""
+    n = 3000
+    elements = [compartment("c", 1), parameter("k", 1)] + [species(f"S{i}", conc=1) for i in range(n)]
+    references = ["".join(f'<listOf{side}><speciesReference species="S{k}" stoichiometry="1" constant="true"/></listOf{side}>'
+                          for side, k in (("Reactants", i), ("Products", (i + 1) % n))) for i in range(n)]
+    law = '<kineticLaw><math xmlns="http://www.w3.org/1998/Math/MathML"><ci>k</ci></math></kineticLaw>'
+    elements += [("Reactions", f'<reaction id="r{i}" reversible="false">{references[i]}{law}</reaction>') for i in range(n)]
+    _, ode = import_text(tmp, sbml(*elements))
+    assert ode.count("' = ") == n and (tmp / "m.ode").stat().st_size < 100*n
+
+
+if __name__ == "__main__":
+    h.main()
