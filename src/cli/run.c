@@ -270,6 +270,18 @@ static void print_refits(const struct run_summary *summary)
                 (unsigned long long)summary->n_replicate_failed);
 }
 
+/* Of the only fit. */
+static void print_objective(const struct run_summary *summary)
+{
+    fprintf(stderr, "  objective %.9g", summary->objective);
+    if (isfinite(summary->log_likelihood))
+        fprintf(stderr, ", log-likelihood %.9g", summary->log_likelihood);
+    if (summary->n_same_optimum > 0)
+        fprintf(stderr, ", reached by %lld %s", (long long)summary->n_same_optimum,
+                summary->n_same_optimum == 1 ? "start" : "starts");
+    fputc('\n', stderr);
+}
+
 static void print_text(const struct run_summary *summary, const struct run_shown *shown)
 {
     uint64_t n_failed = run_summary_n_failed(summary);
@@ -286,8 +298,7 @@ static void print_text(const struct run_summary *summary, const struct run_shown
                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
     print_failures(summary, color);
     if (summary->n_fit == 1 && isfinite(summary->objective))
-        fprintf(stderr, isfinite(summary->log_likelihood) ? "  objective %.9g, log-likelihood %.9g\n" : "  objective %.9g\n",
-                summary->objective, summary->log_likelihood);
+        print_objective(summary);
     print_goodness(summary);
     print_notes(summary, color);
     print_refits(summary);

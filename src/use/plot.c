@@ -188,12 +188,27 @@ static void put_elements(FILE *file, const struct curves *curves, size_t k, bool
     fputc('\n', file);
 }
 
+/* Lines that the names of experiments take above a chart in characters. */
+static size_t count_key_lines(const struct curves *curves, const struct layout *layout)
+{
+    size_t longest = 0;
+    for (size_t e = 0; e < curves->n_curve; e++) {
+        size_t n = strlen(curves->curve[e].experiment);
+        longest = n > longest ? n : longest;
+    }
+    size_t each = longest + 5, room = (size_t)(layout->width / (double)layout->n_column) - 11; /* name, symbol, gaps; axis */
+    size_t per_line = room > each ? room / each : 1;
+    return curves->n_curve > 1 && curves->n_curve <= MOST_KEYS ? (curves->n_curve + per_line - 1) / per_line : 0;
+}
+
 static void put_panel(FILE *file, const struct plot_options *options, const struct curves *curves, const struct layout *layout,
                       const struct model *model, size_t panel)
 {
     size_t k = layout->shown[panel];
     bool is_text = layout->is_text, has_curve = curves->record->parameter && !curves->reason[0];
-    put_margins(file, layout, panel, curves->n_curve > 1 && !is_text ? 0.1 : 0.04, has_curve ? 0.62 : 0.86);
+    double line = (double)layout->n_row / layout->height, top = is_text ? 0.04 : curves->n_curve > 1 ? 0.1 : 0.04;
+    top += is_text ? line * (double)count_key_lines(curves, layout) : 0;
+    put_margins(file, layout, panel, top, has_curve ? 0.62 : 0.86);
     if (has_curve)
         fputs("set format x ''\nunset xlabel\n", file);
     else

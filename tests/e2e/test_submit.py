@@ -219,14 +219,15 @@ def test_requeueing_ends_when_nothing_gets_on(tmp):
         (tmp / "requeued").unlink(missing_ok=True)
         (tmp / "running").unlink(missing_ok=True)
         (tmp / "fits").write_text(f"{before}\n")
-        slurm = {"SLURM_ARRAY_TASK_ID": "1", "SLURM_JOB_ID": "77", "SLURM_RESTART_COUNT": str(restart)}
+        slurm = {"SLURM_ARRAY_JOB_ID": "70", "SLURM_ARRAY_TASK_ID": "1", "SLURM_JOB_ID": "77",
+                 "SLURM_RESTART_COUNT": str(restart)}
         shell = subprocess.Popen(["sh", script], cwd="/", stderr=subprocess.PIPE, env={**env, **slurm})
         while not (tmp / "running").exists():
             time.sleep(0.01)
         (tmp / "fits").write_text(f"{after}\n")
         shell.send_signal(getattr(signal, f"SIG{warn}"))
         shell.communicate(timeout=60)
-        return shell.returncode, (tmp / "requeued").exists() and (tmp / "requeued").read_text() == "requeue 77\n"
+        return shell.returncode, (tmp / "requeued").exists() and (tmp / "requeued").read_text() == "requeue 70_1\n"
 
     assert attempt(0, 0, 0) == (0, True)
     assert attempt(1, 0, 5) == (0, True)   # got on
@@ -259,12 +260,13 @@ def test_requeued_also_when_warned_before_it_can_listen(tmp):
         (tmp / "running").unlink(missing_ok=True)
         (tmp / "requeued").unlink(missing_ok=True)
         shell = subprocess.Popen(["sh", script], cwd=tmp, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                 env={**env, "SLURM_ARRAY_TASK_ID": "1", "SLURM_JOB_ID": "77"})
+                                 env={**env, "SLURM_ARRAY_JOB_ID": "70", "SLURM_ARRAY_TASK_ID": "1",
+                                      "SLURM_JOB_ID": "77"})
         while not (tmp / "running").exists():
             time.sleep(0.01)
         shell.send_signal(signal.SIGUSR1)
         shell.communicate(timeout=60)
-        assert shell.returncode == 0 and (tmp / "requeued").read_text() == "requeue 77\n", (script, shell.returncode)
+        assert shell.returncode == 0 and (tmp / "requeued").read_text() == "requeue 70_1\n", (script, shell.returncode)
 
 
 def test_status_says_how_far(tmp):

@@ -106,6 +106,7 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
             copy_id(summary->noted[bit][summary->by_note[bit] - 1], id);
     summary->n_no_sigma += record->n_no_sigma > 0 ? (uint64_t)record->n_no_sigma : 0;
     summary->objective = record->objective;
+    summary->n_same_optimum = record->n_same_optimum;
     summary->log_likelihood = record->log_likelihood;
     summary->fit_seconds += record->seconds;
     summary->n_evaluation += (uint64_t)record->n_evaluation;
