@@ -250,9 +250,16 @@ static void load(struct document *document, FILE *file)
         petab_leave(reader, STATUS_NO_MEMORY, "out of memory for '%.300s'", document->files->yaml);
     yaml_parser_set_input_file(&parser, file);
     bool good = yaml_parser_load(&parser, &document->yaml);
+    size_t line = parser.problem_mark.line + 1;
+    if (parser.error == YAML_READER_ERROR) { /* bytes that are no text: only their place is known */
+        rewind(file);
+        line = 1;
+        for (size_t i = 0; i < parser.problem_offset; i++)
+            line += getc(file) == '\n';
+    }
     if (!good)
-        error_set(&reader->error, STATUS_BAD_PROBLEM, "%.300s:%zu: this is not YAML: %.200s", document->files->yaml,
-                  parser.problem_mark.line + 1, parser.problem ? parser.problem : "unknown problem");
+        error_set(&reader->error, STATUS_BAD_PROBLEM, "%.300s:%zu: this is not YAML: %.200s", document->files->yaml, line,
+                  parser.problem ? parser.problem : "unknown problem");
     yaml_parser_delete(&parser);
     if (!good)
         petab_leave_with(reader);

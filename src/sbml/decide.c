@@ -117,7 +117,8 @@ static enum status search_initial(struct document *document, struct item *item)
     if (item->mark == DONE || is_given(item))
         return STATUS_OK;
     if (item->mark == OPEN)
-        return document_fault(document, item->line, item_words[item->kind], item->id, "its initial value depends on itself");
+        return document_fault(document, item->line, item_words[item->kind], item->id, "its %s depends on itself",
+                              has_rule(item) ? "rule" : "initial value");
     item->mark = OPEN;
     const struct math *math = has_rule(item) ? item->rule : item->initial;
     enum status status = STATUS_OK;
