@@ -83,7 +83,9 @@ enum {
     STIFFIT_EVENT_TIMED = 1,           /* `event_when` is its time, which depends on p and covariates only; else a trigger */
     STIFFIT_EVENT_INITIALLY_FALSE = 2, /* a trigger that holds at t0 fires there; else it must become false first */
     STIFFIT_EVENT_CAN_LAPSE = 4,       /* its execution is cancelled if the trigger becomes false before it */
-    STIFFIT_EVENT_EARLY_VALUES = 8     /* assigns values computed when it fires, before its delay; else when it is executed */
+    STIFFIT_EVENT_EARLY_VALUES = 8,    /* assigns values computed when it fires, before its delay; else when it is executed */
+    STIFFIT_EVENT_FIRST = 16           /* a timed one that is executed before the triggers and values of others of its time are
+                                        * computed */
 };
 
 /* Lanes: the right-hand side and its derivatives for STIFFIT_LANES independent evaluations at once, one in each lane of the

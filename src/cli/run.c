@@ -335,6 +335,8 @@ static void print_json(const struct run_summary *summary, const struct run_shown
     if (summary->n_fit == 1) {
         json_number(&json, "objective", summary->objective);
         json_number(&json, "log_likelihood", summary->log_likelihood);
+        if (summary->n_same_optimum > 0)
+            json_unsigned(&json, "starts_at_optimum", (uint64_t)summary->n_same_optimum);
     }
     put_goodness(&json, summary);
     json_unsigned(&json, "retried", summary->n_retried);

@@ -143,17 +143,48 @@ double fit_prior_below(const struct fit_prior *prior, double x)
     return form->below(prior, form->on_log && form->has_r ? log(x) : x);
 }
 
+/* log P(X > x), without cancellation and underflow: symmetric kinds for r = (x - location) / scale >= 0. */
+static double log_above(const struct fit_prior *prior, double x)
+{
+    switch (prior->kind) {
+    case PRIOR_NORMAL: case PRIOR_LOG_NORMAL: return isinf(x) ? -INFINITY : -fit_loss_censored(-x).loss;
+    case PRIOR_LAPLACE: case PRIOR_LOG_LAPLACE: return log(0.5) - x;
+    case PRIOR_CAUCHY: return log(atan2(1, x) / acos(-1.0));
+    case PRIOR_RAYLEIGH: return -0.5 * x / prior->scale * (x / prior->scale);
+    default: return -x / prior->scale; /* exponential */
+    }
+}
+
+/* log P(lower <= X <= upper) */
+static double log_mass(const struct fit_prior *prior, double lower, double upper)
+{
+    const struct form *form = &forms[prior->kind];
+    bool has_tail = prior->kind == PRIOR_RAYLEIGH || prior->kind == PRIOR_EXPONENTIAL;
+    double low = form->on_log ? fmax(lower, 0) : lower, high = upper;
+    if (form->has_r) {
+        low = ((form->on_log ? log(low) : low) - prior->location) / prior->scale;
+        high = ((form->on_log ? log(high) : high) - prior->location) / prior->scale;
+        has_tail = low > 0 || high < 0;
+        double mirrored = -low;
+        low = high < 0 ? -high : low;
+        high = high < 0 ? mirrored : high;
+    }
+    if (!has_tail)
+        return log(fit_prior_below(prior, upper) - fit_prior_below(prior, lower));
+    double above = log_above(prior, low);
+    return above + log1p(-exp(log_above(prior, high) - above));
+}
+
 double fit_prior_constant(const struct fit_prior *prior, double lower, double upper)
 {
     const struct form *form = &forms[prior->kind];
-    double mass = fit_prior_below(prior, upper) - fit_prior_below(prior, lower);
     if (!form->below)
-        return log(mass);
+        return log(fit_prior_below(prior, upper) - fit_prior_below(prior, lower));
     double constant = prior->kind == PRIOR_CAUCHY ? log(acos(-1.0) * prior->scale)
                       : form->has_kink            ? log(2 * prior->scale)
                       : form->has_r               ? HALF_LOG_2PI + log(prior->scale)
                       : prior->kind == PRIOR_RAYLEIGH ? 2 * log(prior->scale) : constant_gamma(prior);
     if (prior->kind == PRIOR_LOG_NORMAL)
         constant += prior->location - 0.5 * prior->scale * prior->scale; /* what the square lacks */
-    return constant + log(mass);
+    return constant + log_mass(prior, lower, upper);
 }

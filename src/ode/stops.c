@@ -162,8 +162,8 @@ bool stops_begin_state(struct observer *ob, const double *y)
     return schedule_look(ob);
 }
 
-/* The execution that comes first of those that are due; n_later: none is. */
-static size_t choose_execution(struct observer *ob, const double *y)
+/* The execution that comes first of those that are due and have all bits of `kind`; n_later: none is. */
+static size_t choose_execution(struct observer *ob, const double *y, unsigned kind)
 {
     struct stops *s = ob->stops;
     size_t best = s->n_later;
@@ -171,7 +171,7 @@ static size_t choose_execution(struct observer *ob, const double *y)
     bool ranks = derivatives_is_there(&ob->model, MODEL_PRIORITY), known = false;
     for (size_t i = 0; i < s->n_later; i++) {
         const struct later *later = &s->later[i], *first = &s->later[best];
-        if (later->is_end || later->t > s->limit)
+        if (later->is_end || later->t > s->limit || (kind_of(s, later->index) & kind) != kind)
             continue;
         if (ranks && !known && derivatives_value(&ob->model, MODEL_PRIORITY, ob->t, y, s->row) != STIFFIT_OK)
             return s->n_later + 1;
@@ -200,8 +200,6 @@ static bool look_at_triggers(struct observer *ob, double *y, const double *dt)
 {
     struct stops *s = ob->stops;
     size_t n = s->abi->n_switching;
-    if (s->n_function == 0)
-        return true;
     root_evaluate(ob, ob->t, y, s->value);
     for (size_t i = 0; i < s->n_function; i++) {
         bool changes = root_differs(s, i);
@@ -230,7 +228,7 @@ static bool is_endless(struct observer *ob, size_t event)
 static bool execute(struct observer *ob, double *y)
 {
     struct stops *s = ob->stops;
-    for (size_t i; (i = choose_execution(ob, y)) != s->n_later;) {
+    for (size_t i; (i = choose_execution(ob, y, 0)) != s->n_later;) {
         if (i > s->n_later)
             return observer_fail(ob);
         if (is_endless(ob, s->later[i].index) || !jump_execute(ob, y, i))
@@ -302,6 +300,27 @@ static bool pass_switches(struct observer *ob, double *y)
     ob->model.since = s->since;
     ob->model.until = INFINITY;
     return jump_travel(ob, y, NULL, dt, -1) && (!s->is_watched[first] || look_for_sliding(ob, y, first, slope));
+}
+
+/* Executes the events that come before others of their time, whose triggers and values are those behind them. */
+static bool happen_first(struct observer *ob, double *y)
+{
+    struct stops *s = ob->stops;
+    size_t n = s->abi->n_switching, i;
+    for (i = 0; i < s->abi->n_event; i++) {
+        if (!(kind_of(s, i) & STIFFIT_EVENT_FIRST) || !(s->fixed[n + i] <= s->limit))
+            continue;
+        s->fixed[n + i] = INFINITY;
+        if (!jump_fixed(ob, y, n + i, s->dt_cause) || !jump_fire(ob, y, i, s->dt_cause))
+            return false;
+    }
+    while ((i = choose_execution(ob, y, STIFFIT_EVENT_FIRST)) < s->n_later) {
+        if (is_endless(ob, s->later[i].index) || !jump_execute(ob, y, i))
+            return false;
+        s->restarts = true;
+        root_evaluate(ob, ob->t, y, s->value);
+    }
+    return i == s->n_later || observer_fail(ob);
 }
 
 /* Fires events that the task calls, timed ones that are due, and those whose triggers have a root. The derivatives of their
@@ -406,7 +425,7 @@ static bool happen_before(struct observer *ob, double *y)
         return false;
     ob->model.since = s->since;
     ob->model.until = INFINITY;
-    if (!fire(ob, y))
+    if (!happen_first(ob, y) || !fire(ob, y))
         return false;
     s->is_root = false;
     memset(s->dt_cause, 0, s->n_block * sizeof(double));

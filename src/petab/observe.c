@@ -147,7 +147,8 @@ void lower_observables(struct lowering *it)
         it->variant_of[r] = variant_of(it, &problem->measurement[r], &keys);
     for (size_t i = 0; i < problem->n_observable; i++)
         for (size_t k = 0; k < problem->observable[i].n_placeholder; k++)
-            if (it->observable[i].filling[k] == FILL_EXPERIMENT) {
+            if (it->observable[i].filling[k] == FILL_EXPERIMENT
+                && !(it->observable[i].sigma_in_table && k >= problem->observable[i].n_formula_placeholder)) {
                 bool is_taken = sbml_find(&it->model, problem->observable[i].placeholder[k]);
                 it->observable[i].parameter[k] = lower_name(it, petab_format(
                     it->reader, "%s%s", problem->observable[i].placeholder[k], is_taken ? "_value" : ""));

@@ -146,11 +146,15 @@ static void see_mention(void *context, const char *symbol)
 {
     const struct mention *mention = context;
     const struct petab_problem *problem = mention->it->problem;
+    const struct sbml_name *plain = sbml_find(&mention->it->plain, lower_sbml_id(mention->it, symbol));
+    bool is_computed = plain && !plain->state && plain->kind == SBML_IS_INTERMEDIATE; /* perhaps from any of them */
     for (size_t i = 0; i < mention->period->n_condition; i++) {
         const struct petab_condition *condition = &problem->condition[mention->period->condition[i]];
-        for (size_t k = 0; k < condition->n; k++)
-            if (!strcmp(condition->change[k].target, symbol) && lower_find_target(mention->it, symbol))
-                lower_find_target(mention->it, symbol)->changes = true;
+        for (size_t k = 0; k < condition->n; k++) {
+            struct lower_target *target = lower_find_target(mention->it, condition->change[k].target);
+            if (target && (is_computed || !strcmp(target->id, symbol)))
+                target->changes = true;
+        }
     }
 }
 

@@ -44,20 +44,23 @@ static size_t *place_columns(struct petab_reader *reader, struct petab_table *ta
         if (to[i] < table->n_known)
             here[to[i]] = table->has[to[i]] = true;
     }
-    for (size_t k = 0; k < table->n_known; k++) {
-        const char *near = NULL;
-        for (size_t i = 0; i < n && !here[k]; i++) {
-            const char *name = csv_column_name(reader->csv, i);
-            bool is_free = to[i] >= table->n_known && strlen(name) < 64
-                           && words_find(name, legal, sizeof legal / sizeof *legal) < 0;
-            near = is_free && nearest_name(name, &table->column[k], 1) ? name : near;
-        }
-        struct petab_place place = {file, 1, NULL};
+    struct petab_place place = {file, 1, NULL};
+    const char **missing = petab_alloc(reader, table->n_known, sizeof *missing);
+    for (size_t k = 0; k < table->n_known; k++)
+        missing[k] = here[k] ? NULL : table->column[k];
+    for (size_t i = 0; i < n; i++) {
+        const char *name = csv_column_name(reader->csv, i);
+        bool is_free = to[i] >= table->n_known && strlen(name) < 64
+                       && words_find(name, legal, sizeof legal / sizeof *legal) < 0;
+        const char *near = is_free ? nearest_name(name, missing, table->n_known) : NULL;
         if (near)
-            petab_fault(reader, place, "there is a column '%.60s'; did you mean '%s'?", near, table->column[k]);
-        else if (!here[k] && k < n_required)
-            petab_fault(reader, place, "there is no column '%s'", table->column[k]);
+            petab_fault(reader, place, "there is a column '%.60s'; did you mean '%s'?", name, near);
+        for (size_t k = 0; k < table->n_known && near; k++)
+            missing[k] = missing[k] == near ? NULL : missing[k];
     }
+    for (size_t k = 0; k < n_required; k++)
+        if (missing[k])
+            petab_fault(reader, place, "there is no column '%s'", table->column[k]);
     return to;
 }
 

@@ -280,7 +280,7 @@ size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p
         made->name = lower_name(it, uses->count[own] == 1 ? petab_format(it->reader, "set_%s", id)
                                                           : petab_format(it->reader, "set_%s_%zu", id, uses->count[own]));
         made->time = lower_name(it, petab_format(it->reader, "time_of_%s", made->name));
-        petab_put(&it->text, "covariate %s\nevent %s at %s priority 1e9: %s\n", made->time, made->name, made->time, text);
+        petab_put(&it->text, "covariate %s\nevent %s at %s before others: %s\n", made->time, made->name, made->time, text);
     }
     return event;
 }

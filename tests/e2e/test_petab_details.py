@@ -100,6 +100,39 @@ def test_a_volume_that_a_rule_computes(tmp):
            "conditions.tsv:3: column 'targetValue': the condition sets a concentration and other things, and a rule computes")
 
 
+def test_conditions_before_events(tmp):
+    """A condition at the time of an event comes before it: before its trigger, and before its early values."""
+    def model(trigger, early, **more):
+        return sbml.sbml(sbml.compartment("c", 1), sbml.parameter("A", 1.5, False), sbml.parameter("p", 1, False),
+                         sbml.parameter("k", 0.5), sbml.event("e", trigger, {"A": "A + p"}, early=early, **more))
+    both, one = [("c1", "p", 5), ("c1", "A", 10)], [("c1", "p", 5)]
+    for i, (text, conditions, want) in enumerate((
+            (model("time >= 1", True), both, 15), (model("time >= 1", True), one, 6.5), (model("time >= 1", False), both, 15),
+            (model("time >= 1 and p < 2", False), both, 10), (model("time >= 1", False, priority="1e10"), both, 15),
+            (model("time >= 0.5", True, delay="0.5"), one, 2.5))):
+        problem = write_2(tmp / str(i), model=text, conditions=conditions, experiments=[("e", 0, ""), ("e", 1, "c1")])
+        assert np.allclose(predictions(problem)[1:], want, rtol=1e-9), (i, predictions(problem), want)
+
+
+def test_formulas_of_old_values(tmp):
+    """A formula of the first period that reads a rule or a reaction: with the values before the condition."""
+    text = sbml.sbml(sbml.compartment("c", 1), sbml.parameter("A", 1.5, False), sbml.parameter("B", 0, False),
+                     sbml.parameter("p", 1, False), sbml.parameter("w", None, False), sbml.parameter("k", 0.5),
+                     sbml.species("S", conc=1), sbml.assign("w", "2*p + A"), sbml.reaction("r", "S ->", "p*S*c"))
+    for i, (value, want) in enumerate((("w", 3.5), ("r", 1))):
+        conditions = [("c1", "p", 5), ("c1", "A", value)]
+        assert np.allclose(predictions(write_2(tmp / str(i), model=text, conditions=conditions)), want, rtol=1e-9), i
+
+
+def test_numbers_as_noise_of_experiments(tmp):
+    """Noise parameters that are numbers, and differ only between experiments, are sigmas of measurements."""
+    measured = [[*TABLES["measurements.tsv"][0]]] + [["y", c, t, 1, s] for c, s in (("c1", 0.1), ("c2", 0.3)) for t in (0.5, 1)]
+    problem = write(tmp / "p", measurements=measured)
+    assert len(predictions(problem)) == 4
+    with h5py.File(tmp / "p" / "p.petab.h5") as f:
+        assert sorted(f["measurements/sigma"][:]) == [0.1, 0.1, 0.3, 0.3]
+
+
 def test_faults_of_values(tmp):
     """Found on import, at their cell, not by the run."""
     prior = [PARAMETERS_2[0] + ["priorDistribution", "priorParameters"]]

@@ -7,6 +7,7 @@ SPDX-License-Identifier: BSD-3-Clause
 import h5py
 import numpy as np
 from scipy import stats
+from scipy.integrate import quad
 
 import helpers
 import test_petab
@@ -112,6 +113,25 @@ def test_draws(tmp):
         assert distance <= 1/n + 1e-9, (name, distance)
         wrong = stats.kstest(x, stats.uniform(bounds[0], bounds[1] - bounds[0]).cdf).statistic
         assert wrong > 1/n or name == "uniform_1", (name, wrong)
+
+
+def test_bounds_in_a_tail(tmp):
+    """The probability between bounds that are far from where a prior is: against quadrature of its density."""
+    for i, (word, numbers, like, (low, high), x) in enumerate((
+            ("normal", "0;1", stats.norm(0, 1), (9, 20), 10), ("normal", "50;1", stats.norm(50, 1), (0.1, 5), 3),
+            ("laplace", "0;1", stats.laplace(0, 1), (38, 100), 40), ("exponential", "1", stats.expon(), (40, 100), 41),
+            ("rayleigh", "1", stats.rayleigh(), (10, 20), 11), ("cauchy", "0;1", stats.cauchy(), (1e6, 1e7), 2e6),
+            ("log-normal", "0;1", stats.lognorm(1), (1e4, 1e6), 2e4),
+            ("log-laplace", "0;0.5", stats.loglaplace(2), (1e-6, 1e-3), 1e-4))):
+        problem = write(tmp / str(i), [("k", word, numbers, like, (low, high))], [x])
+        helpers.stiffit("run", problem, "--max-evaluations", 1, "--certify", "no", "--optimizer", "lbfgs", "--gradient",
+                        "forward", code=None)
+        with h5py.File(problem.parent / "p.petab.result.h5") as f:
+            found = f["fits/log_prior"][0]
+        ends = np.geomspace(low, high, 200)
+        mass = sum(quad(lambda t: np.exp(like.logpdf(t) - like.logpdf(x)), *pair, epsabs=0, epsrel=1e-11)[0]
+                   for pair in zip(ends[:-1], ends[1:]))
+        assert abs(found + np.log(mass)) <= 1e-9, (word, found, -np.log(mass))  # of the quadrature
 
 
 if __name__ == "__main__":

@@ -43,6 +43,9 @@ def test_triggers(tmp):
             ("b", True, late(0, 1)), ("a > 1", True, late(0, 0))):
         agree(tmp, sbml(parameter("a", 1, False), parameter("b", 0, False), y, event("on", "time > 1", {"b": "-2"}),
                         event("e", what, {"y": "1"}, starts=starts)), {"y": expected})
+    # Formulas of time alone that become true just after the initial time.
+    for what in ("2*time > 0", "sin(time) > 0", "time*k > 0", "exp(time) > 1"):
+        agree(tmp, sbml(K, parameter("z", 0, False), y, event("e", what, {"y": "1"})), {"y": late(0, 1, 1e-3)})
     refuse(tmp, sbml(x, y, event("jump", "time > 2", {"x": "1"}), event("e", "time == x", {"y": "1"})),
            "event `e`: its trigger tests for equality")
     # No trigger: nothing happens (Level 3 Version 2).

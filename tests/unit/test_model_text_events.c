@@ -11,6 +11,7 @@ static const struct said cases[] = {
     {"lag(x) = k; bioavailability(x) = 2*k; lag(y) = t", {}}, {"event e at 3: x = 1", {}},
     {"event e at 2*k: x = 1, y = x + y", {}},
     {"event e: x = y, y = x + t", {}},
+    {"event e at 1 before others early values: x = 0", {}},
     {"event e delay k early values: x = 0", {}}, {"event e early values priority 2: x = 0", {}},
     {"event e when x < 0.5 delay 2 priority -x initially false can lapse early values: x = 1", {}},
     {"event e when x + 1 > 2*y can lapse priority 1: x = x + 1", {}},
@@ -64,6 +65,10 @@ static const struct said cases[] = {
     {"evnt e at 3: x = 1", {"3:1+4: error: `evnt` begins no statement; did you mean `event`?"}},
     /* events: their meaning */
     {"event e at x > 3: x = 1", {"3:12+1: error: a time follows `at`; with a condition the event is `event e when ...`"}},
+    {"event e when x < 0.5 before others: x = 1", {"3:22+6: error: `before` is for events with a time (`at`)"}},
+    {"event e when 2 < 1: x = 1", {"3:14+1: warning: this condition never changes: the event never happens"}},
+    {"event e when 2 > 1 initially false: x = 1",
+     {"3:14+1: warning: this condition never changes: the event happens at the initial time"}},
     {"event e when 3: x = 1", {"3:14+1: error: this condition never changes, so the event never happens; a time follows `at`"}},
     {"event e when x: x = 1", {"3:14+1: error: an event needs a condition that compares with `<`, `<=`, `>` or `>=`; these"}},
     {"event e when x == 1: x = 1", {"3:14+1: error: an event needs a condition that compares"}},

@@ -95,7 +95,7 @@ static node trigger_of(struct graph *graph, node which, const uint8_t *depends, 
     switch (it.op) {
     case GRAPH_LESS: {
         /* Of time alone, as t > t1: true from t1 on, where the integrator stops; else the stop would come before the change. */
-        bool rises = depends[b] & ON_TIME && !(depends[a] & ON_TIME) && !((depends[a] | depends[b]) & ON_MOVING);
+        bool rises = graph_node(graph, b)->op == GRAPH_TIME && !(depends[a] & (ON_TIME | ON_MOVING));
         node difference = graph_binary(graph, GRAPH_SUBTRACT, b, a);
         return rises ? difference : strictly(graph, difference);
     }

@@ -42,7 +42,7 @@ static bool read_options(struct parser *parser, struct stated_event *event)
 {
     static const struct { const char *first, *second; uint8_t kind; } pairs[] = {
         {"initially", "false", STIFFIT_EVENT_INITIALLY_FALSE}, {"can", "lapse", STIFFIT_EVENT_CAN_LAPSE},
-        {"early", "values", STIFFIT_EVENT_EARLY_VALUES}};
+        {"early", "values", STIFFIT_EVENT_EARLY_VALUES}, {"before", "others", STIFFIT_EVENT_FIRST}};
     for (;;) {
         struct token at = *parser_peek(parser, 0);
         uint32_t *formula = parser_is_name(parser, 0, "delay") ? &event->delay
@@ -53,7 +53,7 @@ static bool read_options(struct parser *parser, struct stated_event *event)
                 continue;
             if (!parser_accept_name(parser, pairs[i].second))
                 return stop(parser, i == 0 ? "`false` (`initially false`)" : i == 1 ? "`lapse` (`can lapse`)"
-                                                                           : "`values` (`early values`)");
+                                    : i == 2 ? "`values` (`early values`)" : "`others` (`before others`)");
             kind = pairs[i].kind;
         }
         if (!formula && !kind)
@@ -62,9 +62,10 @@ static bool read_options(struct parser *parser, struct stated_event *event)
             message_fault(&parser->reading->source, at.span, "`%.*s` appears twice", SPAN_ARGUMENTS(parser->reading, at.span));
             return false;
         }
-        if (event->kind & STIFFIT_EVENT_TIMED && kind & (STIFFIT_EVENT_INITIALLY_FALSE | STIFFIT_EVENT_CAN_LAPSE)) {
-            message_fault(&parser->reading->source, at.span, "`%.*s` is for events with a condition (`when`)",
-                          SPAN_ARGUMENTS(parser->reading, at.span));
+        bool is_timed = event->kind & STIFFIT_EVENT_TIMED;
+        if (kind & (is_timed ? STIFFIT_EVENT_INITIALLY_FALSE | STIFFIT_EVENT_CAN_LAPSE : STIFFIT_EVENT_FIRST)) {
+            message_fault(&parser->reading->source, at.span, "`%.*s` is for events with a %s",
+                          SPAN_ARGUMENTS(parser->reading, at.span), is_timed ? "condition (`when`)" : "time (`at`)");
             return false;
         }
         event->kind |= kind;
@@ -109,7 +110,8 @@ static bool read_event(struct parser *parser, struct stated_event *event)
     event->kind |= is_called ? STIFFIT_EVENT_EARLY_VALUES : 0; /* those called at one time do not see each other's */
     if (!parser_accept(parser, TOKEN_COLON))
         return stop(parser, parser_peek(parser, 0)->kind == TOKEN_COMMA ? "`:` (options are not separated by commas)" :
-                    "`:` before the assignments, `delay`, `priority`, `initially false`, `can lapse` or `early values`");
+                    "`:` before the assignments, `delay`, `priority`, `initially false`, `can lapse`, `early values` or "
+                    "`before others`");
     do {
         if (!read_assignment(parser))
             return false;
