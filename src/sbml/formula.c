@@ -62,9 +62,27 @@ static void write_call(const struct writer *writer, const char *name, const stru
     fputs(")", writer->out);
 }
 
+/* a == b as a >= b and a <= b; a != b as a > b or a < b. */
+static void write_equality(const struct writer *writer, const struct math *math)
+{
+    bool is_equal = math->text[0] == '=';
+    for (uint32_t k = 0; k + 1 < math->n; k++)
+        for (int side = 0; side < 2; side++) {
+            fputs(k == 0 && side == 0 ? "(" : is_equal ? " and " : " or ", writer->out);
+            write_math(writer, math->operand[k], LEVEL_SUM);
+            fputs(side ? is_equal ? " <= " : " < " : is_equal ? " >= " : " > ", writer->out);
+            write_math(writer, math->operand[k + 1], LEVEL_SUM);
+        }
+    fputs(")", writer->out);
+}
+
 /* a < b < c as (a < b and b < c). */
 static void write_comparison(const struct writer *writer, const struct math *math, enum level outer)
 {
+    if (writer->is_trigger && (math->text[0] == '=' || math->text[0] == '!')) {
+        write_equality(writer, math);
+        return;
+    }
     enum level own = math->n > 2 ? LEVEL_AND : LEVEL_COMPARE;
     open_if(writer, outer > own);
     for (uint32_t k = 0; k + 1 < math->n; k++) {
@@ -325,23 +343,27 @@ void write_math(const struct writer *writer, const struct math *math, enum level
     }
 }
 
-/* Whether a formula does not vary. */
-static bool is_fixed(const struct document *document, const struct math *math)
+/* Whether a formula does not vary or, `jumps`, changes only by events. */
+static bool is_fixed(const struct document *document, const struct math *math, bool jumps)
 {
     const struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
+    bool is_flag = item && jumps && item->form == FORM_STATE && !item->is_rate_rule
+                   && (item->n_effect == 0 || item->is_boundary);
     bool fixed = math->kind != MATH_TIME && math->kind != MATH_RATE_OF && math->kind != MATH_CALL
-                 && (math->kind != MATH_NAME || (item && item->kind <= ITEM_REFERENCE && item->form <= FORM_FIXED));
+                 && (math->kind != MATH_NAME || is_flag
+                     || (item && item->kind <= ITEM_REFERENCE && item->form <= FORM_FIXED));
     for (uint32_t k = 0; k < math->n && fixed; k++)
-        fixed = is_fixed(document, math->operand[k]);
+        fixed = is_fixed(document, math->operand[k], jumps);
     return fixed;
 }
 
-/* Whether the formula needs equality to be seen: the integrator steps over it. */
-static bool has_equality(const struct math *math)
+/* Whether the formula needs equality to be seen of what moves: the integrator steps over it. */
+static bool has_equality(const struct document *document, const struct math *math)
 {
-    bool found = math->kind == MATH_COMPARE && (math->text[0] == '=' || math->text[0] == '!');
+    bool found = math->kind == MATH_COMPARE && (math->text[0] == '=' || math->text[0] == '!')
+                 && !is_fixed(document, math, true);
     for (uint32_t k = 0; k < math->n && !found; k++)
-        found = has_equality(math->operand[k]);
+        found = has_equality(document, math->operand[k]);
     return found;
 }
 
@@ -352,7 +374,7 @@ static const struct math *time_of(const struct writer *writer, const struct item
     bool is_time = math->kind == MATH_COMPARE && math->n == 2 && !strcmp(math->text, "==") &&
                    (math->operand[0]->kind == MATH_TIME) != (math->operand[1]->kind == MATH_TIME);
     const struct math *time = is_time ? math->operand[math->operand[0]->kind == MATH_TIME] : NULL;
-    return time && !(event->can_lapse && event->delay) && is_fixed(writer->translation->document, time) ? time : NULL;
+    return time && !(event->can_lapse && event->delay) && is_fixed(writer->translation->document, time, false) ? time : NULL;
 }
 
 bool is_initially_false(const struct writer *writer, const struct item *event)
@@ -365,6 +387,8 @@ bool is_initially_false(const struct writer *writer, const struct item *event)
 void write_trigger(const struct writer *writer, const struct item *event)
 {
     const struct math *math = event->rule, *time = time_of(writer, event);
+    struct writer trigger = *writer;
+    trigger.is_trigger = true;
     if (math->kind == MATH_NUMBER) { /* true at the initial time, and only then new; or never */
         fputs(math->value != 0 ? "t > -1e300" : "0", writer->out);
     } else if (time) {
@@ -375,9 +399,9 @@ void write_trigger(const struct writer *writer, const struct item *event)
         fputs(" > 0 or ", writer->out);
         write_math(writer, math, LEVEL_SUM);
         fputs(" < 0", writer->out);
-    } else if (has_equality(math)) {
+    } else if (has_equality(writer->translation->document, math)) {
         fault(writer, "its trigger tests for equality, which is true at single points; write a comparison with < or >");
     } else {
-        write_math(writer, math, LEVEL_ANY);
+        write_math(&trigger, math, LEVEL_ANY);
     }
 }

@@ -30,6 +30,7 @@ struct writer {
     FILE *out;
     const struct item *scope; /* the reaction or function whose local names hold; or NULL */
     bool is_initial;          /* names mean values at the initial time */
+    bool is_trigger;          /* equality is written by comparisons whose changes are seen */
     const struct item *about; /* for faults */
 };
 

@@ -46,6 +46,11 @@ def test_triggers(tmp):
     # Formulas of time alone that become true just after the initial time.
     for what in ("2*time > 0", "sin(time) > 0", "time*k > 0", "exp(time) > 1"):
         agree(tmp, sbml(K, parameter("z", 0, False), y, event("e", what, {"y": "1"})), {"y": late(0, 1, 1e-3)})
+    # Equality of what only events change.
+    for what, expected in (("b == 0 and time > 0.5", late(0, 1, 0.5)), ("b == -2 and time > 0.5", late(0, 1, 1)),
+                           ("b != 0", late(0, 1, 1)), ("b == a - 3 or time > 2", late(0, 1, 1)), ("b == 7", late(0, 0))):
+        agree(tmp, sbml(K, parameter("a", 1), parameter("b", 0, False), y, event("on", "time > 1", {"b": "-2"}),
+                        event("e", what, {"y": "1"})), {"y": expected})
     refuse(tmp, sbml(x, y, event("jump", "time > 2", {"x": "1"}), event("e", "time == x", {"y": "1"})),
            "event `e`: its trigger tests for equality")
     # No trigger: nothing happens (Level 3 Version 2).
