@@ -114,6 +114,27 @@ def test_conditions_before_events(tmp):
         assert np.allclose(predictions(problem)[1:], want, rtol=1e-9), (i, predictions(problem), want)
 
 
+def test_gradients_of_conditions_before_events(tmp):
+    """Against differences, in both engines; a single parameter, so that the norm of the gradient is the derivative."""
+    def evaluate(k, trigger, engine, **more):
+        text = sbml.sbml(sbml.compartment("c", 1), sbml.parameter("A", 1.5, False), sbml.parameter("p", 1, False),
+                         sbml.parameter("k", 0.5), sbml.rate("A", "0.1*A"), sbml.event("e", trigger, {"A": "A*k + p"}, **more))
+        problem = write_2(tmp / "p", model=text, conditions=[("c1", "p", 5), ("c1", "A", "A*k*k + 1")],
+                          experiments=[("e", 0, ""), ("e", 1, "c1")],
+                          parameters=[PARAMETERS_2[0], ["k", -10, 1e3, repr(k), "true"]])
+        helpers.stiffit("run", problem, "--max-evaluations", 1, "--certify", "no", "--overwrite", "--optimizer", "lbfgs",
+                        "--gradient", "forward", "--rtol", "1e-10", "--engine", engine, code=None)
+        with h5py.File(problem.parent / "p.petab.result.h5") as f:
+            return f["fits/objective"][0], f["fits/gradient_norm"][0]
+    for engine in ("cvodes", "lanes"):
+        for trigger, more in (("time >= 1", {}), ("time >= 1 and p > 2", {"early": False}), ("A > 3", {}),
+                              ("time >= 0.5", {"delay": "0.5"})):
+            above, below = (evaluate(0.5 + h, trigger, engine, **more)[0] for h in (1e-4, -1e-4))
+            slope = evaluate(0.5, trigger, engine, **more)[1]
+            # the quotient's error is of the order of its step's square
+            assert abs(abs(above - below)/2e-4 - slope) <= 1e-6*slope, (engine, trigger, slope)
+
+
 def test_formulas_of_old_values(tmp):
     """A formula of the first period that reads a rule or a reaction: with the values before the condition."""
     text = sbml.sbml(sbml.compartment("c", 1), sbml.parameter("A", 1.5, False), sbml.parameter("B", 0, False),
