@@ -175,12 +175,13 @@ int command_finish(int argc, char **argv)
 }
 
 const struct command command_run = {
-    .name = "run", .synopsis = "PROBLEM.h5", .summary = "fit every dataset of a problem file",
+    .name = "run", .synopsis = "PROBLEM.h5|PROBLEM.yaml", .summary = "fit every dataset of a problem file",
     .example = "stiffit run wells.h5\nstiffit run wells.h5 --starts 10 --accept-failed 1%",
     .description =
         "Fits the model to every dataset of PROBLEM.h5 and writes one row per dataset to PROBLEM.result.h5. A dataset that "
         "cannot be fitted becomes a row with a status and does not stop the others. Finished fits are kept in a journal next "
         "to the result: if the run is stopped or killed, the same command resumes it.\n"
+        "PROBLEM.yaml is a PEtab problem, which becomes PROBLEM.petab.h5 first; see stiffit-petab(7).\n"
         "Options may also be given as attributes of /options in the problem file; the command line overrides them.",
     .run_table = run_options_table, .run = run};
 
