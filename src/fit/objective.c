@@ -19,10 +19,9 @@ struct row {
 /* Measurements whose terms are computed at once: derivatives are read column by column, in pieces of this length. */
 enum { AT_ONCE = 64 };
 
-static size_t count_at(const struct fit_objective *objective, size_t first)
-{
-    return objective->n_row - first < AT_ONCE ? objective->n_row - first : AT_ONCE;
-}
+static size_t count_until(size_t last, size_t first) { return last - first < AT_ONCE ? last - first : AT_ONCE; }
+
+static size_t count_at(const struct fit_objective *objective, size_t first) { return count_until(objective->n_row, first); }
 
 /* Whether a row's standard deviation comes from the noise function, so that it has derivatives. */
 static bool is_modelled(const struct fit_objective *objective, size_t i)
@@ -188,28 +187,34 @@ void fit_objective_gradient(const struct fit_objective *objective, const struct 
 
 size_t fit_objective_n_row(const struct fit_objective *objective)
 {
-    return (objective->has_noise ? 2 : 1) * objective->n_row + objective->n_prior;
+    return fit_objective_n_row_of(objective, 0, objective->n_row);
 }
 
-/* Adds the noise to the rows of some measurements from `first` on: to those of the predictions, a and b, and on top of them. */
-static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer, size_t first,
-                      const struct row *row, double *a, double *b)
+size_t fit_objective_n_row_of(const struct fit_objective *objective, size_t first, size_t last)
 {
-    size_t n_row = objective->n_row, stride = fit_objective_n_row(objective), n = count_at(objective, first);
+    return (objective->has_noise ? 2 : 1) * (last - first) + (last == objective->n_row ? objective->n_prior : 0);
+}
+
+/* Adds the noise to the rows of n measurements from `first` on: to those of the predictions, a and b, and `above` rows before
+ * them. */
+static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer, size_t first, size_t n,
+                      const struct row *row, size_t above, size_t stride, double *a, double *b)
+{
     for (size_t j = 0; j < answer->n; j++)
         for (size_t i = 0; i < n; i++) {
-            double ds = answer->d_noise[first + i + j * n_row] * answer->chain[j], *of_prediction = a + first + i + j * stride;
-            *of_prediction += row[i].cross * ds;
-            of_prediction[-(ptrdiff_t)n_row] = row[i].noise_weight * ds;
+            double ds = answer->d_noise[first + i + j * objective->n_row] * answer->chain[j], *at = a + i + j * stride;
+            *at += row[i].cross * ds;
+            at[-(ptrdiff_t)above] = row[i].noise_weight * ds;
         }
     for (size_t i = 0; i < n; i++)
-        b[(ptrdiff_t)(first + i) - (ptrdiff_t)n_row] = row[i].noise_residual;
+        b[(ptrdiff_t)i - (ptrdiff_t)above] = row[i].noise_residual;
 }
 
+/* In the last of `stride` rows. */
 static void add_priors(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
-                       double *a, double *b)
+                       size_t stride, double *a, double *b)
 {
-    size_t stride = fit_objective_n_row(objective), first = stride - objective->n_prior;
+    size_t first = stride - objective->n_prior;
     for (size_t k = 0; k < objective->n_prior; k++) {
         size_t own = objective->prior[k].j;
         struct prior_terms terms = prior_at(&objective->prior[k], answer, answer->chain[own], curvature);
@@ -228,24 +233,33 @@ WIDE static void scale(size_t n, double factor, const double *weight, const doub
 void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
                         double *a, double *b)
 {
-    size_t n_row = objective->n_row, stride = fit_objective_n_row(objective);
+    fit_objective_rows_of(objective, answer, curvature, 0, objective->n_row, a, b);
+}
+
+void fit_objective_rows_of(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
+                           size_t first, size_t last, double *a, double *b)
+{
+    size_t n = last - first, above = objective->has_noise ? n : 0, stride = fit_objective_n_row_of(objective, first, last);
     bool kept = curvature == CURVATURE_ABOVE || objective->is_plain;
-    add_priors(objective, answer, curvature, a, b);
-    a += objective->has_noise ? n_row : 0;
-    b += objective->has_noise ? n_row : 0;
-    for (size_t i = 0; i < n_row && !kept; i++)
-        b[i] = row_at(objective, answer, i, curvature).weight;
+    if (last == objective->n_row)
+        add_priors(objective, answer, curvature, stride, a, b);
+    a += above;
+    b += above;
+    for (size_t i = 0; i < n && !kept; i++)
+        b[i] = row_at(objective, answer, first + i, curvature).weight;
     for (size_t j = 0; j < answer->n; j++)
-        scale(n_row, answer->chain[j], kept ? answer->weight : b, answer->d_prediction + j * n_row, a + j * stride);
-    memcpy(b, answer->residual, n_row * sizeof *b);
-    for (size_t first = 0; first < n_row && (!kept || objective->has_noise); first += AT_ONCE) {
+        scale(n, answer->chain[j], kept ? answer->weight + first : b,
+              answer->d_prediction + first + j * objective->n_row, a + j * stride);
+    memcpy(b, answer->residual + first, n * sizeof *b);
+    for (size_t done = 0; done < n && (!kept || objective->has_noise); done += AT_ONCE) {
         struct row row[AT_ONCE];
-        for (size_t i = 0; i < count_at(objective, first); i++) {
-            row[i] = row_at(objective, answer, first + i, curvature);
-            b[first + i] = row[i].residual;
+        size_t count = count_until(n, done);
+        for (size_t i = 0; i < count; i++) {
+            row[i] = row_at(objective, answer, first + done + i, curvature);
+            b[done + i] = row[i].residual;
         }
         if (objective->has_noise)
-            add_noise(objective, answer, first, row, a, b);
+            add_noise(objective, answer, first + done, count, row, above, stride, a + done, b + done);
     }
 }
 

@@ -45,8 +45,8 @@ static inline const struct fit_loss *fit_objective_loss(const struct fit_objecti
  * Distributions that mix (base/error_kind.h) must be a likelihood. */
 const char *fit_objective_kind(enum error_kind error, bool likelihood);
 
-/* Whether it is half a sum of squares: normal errors, nothing censored or modelled; whether it has kinks, so that slopes at two
- * points say little about the values between them. */
+/* Half a sum of squares: normal errors, nothing censored or modelled. With kinks: slopes at two points say little about the
+ * values between them. */
 bool fit_objective_is_plain(const struct fit_objective *objective);
 bool fit_objective_has_kinks(const struct fit_objective *objective);
 
@@ -73,6 +73,10 @@ void fit_objective_add_priors(const struct fit_objective *objective, const struc
 size_t fit_objective_n_row(const struct fit_objective *objective);
 void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
                         double *a, double *b);
+/* The same of measurements [first, last); the priors' rows follow the last one's. */
+size_t fit_objective_n_row_of(const struct fit_objective *objective, size_t first, size_t last);
+void fit_objective_rows_of(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
+                           size_t first, size_t last, double *a, double *b);
 /* The observed information (second derivatives of the objective by theta for these data) minus the expected one: n x n,
  * symmetric, possibly indefinite. Second derivatives of predictions and noise are omitted, because a good fit multiplies them
  * by residuals that nearly cancel (Gauss and Newton); for log-normal errors `prediction` is the logarithm. There is no excess
@@ -108,7 +112,6 @@ struct fit_criteria {
      * logarithms), without censored rows. */
     double squares, total_squares;
 };
-
 /* After fit_objective_value. */
 struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
                                            uint32_t n_observable);

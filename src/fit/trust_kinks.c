@@ -61,8 +61,8 @@ static double linear_value(struct trust_kinks *kinks, const struct trust_model *
 /* Sets up the model, seen from `best`, with rows at best + step; its minimum is the next step. */
 static void take_rows(struct trust_model *model, const struct fit_answer *answer, const double *step, bool newton)
 {
-    size_t n = model->n, n_row = model->n_row;
-    double *a = model->jacobian, *b = model->residual;
+    size_t n = model->n, n_row = model->reduced.n_row;
+    double *a = model->reduced.rows, *b = model->reduced.rhs;
     fit_objective_rows(&model->asker->objective, answer, newton ? CURVATURE_KINKS : CURVATURE_ABOVE, a, b);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n_row && step[j] != 0; i++)

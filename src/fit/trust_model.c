@@ -19,16 +19,14 @@ static const double BEND_MOST = 0.75;
 
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena)
 {
-    size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
-    *model = (struct trust_model){.asker = asker, .n = n, .n_row = n_row,
-                                  .loose = arena_calloc(arena, 2 * n + 1, sizeof *model->loose)};
+    size_t n = asker->map.n_free;
+    *model = (struct trust_model){.asker = asker, .n = n, .loose = arena_calloc(arena, 2 * n + 1, sizeof *model->loose)};
     if (!model->loose || !trust_curvature_init(&model->curvature, asker, arena)
-        || !ARENA_DOUBLES(arena, {&model->jacobian, n_row, n}, {&model->residual, n_row, 1}, {&model->triangle, n, n},
-                          {&model->u, 2 * n, n}, {&model->inverse, n, n}, {&model->step, n, 1}, {&model->limit, n, 1},
-                          {&model->scale, n, 1}, {&model->low, n, 1}, {&model->high, n, 1}, {&model->rhs, n, 1},
-                          {&model->first.s, n, 1}, {&model->first.v, n, n}, {&model->other.s, n, 1},
-                          {&model->other.v, n, n}, {&model->coefficient, n, 1}, {&model->scratch, n, 6},
-                          {&model->r, n, n})
+        || !fit_triangle_init(&model->reduced, asker, arena)
+        || !ARENA_DOUBLES(arena, {&model->triangle, n, n}, {&model->u, 2 * n, n}, {&model->inverse, n, n}, {&model->step, n, 1},
+                          {&model->limit, n, 1}, {&model->scale, n, 1}, {&model->low, n, 1}, {&model->high, n, 1},
+                          {&model->rhs, n, 1}, {&model->first.s, n, 1}, {&model->first.v, n, n}, {&model->other.s, n, 1},
+                          {&model->other.v, n, n}, {&model->coefficient, n, 1}, {&model->scratch, n, 6}, {&model->r, n, n})
         || !(model->first.column = arena_calloc(arena, n + 1, sizeof *model->loose))
         || !(model->other.column = arena_calloc(arena, n + 1, sizeof *model->loose)))
         return false;
@@ -62,6 +60,7 @@ void trust_model_limit(struct trust_model *model, const struct fit_point *point,
     model->limit[j] = fmin(limit, trust_model_longest_step(map->scale[j]));
     model->low[j] = fmax(map->lower[j] - point->theta[j], -model->limit[j]);
     model->high[j] = fmin(map->upper[j] - point->theta[j], model->limit[j]);
+    model->promised_free = NAN;
 }
 
 /* The first radius: moves every parameter by its own size. */
@@ -78,10 +77,8 @@ static double first_radius(const struct trust_model *model, const struct fit_poi
 
 bool trust_model_update(struct trust_model *model, const struct fit_point *point)
 {
-    size_t n = model->n;
     struct fit_answer answer = fit_point_answer(model->asker, point);
-    fit_objective_rows(&model->asker->objective, &answer, CURVATURE_ABOVE, model->jacobian, model->residual);
-    matrix_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
+    fit_triangle_take(&model->reduced, &answer, model->triangle, model->rhs);
     trust_curvature_add(&model->curvature, model->triangle, model->rhs);
     return trust_model_adopt(model, point);
 }
@@ -89,6 +86,7 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
 void trust_model_forget_singular(struct trust_model *model)
 {
     model->first.is_known = model->other.is_known = false;
+    model->promised_free = NAN;
     model->singular = NULL;
 }
 
@@ -408,6 +406,8 @@ double trust_model_promise_free(struct trust_model *model, const struct fit_poin
     size_t n = model->n, n_loose = model->n_loose;
     double *step = model->scratch + 5 * n, damping = model->damping;
     const struct trust_singular *singular = model->singular;
+    if (!isnan(model->promised_free))
+        return model->promised_free;
     memcpy(model->loose + n, model->loose, n_loose * sizeof *model->loose);
     model->damping = 0;
     model->singular = NULL;
@@ -418,7 +418,7 @@ double trust_model_promise_free(struct trust_model *model, const struct fit_poin
     model->n_loose = n_loose;
     model->damping = damping;
     model->singular = singular;
-    return promise_of(model, step);
+    return model->promised_free = promise_of(model, step);
 }
 
 /* Singular values and vectors of the loose columns, unless the inverse is there. */

@@ -8,6 +8,7 @@
  * by what linear predictions miss (trust_probe.h). */
 #pragma once
 
+#include "fit/triangle.h"
 #include "fit/trust_curvature.h"
 
 /* Singular values and right vectors of the triangle's columns of some parameters: most steps from a point share them. */
@@ -20,7 +21,7 @@ struct trust_singular {
 
 struct trust_model {
     const struct fit_asker *asker;
-    size_t n, n_row;         /* free parameters; rows of the residual Jacobian */
+    size_t n;                /* free parameters */
     bool is_current;         /* triangle and scale belong to the point; the user clears it when the point changes */
     double radius;           /* of the trust region in the metric of scale; infinite at first */
     double *step;            /* n: the answer; entries on a bound or step limit are exactly low or high */
@@ -28,7 +29,7 @@ struct trust_model {
     bool is_restricted;      /* by the trust region, a bound or a step limit */
     double *limit;           /* n: the longest step of each parameter, on the optimiser's scale; the user may shorten it */
     double *scale, *low, *high, *triangle, *rhs;
-    double *jacobian, *residual;               /* n_row x n, n_row: destroyed by the factorisation */
+    struct fit_triangle reduced;               /* of the rows at the point */
     uint32_t *loose;                           /* n_loose parameters that no bound or limit holds */
     size_t n_loose;
     double *u, *coefficient, *r, *inverse, *scratch; /* of the loose columns; scratch: 6 n */
@@ -36,6 +37,7 @@ struct trust_model {
     struct trust_singular first, other;        /* of the columns that are loose at the point, as coefficient is; of others */
     const struct trust_singular *singular;     /* the one of the loose columns; NULL: unknown */
     struct trust_curvature curvature;          /* what the triangle leaves out, and contains while that is in use */
+    double promised_free;                      /* trust_model_promise_free's answer; NaN: unknown */
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };
 

@@ -80,10 +80,15 @@ struct fit_options {
                              .confidence = 0.95, .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
                              .max_seconds = 1.0 / 0.0, .accuracy = ODE_RTOL}
 
+enum { FIT_SHARES = 16 };
+
 /* Computes evaluations. `ask` returns when all n are finished, possibly on another thread. False: the fit is cancelled and must
  * return as soon as possible; its results are ignored. */
 struct fit_host {
     bool (*ask)(void *context, struct evaluation *const *evaluations, size_t n);
+    /* Calls `work` for each of n <= FIT_SHARES parts of `size` bytes, on any threads, and returns when all are done. False: the
+     * fit is cancelled, and they may not be. NULL: the fit does that itself. */
+    bool (*share)(void *context, void (*work)(void *part), void *parts, size_t size, size_t n);
     int64_t (*elapsed_ns)(void *context); /* time of computing spent on this fit */
     /* NULL, or called with the judgement of the latest evaluation: the objective, and then the largest entry of the projected
      * gradient, for which difference quotients need more evaluations. The other argument is NaN. For traces. */

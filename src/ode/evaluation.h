@@ -80,6 +80,10 @@ struct evaluation {
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 
+    /* NULL, or a part of a fit's own algebra, which the scheduler lets a worker carry out like an evaluation; then nothing else
+     * of this struct counts but what is the scheduler's */
+    void (*chore)(void *part);
+    void *part;
     const double *named;     /* the caller's: what messages about this evaluation show instead of p; or NULL */
     void *state;             /* the engine's: NULL unless begun and not finished */
     struct evaluation *next; /* the scheduler's, like is_finished */

@@ -18,15 +18,20 @@ static _Atomic int64_t ticks;
 static int64_t counting_clock(void) { return atomic_fetch_add(&ticks, 10000); } /* 10 us */
 
 /* Jobs that are coroutines, suspended in the middle of a function and resumed by whichever worker is free: what fits are. */
-enum { N_FIBER = 64, FIBER_ITEMS = 3000 };
+enum { N_FIBER = 64, FIBER_ITEMS = 3000, CHORES = 5 };
+struct chore {
+    uint32_t i;
+    uint64_t square;
+};
 struct fiber {
     struct job head;
     struct coroutine *coroutine;
     struct fiber *next;
-    struct evaluation evaluation;
+    struct evaluation evaluation, *asked[CHORES];
+    size_t n_asked;
     double p, answer;
     uint32_t item;
-    uint64_t sum;
+    uint64_t sum, n_shared;
     size_t worker; /* where it was last */
     bool endless, cancelled;
 };
@@ -35,7 +40,7 @@ struct fiber_world {
     struct fiber fiber[N_FIBER], *idle;
     struct fake_engine fake[3];
     uint32_t n_refilled;
-    uint64_t sum[FIBER_ITEMS];
+    uint64_t sum[FIBER_ITEMS], n_shared[FIBER_ITEMS];
     bool endless; /* long ones go on until they are cancelled */
     struct counter n_moved, n_cancelled;
 };
@@ -44,7 +49,35 @@ static void fiber_ask(struct fiber *fiber, uint32_t i)
 {
     fiber->p = i;
     fiber->evaluation = (struct evaluation){.p = &fiber->p, .prediction = &fiber->answer, .max_steps = 1};
+    fiber->asked[0] = &fiber->evaluation;
+    fiber->n_asked = 1;
     coroutine_suspend(fiber->coroutine);
+}
+
+static void do_chore(void *part)
+{
+    struct chore *chore = part;
+    if (chore->i % 16 == 0)
+        sched_yield();
+    chore->square = (uint64_t)chore->i * chore->i;
+}
+
+/* Parts of its own work, which lie on its stack. */
+static uint64_t fiber_share(struct fiber *fiber, uint32_t i)
+{
+    struct chore chore[CHORES];
+    struct evaluation evaluation[CHORES];
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < CHORES; k++) {
+        chore[k] = (struct chore){.i = i + k};
+        evaluation[k] = (struct evaluation){.chore = do_chore, .part = &chore[k]};
+        fiber->asked[k] = &evaluation[k];
+    }
+    fiber->n_asked = CHORES;
+    coroutine_suspend(fiber->coroutine);
+    for (uint32_t k = 0; k < CHORES && !fiber->cancelled; k++)
+        sum += chore[k].square - (uint64_t)(i + k) * (i + k) + (k == 0);
+    return sum;
 }
 
 static void fiber_main(void *argument)
@@ -52,6 +85,8 @@ static void fiber_main(void *argument)
     struct fiber *fiber = argument;
     for (uint32_t i = 0; (i < (fiber->item % 50 ? 3 : 600) || fiber->endless) && !fiber->cancelled; i++) {
         fiber_ask(fiber, i);
+        if (i % 3 == 1)
+            fiber->n_shared += fiber_share(fiber, i);
         fiber->sum += (uint64_t)fiber->answer * fiber->item;
     }
 }
@@ -71,7 +106,7 @@ static struct job *fiber_start(void *context, size_t worker, uint32_t item)
     world->idle = fiber->next;
     monitor_leave(&world->monitor);
     fiber->item = item;
-    fiber->sum = 0;
+    fiber->sum = fiber->n_shared = 0;
     fiber->worker = worker;
     fiber->endless = world->endless && item % 50 == 0;
     coroutine_prepare(fiber->coroutine, fiber_main, fiber);
@@ -88,7 +123,6 @@ static bool fiber_resume(void *context, size_t worker, struct job *job)
 {
     struct fiber *fiber = (struct fiber *)job;
     struct fiber_world *world = context;
-    struct evaluation *asked = &fiber->evaluation;
     if (fiber->worker != worker)
         counter_add(&world->n_moved, 1);
     fiber->worker = worker;
@@ -96,7 +130,7 @@ static bool fiber_resume(void *context, size_t worker, struct job *job)
         sched_yield(); /* the others' chance to be first */
     if (!coroutine_resume(fiber->coroutine))
         return false;
-    job_ask(job, &asked, 1);
+    job_ask(job, fiber->asked, fiber->n_asked);
     return true;
 }
 static void fiber_finish(void *context, size_t worker, struct job *job)
@@ -105,6 +139,7 @@ static void fiber_finish(void *context, size_t worker, struct job *job)
     struct fiber *fiber = (struct fiber *)job;
     (void)worker;
     world->sum[fiber->item] = fiber->sum;
+    world->n_shared[fiber->item] = fiber->n_shared;
     fiber_end(world, fiber);
 }
 static void fiber_abandon(void *context, struct job *job)
@@ -166,8 +201,10 @@ static void coroutines_move_between_workers(void **state)
     struct fiber_world *world = calloc(1, sizeof *world);
     run_fibers(world, false);
     assert_true(counter_get(&world->n_moved) > 0);
-    for (uint32_t i = 0; i < FIBER_ITEMS; i++)
+    for (uint32_t i = 0; i < FIBER_ITEMS; i++) {
         assert_int_equal(world->sum[i], i % 50 ? 3 * i : 600 * 599 / 2 * (uint64_t)i);
+        assert_int_equal(world->n_shared[i], i % 50 ? 1 : 200);
+    }
     free(world);
 }
 

@@ -49,6 +49,16 @@ static bool host_ask(void *context, struct evaluation *const *evaluations, size_
     return !job->cancelled;
 }
 
+static bool host_share(void *context, void (*work)(void *part), void *parts, size_t size, size_t n)
+{
+    struct evaluation chore[FIT_SHARES], *chores[FIT_SHARES];
+    for (size_t k = 0; k < n; k++) {
+        chore[k] = (struct evaluation){.chore = work, .part = (char *)parts + k * size};
+        chores[k] = &chore[k];
+    }
+    return host_ask(context, chores, n);
+}
+
 static int64_t host_elapsed(void *context)
 {
     const struct fit_job *job = context;
@@ -64,8 +74,8 @@ static void host_judged(void *context, double objective, double gradient_norm)
 static void job_main(void *argument)
 {
     struct fit_job *job = argument;
-    struct fit_host host = {.ask = host_ask, .elapsed_ns = host_elapsed, .context = job,
-                            .judged = job->is_traced ? host_judged : NULL};
+    struct fit_host host = {.ask = host_ask, .share = host_share, .elapsed_ns = host_elapsed,
+                            .context = job, .judged = job->is_traced ? host_judged : NULL};
     const struct task task = {.campaign = job->campaign, .problem = &job->problem, .number = job->record.start, .host = &host,
                               .arena = &job->arena, .scratch = &job->scratch, .record = &job->record};
     task_run(&task);
@@ -305,7 +315,8 @@ bool fit_job_resume(struct fit_job *job)
         job->asked[k]->is_finished = false;
     int64_t elapsed_ns;
     size_t n_known = 0;
-    while (n_known < job->n_asked && replay_answer(&job->replay, job->asked, job->n_asked, &elapsed_ns)) {
+    while (n_known < job->n_asked && !job->asked[0]->chore
+           && replay_answer(&job->replay, job->asked, job->n_asked, &elapsed_ns)) {
         n_known++;
         if (elapsed_ns > host_elapsed(job)) /* the time that it took counts as this fit's too */
             job->replayed_ns += elapsed_ns - host_elapsed(job);

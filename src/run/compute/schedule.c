@@ -132,6 +132,21 @@ static bool resume(struct worker *worker, struct lane *lane)
     return goes_on;
 }
 
+static void count_chore(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished)
+{
+    (void)context, (void)lane, (void)job, (void)evaluation, (void)finished;
+}
+
+/* Carries out a chore at once. */
+static void do_chore(struct worker *worker, struct lane *lane, struct evaluation *evaluation)
+{
+    evaluation->chore(evaluation->part);
+    int64_t now_ns = worker->schedule->now_ns();
+    charge(lane->job, now_ns - worker->charged_ns);
+    worker->charged_ns = now_ns;
+    job_return(lane->job, evaluation, true, count_chore, NULL, lane->number);
+}
+
 /* What the lane does next for its job: code of it, an evaluation, or nothing more. */
 static void carry_on(struct worker *worker, struct lane *lane)
 {
@@ -151,6 +166,10 @@ static void carry_on(struct worker *worker, struct lane *lane)
         case JOB_WORK:
             if (is_more)
                 policy_open(policy, job);
+            if (evaluation->chore) {
+                do_chore(worker, lane, evaluation);
+                continue;
+            }
             begin(worker, lane, evaluation);
             return;
         case JOB_REST:
@@ -192,9 +211,12 @@ static void fill(struct worker *worker, struct lane *lane)
     if (action == POLICY_START)
         choice.job = schedule->client.start(schedule->client.context, lane->number, choice.item);
     lane->job = choice.job;
-    if (action == POLICY_HELP)
+    if (action == POLICY_HELP && choice.evaluation->chore) {
+        do_chore(worker, lane, choice.evaluation);
+        carry_on(worker, lane);
+    } else if (action == POLICY_HELP) {
         begin(worker, lane, choice.evaluation);
-    else if (lane->job) {
+    } else if (lane->job) {
         policy_enter(policy, lane->job, lane->number, action == POLICY_START);
         carry_on(worker, lane);
     }
