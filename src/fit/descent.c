@@ -116,6 +116,39 @@ static double tolerance(const struct descent *descent)
     return stopping_tolerance(&descent->stopping, descent->best->f);
 }
 
+/* The decrease within the bounds along the steepest descent in the metric of the model's scale: at most the promised one, and
+ * found without the many factorisations that bounds cost. */
+static double least_promise(const struct descent *descent)
+{
+    const struct trust_model *model = &descent->model;
+    double *step = descent->model.scratch, slope = 0, longest = 1, curvature = 0;
+    for (size_t j = 0; j < descent->n; j++) {
+        double down = -descent->best->gradient[j] / (model->scale[j] * model->scale[j]);
+        double limit = down < 0 ? model->low[j] : model->high[j];
+        step[j] = limit != 0 ? down : 0;
+        slope -= descent->best->gradient[j] * step[j];
+        longest = step[j] != 0 ? fmin(longest, limit / down) : longest;
+    }
+    for (size_t i = 0; i < descent->n; i++) {
+        double row = 0;
+        for (size_t j = i; j < descent->n; j++)
+            row += model->triangle[i + j * descent->n] * step[j];
+        curvature += row * row;
+    }
+    double part = curvature > 0 ? fmin(longest, slope / curvature) : longest;
+    return part * (slope - 0.5 * part * curvature);
+}
+
+/* Whether the remaining decrease is within the tolerance. */
+static bool is_done(struct descent *descent)
+{
+    struct trust_model *model = &descent->model;
+    double enough = tolerance(descent);
+    bool has_model = !descent->has_metric && !descent->is_adjoint
+                     && (model->is_current || trust_model_update(model, descent->best));
+    return !(has_model && least_promise(descent) > enough) && promise(descent) <= enough;
+}
+
 /* Records a trial without improvement: by how much value and slopes disagree, and where the slopes along the step put the
  * minimum. */
 static void note_miss(struct descent *descent)
@@ -257,7 +290,7 @@ static bool accept(void *context)
     descent->is_flat = descent->n_gain > HISTORY && *before - descent->best->f <= tolerance(descent);
     *before = descent->best->f;
     bool is_old = descent->has_metric && descent->n_round >= REFRESH;
-    return !descent->is_flat && !is_old && !(promise(descent) <= tolerance(descent));
+    return !descent->is_flat && !is_old && !is_done(descent);
 }
 
 /* Holds parameters on a bound that the metric's step would push out of the box, whatever their own slopes, for this round:
@@ -345,7 +378,7 @@ static enum stop_test find_met(struct descent *descent)
         return STOP_gradient;
     if (stopping_is_exact(&descent->stopping, best->f))
         return STOP_exact;
-    return promise(descent) <= tolerance(descent) ? STOP_decrease : STOP_none;
+    return is_done(descent) ? STOP_decrease : STOP_none;
 }
 
 /* The median of the latest disagreements: a single one may be small by chance. Infinite: there are none. */
