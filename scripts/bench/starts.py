@@ -6,7 +6,7 @@ SPDX-License-Identifier: BSD-3-Clause
 The optimum is the best objective that any of the three finds; a start that ends within 0.1 of it is a success. Time is CPU
 time; the rivals' includes the evaluations in bench_fit_bridge, a compiled model with this program's own integrator, and leaves
 out imports and compilation; ours is the whole process's. A rival gets no more than LONGEST_S by the clock, and its share is
-then that of the starts it had finished, which are printed: with eight problems the rivals end within 80 minutes.
+then that of the starts it had finished, which are printed: with ten problems the rivals end within 100 minutes.
 
 A start that cannot be evaluated is replaced by another one before the rivals get it. The ends are confirmed twice: all of them
 with CVODES at rtol 1e-10, or by SciPy where CVODES does not confirm one; and CHECKED of them, spread evenly over the

@@ -287,7 +287,60 @@ observe product = Q3 sd n2
     return Problem("cascade", body, truth, {"dose": [0.2, 0.5, 2]}, [0, 2, 5, 10, 15, 20, 30, 40, 60, 80, 120])
 
 
-PROBLEMS = {problem.__name__: problem for problem in (akt, stat5, mapk, socs, carotene, infection, receptor, cascade)}
+def il13():
+    """After Raia et al. 2011: interleukin 13, JAK2 and STAT5 with a decoy receptor and an induced inhibitor."""
+    return Problem("il13", """
+slow = 1 + ki*SOCS
+bind = kon*il*R
+R(0) = 1.3;   R' = krec*Ri - kint*R - bind
+Ri(0) = 0.8;  Ri' = kint*R - krec*Ri
+C(0) = 0;     C' = bind - kcp*C*pJ
+pC(0) = 0;    pC' = kcp*C*pJ - kpi*pC
+pCi(0) = 0;   pCi' = kpi*pC - kpd*pCi
+J(0) = 2.8;   J' = kjd*pJ - kj*(C + pC)*J/slow
+pJ(0) = 0;    pJ' = kj*(C + pC)*J/slow - kjd*pJ
+S(0) = 165;   S' = ksd*pS - ks*pJ*S
+pS(0) = 0;    pS' = ks*pJ*S - ksd*pS
+D(0) = 0.34;  D' = -kdec*il*D
+ID(0) = 0;    ID' = kdec*il*D
+m(0) = 0;     m' = km*pS - kmd*m
+SOCS(0) = 0;  SOCS' = kt*m/(Kt + m) - ktd*SOCS
+g(0) = 0;     g' = kg*pS - kgd*g
+observe surface = R + C + pC sd nR
+observe bound = C + pC + pCi + ID sd nB
+observe chain = sC*(pC + pCi) sd nC
+observe kinase = sJ*pJ sd nJ
+observe stat = sS*pS sd nS
+observe inducible = m sd nM
+observe inhibitor = sI*SOCS sd nI
+observe gene = g sd nG
+""", {"kon": 0.02, "krec": 0.03, "kint": 0.1, "kcp": 1, "kpi": 0.15, "kpd": 0.2, "kj": 0.15, "kjd": 0.1, "ki": 2, "ks": 0.02,
+      "ksd": 0.03, "kdec": 0.005, "km": 0.002, "kmd": 0.02, "kt": 0.1, "Kt": 0.5, "ktd": 0.05, "kg": 0.0005, "kgd": 0.01,
+      "sC": 2, "sJ": 1.5, "sS": 0.05, "sI": 1, "nR": 0.05, "nB": 0.05, "nC": 0.05, "nJ": 0.1, "nS": 0.15, "nM": 0.1, "nI": 0.05,
+      "nG": 0.05},
+        {"il": [0.5, 2, 8]}, [0, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120])
+
+
+def histone():
+    """After Zheng et al. 2012: a histone with up to three methyl groups at one site and two at another, which slow each other
+    down, in two cell lines that differ in an enzyme."""
+    body, slow, slower = "", ["1", "f1", "f2"], ["1", "g1", "g2", "g3"]
+    for i in range(4):
+        for j in range(3):
+            gain = (["grow"] * (i == j == 0) + [f"a{i}*act*{slow[j]}*M{i - 1}{j}"] * (i > 0) + [f"c*M{i + 1}{j}"] * (i < 3)
+                    + [f"b{j}*{slower[i]}*M{i}{j - 1}"] * (j > 0) + [f"d*M{i}{j + 1}"] * (j < 2))
+            loss = (["grow"] + [f"a{i + 1}*act*{slow[j]}"] * (i < 3) + ["c"] * (i > 0)
+                    + [f"b{j + 1}*{slower[i]}"] * (j < 2) + ["d"] * (j > 0))
+            body += f"M{i}{j}(0) = {int(i == j == 0)}; M{i}{j}' = {' + '.join(gain)} - ({' + '.join(loss)})*M{i}{j}\n"
+    body += "".join(f"observe y{i}{j} = M{i}{j} sd n{1 if i + j < 2 else 2}\n" for i in range(4) for j in range(3))
+    return Problem("histone", "\n" + body,
+                   {"a1": 0.5, "a2": 0.3, "a3": 0.1, "b1": 0.2, "b2": 0.05, "f1": 0.6, "f2": 0.2, "g1": 0.8, "g2": 0.4, "g3": 0.1,
+                    "c": 0.02, "d": 0.03, "grow": 0.04, "n1": 0.02, "n2": 0.005},
+                   {"act": [1, 5]}, [0, 1, 2, 4, 8, 16, 32, 64])
+
+
+PROBLEMS = {problem.__name__: problem for problem in (akt, stat5, mapk, socs, carotene, infection, receptor, cascade, il13,
+                                                          histone)}
 
 
 class Bridge:
