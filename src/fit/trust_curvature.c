@@ -9,8 +9,10 @@
 
 /* The gradient must grow along a step by this part of both lengths; otherwise the update would not be bounded. */
 static const double LEAST_GROWTH = 1e-8;
-/* Gauss and Newton's model, which converges fastest where it is right, stays in use if it errs by no more than this part. */
-static const double GOOD = 0.25;
+/* The model in use, with these second derivatives or without them, stays if it errs by no more than the first part of the
+ * decrease, or the other one by no less than the second part of its error: a step along which both agree tells nothing of the
+ * directions in which only one of them is wrong. */
+static const double GOOD = 0.25, BETTER = 0.5;
 
 bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena)
 {
@@ -40,8 +42,8 @@ bool trust_curvature_choose(struct trust_curvature *curvature, const double *ste
     if (!curvature->has_any || !isfinite(decrease))
         return false;
     double more = 0.5 * along(curvature, step), other = curvature->is_used ? promise + more : promise - more;
-    bool is_good = !curvature->is_used && fabs(promise - decrease) <= GOOD * fabs(decrease);
-    bool changes = !is_good && fabs(other - decrease) < fabs(promise - decrease);
+    double error = fabs(promise - decrease);
+    bool changes = error > GOOD * fabs(decrease) && fabs(other - decrease) < BETTER * error;
     curvature->is_used = curvature->is_used != changes;
     return changes;
 }
