@@ -10,8 +10,8 @@
 /* The gradient must grow along a step by this part of both lengths; otherwise the update would not be bounded. */
 static const double LEAST_GROWTH = 1e-8;
 /* The model in use, with these second derivatives or without them, stays if it errs by no more than the first part of the
- * decrease, or the other one by no less than the second part of its error: a step along which both agree tells nothing of the
- * directions in which only one of them is wrong. */
+ * decrease. They are given up only if the error without them is below the second part of that with them: a step along which
+ * both models agree tells nothing of the directions in which they do not. */
 static const double GOOD = 0.25, BETTER = 0.5;
 
 bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena)
@@ -43,7 +43,7 @@ bool trust_curvature_choose(struct trust_curvature *curvature, const double *ste
         return false;
     double more = 0.5 * along(curvature, step), other = curvature->is_used ? promise + more : promise - more;
     double error = fabs(promise - decrease);
-    bool changes = error > GOOD * fabs(decrease) && fabs(other - decrease) < BETTER * error;
+    bool changes = error > GOOD * fabs(decrease) && fabs(other - decrease) < (curvature->is_used ? BETTER : 1) * error;
     curvature->is_used = curvature->is_used != changes;
     return changes;
 }

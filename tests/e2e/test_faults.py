@@ -6,7 +6,9 @@ test-timeout: 7200
 """
 import errno
 import os
+import pathlib
 import random
+import shutil
 import subprocess
 import time
 
@@ -62,9 +64,7 @@ def try_fault(tmp, whole, fault, **changes):
     for name in left:  # a fault may keep the program from tidying up; the next run or the user can
         path = tmp / name
         assert name.startswith((".p.result.h5.tmp-", "p.result.h5.journal")), (shown, left)
-        for file in path.iterdir() if path.is_dir() else ():
-            file.unlink()
-        (path.rmdir if path.is_dir() else path.unlink)()
+        (shutil.rmtree if path.is_dir() else pathlib.Path.unlink)(path)
     return met
 
 
