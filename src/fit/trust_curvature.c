@@ -9,11 +9,8 @@
 
 /* The gradient must grow along a step by this part of both lengths; otherwise the update would not be bounded. */
 static const double LEAST_GROWTH = 1e-8;
-/* Along short steps in a valley both models, with these second derivatives and without them, predict much the same, which tells
- * nothing of the directions in which only one of them is right. So the model in use stays if it errs by no more than the first
- * part of the decrease, or the other one by no less than the second part of its error. After a step that nothing restricts, as
- * the last ones are, Gauss and Newton's model is used where it is better: it judges what is left of the decrease. */
-static const double GOOD = 0.25, BETTER = 0.5;
+/* Gauss and Newton's model, which converges fastest where it is right, stays in use if it errs by no more than this part. */
+static const double GOOD = 0.25;
 
 bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena)
 {
@@ -38,15 +35,13 @@ static double along(const struct trust_curvature *curvature, const double *x)
     return matrix_dot(n, x, curvature->scaled);
 }
 
-bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, bool is_restricted, double promise,
-                            double decrease)
+bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, double promise, double decrease)
 {
     if (!curvature->has_any || !isfinite(decrease))
         return false;
     double more = 0.5 * along(curvature, step), other = curvature->is_used ? promise + more : promise - more;
-    double error = fabs(promise - decrease);
-    bool is_good = (is_restricted || !curvature->is_used) && error <= GOOD * fabs(decrease);
-    bool changes = !is_good && fabs(other - decrease) < (is_restricted ? BETTER : 1) * error;
+    bool is_good = !curvature->is_used && fabs(promise - decrease) <= GOOD * fabs(decrease);
+    bool changes = !is_good && fabs(other - decrease) < fabs(promise - decrease);
     curvature->is_used = curvature->is_used != changes;
     return changes;
 }

@@ -22,8 +22,7 @@ bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_as
 void trust_curvature_forget(struct trust_curvature *curvature);
 /* After a trial that changed the objective by -decrease, where the model in use predicted -promise: chooses the model. True: it
  * changed. */
-bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, bool is_restricted, double promise,
-                            double decrease);
+bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, double promise, double decrease);
 /* Updates S after an accepted step between points of the same tolerances. */
 void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const struct fit_point *from,
                           const struct fit_point *to);
