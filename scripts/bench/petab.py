@@ -115,7 +115,7 @@ def objective(joint, short, long, tmp, engine, repeats):
     one, two = {}, {}
     for _ in range(1 + repeats):
         for n_worker, sums in ((1, one), (2, two)):
-            found = evaluate(joint, tmp, engine, n_worker, 10)
+            found = evaluate(joint, tmp, engine, n_worker, 5)
             for name in ("cpu", "wall", "sleep"):
                 sums[name] = sums.get(name, 0) + found[name]*(found["wall"] if name == "sleep" else 1)
     return {"cost": float(np.median(cost)), "two_workers_wall": one["wall"]/two["wall"],
