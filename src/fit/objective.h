@@ -45,8 +45,7 @@ static inline const struct fit_loss *fit_objective_loss(const struct fit_objecti
  * Distributions that mix (base/error_kind.h) must be a likelihood. */
 const char *fit_objective_kind(enum error_kind error, bool likelihood);
 
-/* Half a sum of squares: normal errors, nothing censored or modelled. With kinks: slopes at two points say little about the
- * values between them. */
+/* Half a sum of squares: normal errors, nothing censored or modelled. With kinks, slopes say little of values between them. */
 bool fit_objective_is_plain(const struct fit_objective *objective);
 bool fit_objective_has_kinks(const struct fit_objective *objective);
 
@@ -112,6 +111,7 @@ struct fit_criteria {
      * logarithms), without censored rows. */
     double squares, total_squares;
 };
+
 /* After fit_objective_value. */
 struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
                                            uint32_t n_observable);

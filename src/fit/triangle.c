@@ -4,8 +4,6 @@
 
 #include "fit/matrix.h"
 
-#include <string.h>
-
 /* The least numbers of a part, which are worth waking a worker, and its least rows for each column, so that its triangle is
  * small beside it. */
 enum { PART_NUMBERS = 131072, PART_ROWS = 8 };

@@ -80,7 +80,8 @@ void job_return(struct job *job, struct evaluation *evaluation, bool finished,
         evaluation->next = job->pending;
         job->pending = evaluation;
     }
-    end(context, lane, job, evaluation, finished);
+    if (end)
+        end(context, lane, job, evaluation, finished);
     leave(job);
 }
 

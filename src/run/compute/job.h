@@ -46,7 +46,7 @@ enum job_step {
     JOB_REST    /* this was the last one: the job goes into the policy's queue */
 };
 enum job_step job_next(struct job *job, size_t lane, bool is_over, struct evaluation **evaluation, bool *is_more);
-/* An evaluation of the job has left this lane, finished or not; `end` is called under the lock. */
+/* An evaluation of the job has left this lane, finished or not; `end`, unless NULL, is called under the lock. */
 void job_return(struct job *job, struct evaluation *evaluation, bool finished,
                 void (*end)(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished),
                 void *context, size_t lane);

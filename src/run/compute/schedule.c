@@ -109,13 +109,29 @@ static bool wants_change(void *context)
     return false;
 }
 
-static void begin(struct worker *worker, struct lane *lane, struct evaluation *evaluation)
+/* A chore of the lane's job, at once. */
+static void do_chore(struct worker *worker, struct lane *lane, struct evaluation *chore)
+{
+    chore->chore(chore->part);
+    int64_t now_ns = worker->schedule->now_ns();
+    charge(lane->job, now_ns - worker->charged_ns);
+    worker->charged_ns = now_ns;
+    job_return(lane->job, chore, true, NULL, NULL, lane->number);
+}
+
+/* False: it is done already. */
+static bool begin(struct worker *worker, struct lane *lane, struct evaluation *evaluation)
 {
     const struct schedule_client *client = &worker->schedule->client;
+    if (evaluation->chore) {
+        do_chore(worker, lane, evaluation);
+        return false;
+    }
     lane->evaluation = evaluation;
     worker->n_busy++;
     client->begin(client->context, lane->number, lane->job, evaluation);
     engine_submit(worker->engine, evaluation);
+    return true;
 }
 
 /* False: the job has ended. */
@@ -130,21 +146,6 @@ static bool resume(struct worker *worker, struct lane *lane)
     charge(job, now_ns - worker->charged_ns);
     worker->charged_ns = now_ns;
     return goes_on;
-}
-
-static void count_chore(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished)
-{
-    (void)context, (void)lane, (void)job, (void)evaluation, (void)finished;
-}
-
-/* Carries out a chore at once. */
-static void do_chore(struct worker *worker, struct lane *lane, struct evaluation *evaluation)
-{
-    evaluation->chore(evaluation->part);
-    int64_t now_ns = worker->schedule->now_ns();
-    charge(lane->job, now_ns - worker->charged_ns);
-    worker->charged_ns = now_ns;
-    job_return(lane->job, evaluation, true, count_chore, NULL, lane->number);
 }
 
 /* What the lane does next for its job: code of it, an evaluation, or nothing more. */
@@ -166,12 +167,9 @@ static void carry_on(struct worker *worker, struct lane *lane)
         case JOB_WORK:
             if (is_more)
                 policy_open(policy, job);
-            if (evaluation->chore) {
-                do_chore(worker, lane, evaluation);
-                continue;
-            }
-            begin(worker, lane, evaluation);
-            return;
+            if (begin(worker, lane, evaluation))
+                return;
+            continue;
         case JOB_REST:
             policy_leave(policy, job, lane->number, JOB_YIELDS);
             break;
@@ -211,15 +209,10 @@ static void fill(struct worker *worker, struct lane *lane)
     if (action == POLICY_START)
         choice.job = schedule->client.start(schedule->client.context, lane->number, choice.item);
     lane->job = choice.job;
-    if (action == POLICY_HELP && choice.evaluation->chore) {
-        do_chore(worker, lane, choice.evaluation);
-        carry_on(worker, lane);
-    } else if (action == POLICY_HELP) {
-        begin(worker, lane, choice.evaluation);
-    } else if (lane->job) {
+    if (lane->job && action != POLICY_HELP)
         policy_enter(policy, lane->job, lane->number, action == POLICY_START);
+    if (lane->job && !(action == POLICY_HELP && begin(worker, lane, choice.evaluation)))
         carry_on(worker, lane);
-    }
 }
 
 static void work(struct schedule *schedule, size_t i_worker)
