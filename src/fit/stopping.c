@@ -177,6 +177,13 @@ double stopping_noise_ceiling(const struct stopping *stopping, double f)
     return 2 * error * sqrt(fabs(f)) * sqrt(stopping->objective_scale) + noise_floor(stopping);
 }
 
+bool stopping_is_lost(const struct stopping *stopping, const struct fit_point *best, const struct fit_point *trial)
+{
+    double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker, best, trial);
+    double size = fmax(fabs(by_value), fabs(by_slopes));
+    return size <= stopping_noise_ceiling(stopping, best->f) && fabs(by_value - by_slopes) > 0.5 * size;
+}
+
 /* The largest decrease predicted for any single parameter. */
 static double promise_single(const struct trust_model *model, const struct fit_point *point)
 {

@@ -9,8 +9,11 @@
 
 /* The gradient must grow along a step by this part of both lengths; otherwise the update would not be bounded. */
 static const double LEAST_GROWTH = 1e-8;
-/* Gauss and Newton's model, which converges fastest where it is right, stays in use if it errs by no more than this part. */
-static const double GOOD = 0.25;
+/* A model that errs by no more than the first part of the decrease stays in use. Along a restricted step the second derivatives
+ * are given up only if the error without them is below the second part of that with them: along short steps in a valley both
+ * models predict much the same, which tells nothing of the directions in which only one of them is right. Steps that nothing
+ * restricts end the fit, and Gauss and Newton's model, which converges fastest where it is right, is to judge what is left. */
+static const double GOOD = 0.25, BETTER = 0.5;
 
 bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena)
 {
@@ -35,13 +38,17 @@ static double along(const struct trust_curvature *curvature, const double *x)
     return matrix_dot(n, x, curvature->scaled);
 }
 
-bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, double promise, double decrease)
+bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, bool is_restricted, double promise,
+                            double decrease)
 {
     if (!curvature->has_any || !isfinite(decrease))
         return false;
     double more = 0.5 * along(curvature, step), other = curvature->is_used ? promise + more : promise - more;
-    bool is_good = !curvature->is_used && fabs(promise - decrease) <= GOOD * fabs(decrease);
-    bool changes = !is_good && fabs(other - decrease) < fabs(promise - decrease);
+    double error = fabs(promise - decrease), other_error = fabs(other - decrease);
+    bool is_good = error <= GOOD * fabs(decrease);
+    bool changes = !curvature->is_used ? !is_good && other_error < error
+                   : is_restricted     ? !is_good && other_error < BETTER * error
+                                       : other_error < error;
     curvature->is_used = curvature->is_used != changes;
     return changes;
 }

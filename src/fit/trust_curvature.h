@@ -3,7 +3,7 @@
  *
  * Where residuals stay large, as in a poor local minimum or in a curved valley, steps without it overshoot and the search
  * crawls. The estimate S and the choice between both models are those of NL2SOL (Dennis, Gay & Welsch 1981): S starts at zero,
- * and is used while it predicts the objective better than the model without it. */
+ * is used once it predicts the objective better than the model without it, and no longer where it predicts it worse. */
 #pragma once
 
 #include "fit/point.h"
@@ -20,9 +20,10 @@ struct trust_curvature {
 bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena);
 /* Resets S to zero. */
 void trust_curvature_forget(struct trust_curvature *curvature);
-/* After a trial that changed the objective by -decrease, where the model in use predicted -promise: chooses the model. True: it
- * changed. */
-bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, double promise, double decrease);
+/* After a trial that changed the objective by -decrease, where the model in use predicted -promise: chooses the model. The step
+ * is restricted if a longer one promised more. True: the model changed. */
+bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, bool is_restricted, double promise,
+                            double decrease);
 /* Updates S after an accepted step between points of the same tolerances. */
 void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const struct fit_point *from,
                           const struct fit_point *to);

@@ -174,7 +174,10 @@ static void relax_limits(struct trust_region *search)
 static void learn(struct trust_region *search, bool is_better)
 {
     struct trust_model *model = &search->model;
-    if (trust_curvature_choose(&model->curvature, model->step, model->promise, search->best->f - search->trial->f))
+    if (stopping_is_lost(&search->stopping, search->best, search->trial))
+        return;
+    if (trust_curvature_choose(&model->curvature, model->step, model->is_restricted, model->promise,
+                               search->best->f - search->trial->f))
         model->is_current = false;
     if (is_better)
         trust_curvature_note(&model->curvature, search->asker, search->best, search->trial);
