@@ -140,7 +140,7 @@ def wait_for(condition, seconds=60):
 def test_kills(tmp):
     """A rank that is killed ends the job, with a code of its own; the same command resumes with another number of ranks, to the
     same bits. A signal to all of them stops them."""
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(1500, seed=6))
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))
     words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
     first = run_file(*words)
     result = h.result_path(path)
@@ -169,7 +169,7 @@ def test_kills(tmp):
 
 def test_computing_process_dies(tmp):
     """Killed from outside, also on the rank that keeps the journal: all ranks go on from the latest step that was kept."""
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(1500, seed=6))
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))
     words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
     first = run_file(*words)
     state = h.result_path(path).with_name("p.result.h5.journal") / "state"
@@ -187,7 +187,7 @@ def test_computing_process_dies(tmp):
 
 def test_one_rank_is_stopped(tmp):
     """A stop of one rank stops all: within a pass, or at its end at most some seconds later, and the job resumes."""
-    path, model = write(tmp / "p.h5", EQUATIONS, sample(1500, seed=6))
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))
     words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
     state = h.result_path(path).with_name("p.result.h5.journal") / "state"
     for victim in (0, 1):

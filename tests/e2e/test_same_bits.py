@@ -36,7 +36,7 @@ def assert_same(a, b, what):
 
 def mixed_problem(path):
     """Robertson's datasets, some of them bad or hopeless, several starts."""
-    n = 60 if not h.SANITIZE else 12
+    n = 40 if not h.SANITIZE else 12
     robertson_problem(path, n, lower=[1e-4, 1e1, 1e4], upper=[1e2, 1e7, 1e10])
     with h5py.File(path, "r+") as f:
         value = f["measurements/value"][()]
@@ -83,7 +83,7 @@ def kill_in_the_middle(problem, output, enough, extra=()):
 
 
 def test_killed_and_resumed(tmp):
-    n = 1500 if not h.SANITIZE else 60
+    n = 500 if not h.SANITIZE else 60
     robertson_problem(tmp / "p.h5", n)
     h.run(tmp / "p.h5", "-o", tmp / "straight.h5")
     kills = 0
