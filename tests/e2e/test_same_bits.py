@@ -137,7 +137,7 @@ def many_experiments(path, n_dataset, n_each):
 
 def test_many_experiments(tmp):
     """Their evaluations go to any worker, in any lane, and finish in any order."""
-    n, n_each = (40, 30) if not h.SANITIZE else (6, 12)
+    n, n_each = (40, 12) if not h.SANITIZE else (6, 12)
     many_experiments(tmp / "p.h5", n, n_each)
     for engine in ("cvodes", "lanes"):
         options = ("--engine", engine)
@@ -163,7 +163,7 @@ def test_many_experiments(tmp):
 
 
 def test_journal_of_other_options_is_refused(tmp):
-    robertson_problem(tmp / "p.h5", 1500 if not h.SANITIZE else 60)
+    robertson_problem(tmp / "p.h5", 500 if not h.SANITIZE else 60)
     assert kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 20)
     done = h.stiffit("run", tmp / "p.h5", "--trust", "-o", tmp / "r.h5", "--rtol", "1e-5", code=4)
     assert "rtol" in done.stderr and "--restart" in done.stderr, done.stderr
@@ -172,7 +172,7 @@ def test_journal_of_other_options_is_refused(tmp):
 
 def test_supervisor_killed_alone(tmp):
     """The compute child dies with its supervisor: nothing goes on behind the user's back."""
-    robertson_problem(tmp / "p.h5", 1500 if not h.SANITIZE else 60)
+    robertson_problem(tmp / "p.h5", 500 if not h.SANITIZE else 60)
     command = [str(h.STIFFIT), "run", str(tmp / "p.h5"), "--trust", "-j", "1", "-o", str(tmp / "r.h5")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           env=h.environment()) as process:
