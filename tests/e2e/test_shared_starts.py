@@ -68,7 +68,7 @@ def test_same_bits(tmp):
 
 
 def test_killed(tmp):
-    killed_often(tmp, 1500, 6, 3, "--starts", 3)
+    killed_often(tmp, 500, 6, 3, "--starts", 3)
 
 
 FAILED = 6, 10  # model_failed, and other_failed: because of another dataset
