@@ -181,7 +181,7 @@ def kill_often(path, model, n_kill, seed, *words):
 def test_killed(tmp):
     """A run that is killed at any moment, in any of its processes, goes on from its latest step, with another number of
     workers, to the bits of one that was not."""
-    steps = killed_often(tmp, 1500 // (h.SANITIZER_SPEED if h.SANITIZE else 1), 12, seed=12)
+    steps = killed_often(tmp, 4000 // (h.SANITIZER_SPEED if h.SANITIZE else 1), 12, seed=12)
     print("went on after steps", steps)
     assert any(step > 0 for step in steps), steps
 
