@@ -3,7 +3,7 @@
  *
  * Where residuals stay large, as in a poor local minimum or in a curved valley, steps without it overshoot and the search
  * crawls. The estimate S and the choice between both models are those of NL2SOL (Dennis, Gay & Welsch 1981): S starts at zero,
- * is used once it predicts the objective better than the model without it, and no longer where it predicts it worse. */
+ * is used once it predicts the objective better than the model without it, and given up where it predicts it clearly worse. */
 #pragma once
 
 #include "fit/point.h"

@@ -276,11 +276,39 @@ static void test_not_finite(void **state)
     drop(self);
 }
 
+/* Whether the second derivatives of 2 are in use after a step of 1, along which they change the prediction by 1. */
+static bool are_used_after(bool are_used, bool is_restricted, double promise, double decrease)
+{
+    struct problem *self = make(0);
+    struct trust_curvature *curvature = &self->model.curvature;
+    double step = 1;
+    assert_int_equal(curvature->n, 1);
+    curvature->s[0] = 2;
+    curvature->has_any = true;
+    curvature->is_used = are_used;
+    bool changed = trust_curvature_choose(curvature, &step, is_restricted, promise, decrease);
+    bool are_used_now = curvature->is_used;
+    assert_int_equal(changed, are_used_now != are_used);
+    drop(self);
+    return are_used_now;
+}
+
+static void test_second_derivatives(void **state)
+{
+    (void)state;
+    assert_true(are_used_after(false, true, 2, 1.4));   /* better: taken up */
+    assert_false(are_used_after(false, true, 2, 1.6));  /* worse */
+    assert_true(are_used_after(true, true, 1, 1.6));    /* worse, but not clearly: kept along a restricted step ... */
+    assert_false(are_used_after(true, false, 1, 1.6));  /* ... and given up after one that nothing restricts */
+    assert_false(are_used_after(true, true, 1, 1.9));   /* clearly worse */
+    assert_true(are_used_after(true, true, 1, 1.2));    /* right within a quarter */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_radius), cmocka_unit_test(test_radius), cmocka_unit_test(test_flat),
-        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_second_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
