@@ -37,6 +37,10 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->sizes = new_array(3 * n + 1, 1);
     ob->tolerance_beyond = new_array(n, 1);
     ob->born = new_array(n, 1);
+    ob->reach = new_array(n, 1);
+    ob->reach_scratch = new_array(n, 4);
+    ob->jacobian = !abi->jacobian && abi->jacobian_sparse ? new_array(abi->n_nonzero, 1) : new_array(n, n);
+    ob->is_at_rest = calloc(n + 1, sizeof *ob->is_at_rest);
     ob->f = new_array(n, 1);
     ob->columns = new_array(n, n_parameter);
     ob->h = new_array(n_observable, 1);
@@ -50,7 +54,8 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->positive = positive_new(n);
     ob->stops = stops_new(abi, observer_most_blocks(abi, options));
     bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
-                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->f && ob->columns && ob->h &&
+                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->reach &&
+                    ob->reach_scratch && ob->jacobian && ob->is_at_rest && ob->f && ob->columns && ob->h &&
                     ob->h_state && ob->term && ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest &&
                     ob->positive && ob->stops && ob->variant_sens && ob->variant_p && (ob->forcing || !n || !abi->n_forcing);
     ob->model.sizes = ob->sizes;
@@ -74,6 +79,10 @@ void observer_fini(struct observer *ob)
     free(ob->sizes);
     free(ob->tolerance_beyond);
     free(ob->born);
+    free(ob->reach);
+    free(ob->reach_scratch);
+    free(ob->jacobian);
+    free(ob->is_at_rest);
     free(ob->f);
     free(ob->columns);
     free(ob->h);

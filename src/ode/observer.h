@@ -22,6 +22,7 @@ struct observer {
     /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
     double *sizes;              /* 3 n_state + 1 */
     double *born;               /* n_state: since when the state may be young */
+    double *reach;              /* n_state: what a state that was at rest can become (reach.h), else 0 */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *tolerance_beyond;   /* n_state: tolerance minus rtol |y| */
 
@@ -36,6 +37,9 @@ struct observer {
     /* scratch */
     double *f;                         /* n_state */
     double *columns;                   /* n_state x n_parameter */
+    double *reach_scratch;             /* 4 n_state */
+    double *jacobian;                  /* for reach.c: n_state x n_state, or the values of the model's pattern */
+    bool *is_at_rest;                  /* n_state: for tolerance.c */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
     size_t n_term;                     /* entries of h_state in use: of wanted observables, not 0, by state */
     struct observer_term {

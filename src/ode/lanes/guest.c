@@ -211,6 +211,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
     for (size_t i = 0; i < n; i++) {
         room->minus_rate[i][k] = ob->model.is_infused && ob->model.rate[i] != 0 ? -ob->model.rate[i] : 0;
         room->born[i][k] = ob->born[i];
+        room->reach[i][k] = ob->reach[i];
         room->y[i][k] = room->y_before[i][k] = guest->y[i];
         room->size[i][k] = ob->sizes[i];
         room->guess[i][k] = ob->sizes[i + n];

@@ -35,7 +35,7 @@ struct lanes_room {
     /* the evaluations' arguments */
     lanes *p, *covariate, *work;
     lanes rtol, fraction, at_rest; /* see tolerance.c */
-    lanes *born;
+    lanes *born, *reach;
     lanes by_accepted;   /* 1 / (how many tolerances a step's error may be)^2 */
     lanes_mask is_relative;
     lanes *unit;         /* by column: 1 / |p| */
