@@ -38,7 +38,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->tolerance_beyond = new_array(n, 1);
     ob->born = new_array(n, 1);
     ob->reach = new_array(n, 1);
-    ob->reach_scratch = new_array(n, 4);
+    ob->reach_scratch = new_array(n, 5);
     ob->jacobian = !abi->jacobian && abi->jacobian_sparse ? new_array(abi->n_nonzero, 1) : new_array(n, n);
     ob->is_at_rest = calloc(n + 1, sizeof *ob->is_at_rest);
     ob->f = new_array(n, 1);

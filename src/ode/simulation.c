@@ -123,6 +123,8 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
         if (ws->pass == PASS_FORWARD && !observer_answer(&ws->o, ws->o.n_state ? vector_data(ws->y) : NULL, initial))
             return observer_fail(&ws->o);
         ws->o.i_time += !ws->o.begins_anew;
+        if (!initial && ws->o.grows)
+            tolerance_look(&ws->o, vector_data(ws->y));
     }
     if (ws->o.begins_anew || ws->pass == PASS_REPLAY || ws->o.i_time < task->n_time)
         return true;

@@ -82,8 +82,12 @@ static void guess_sizes(struct observer *ob, const double *y, double span)
         guess[i] = fmin(fmax(by_rate, PART * ob->reach[i]), DBL_MAX * DBL_EPSILON);
         if (guess[i] == 0) /* nothing that is known drives it */
             guess[i] = largest > 0 ? largest : 1;
+        ob->grows = ob->grows || ob->reach[i] > 0;
     }
 }
+
+/* Whether state i is far from its reach. */
+static bool grows(const struct observer *ob, size_t i) { return ob->sizes[i] < PART * ob->reach[i]; }
 
 /* The time from t to the first measurement after `later`; INFINITY: to a steady state. */
 static double span_after(const struct observer *ob, double t, double later)
@@ -94,6 +98,24 @@ static double span_after(const struct observer *ob, double t, double later)
         i_time++;
     double span = task->time[i_time] - t;
     return span > 0 ? span : INFINITY;
+}
+
+void tolerance_look(struct observer *ob, const double *y)
+{
+    double *reach = ob->reach_scratch + 4 * ob->n_state;
+    if (!ob->grows || ob->i_time >= ob->evaluation->task->n_time)
+        return;
+    ob->grows = false;
+    for (size_t i = 0; i < ob->n_state; i++) {
+        ob->is_at_rest[i] = grows(ob, i);
+        ob->grows = ob->grows || ob->is_at_rest[i];
+    }
+    if (!ob->grows)
+        return;
+    reach_estimate(ob, y, span_after(ob, ob->t, ob->t), ob->is_at_rest, reach);
+    for (size_t i = 0; i < ob->n_state; i++)
+        if (ob->is_at_rest[i])
+            ob->reach[i] = fmax(ob->reach[i], reach[i]);
 }
 
 void tolerance_wake(struct observer *ob, double t, double width)
@@ -132,6 +154,7 @@ void tolerance_begin(struct observer *ob, const double *y)
 {
     size_t n = ob->n_state;
     double least = INFINITY, largest = 0;
+    ob->grows = false;
     for (size_t i = 0; i < n; i++) {
         ob->sizes[i] = fabs(y[i]);
         ob->sizes[i + n] = ob->reach[i] = 0;
@@ -174,7 +197,7 @@ void tolerance_follow(struct observer *ob, const double *y)
             wanted = root * sqrt(root * sqrt(s));
         }
         beyond[i] = rtol * (larger(wanted, part * s) - magnitude);
-        if (size[i] < PART * reach[i])
+        if (grows(ob, i))
             beyond[i] = larger(beyond[i], ROUNDING * reach[i]);
         if (size[i] == 0)
             beyond[i] = larger(beyond[i], ob->at_rest * guess[i]);

@@ -14,6 +14,9 @@ void tolerance_begin(struct observer *observer, const double *y);
 void tolerance_jump(struct observer *observer, const double *y);
 /* Without atol: updates sizes and tolerance_beyond after a step that ended at (observer.t, y), or at the initial state. */
 void tolerance_follow(struct observer *observer, const double *y);
+/* After a measurement at or before observer.t: looks how far states that were at rest will grow until the next one. y: the state
+ * there. */
+void tolerance_look(struct observer *observer, const double *y);
 /* An input jumps at most `width` before t, where the next step ends. States at rest at zero take their sizes from their slopes
  * there, and their change over the jump does not count as an error. */
 void tolerance_wake(struct observer *observer, double t, double width);

@@ -12,6 +12,8 @@ import random
 import numpy as np
 from scipy.integrate import odeint
 
+# Probability of units of its own for each state.
+OWN = 0.3
 RTOLS = (1e-5, 1e-6, 1e-8, 1e-10)
 
 
@@ -36,8 +38,8 @@ class Network:
                            {*np.linspace(self.end/n_time, self.end, n_time)})
         self.time_unit = 10**rng.uniform(-9, 9)
         unit = 10**rng.uniform(-12, 12)
-        own = rng.random() < 0.3
-        self.unit = [min(max(unit*10**rng.uniform(-6, 6), 1e-12), 1e12) if own else unit for _ in self.x0]
+        own = rng.random() < OWN
+        self.unit = [min(max(unit*10**rng.uniform(-3, 3), 1e-12), 1e12) if own else unit for _ in self.x0]
         self.rtol = rng.choice(RTOLS)
 
     # --- what is drawn ---

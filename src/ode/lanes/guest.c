@@ -307,6 +307,17 @@ void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *
     }
 }
 
+static void look_ahead(struct guest *guest, struct lanes_room *room, int k)
+{
+    struct observer *ob = &guest->o;
+    guest_follow(guest, room, k);
+    for (size_t i = 0; i < ob->n_state; i++)
+        guest->y[i] = room->y[i][k];
+    tolerance_look(ob, guest->y);
+    for (size_t i = 0; i < ob->n_state; i++)
+        room->reach[i][k] = ob->reach[i];
+}
+
 bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside,
                   const struct lanes_view *view)
 {
@@ -321,6 +332,8 @@ bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int
         }
     }
     if (ob->begins_anew || ++ob->i_time < task->n_time) {
+        if (ob->grows)
+            look_ahead(guest, room, k);
         set_next(ob, room, k);
         return true;
     }
