@@ -33,6 +33,7 @@ struct observer {
     bool *block_rhs;            /* whether it enters the right-hand side */
     double *block_unit;         /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
     int32_t *sens_block;        /* block of each wanted parameter, or -1 */
+    double *sens_sizes;         /* n_state x n_block: the largest absolute sensitivities so far */
     bool pace;                  /* the one block is the dependence of the states on the unit of time (probe.c) */
 
     /* scratch */
@@ -41,6 +42,7 @@ struct observer {
     double *reach_scratch;             /* 5 n_state */
     double *jacobian;                  /* for reach.c: n_state x n_state, or the values of the model's pattern */
     bool *is_at_rest;                  /* n_state: for tolerance.c */
+    double *seen;                      /* n_state (1 + most blocks): the state of an answer */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
     size_t n_term;                     /* entries of h_state in use: of wanted observables, not 0, by state */
     struct observer_term {

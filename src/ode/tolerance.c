@@ -155,6 +155,8 @@ void tolerance_begin(struct observer *ob, const double *y)
     size_t n = ob->n_state;
     double least = INFINITY, largest = 0;
     ob->grows = false;
+    for (size_t i = 0; i < n * ob->n_block; i++)
+        ob->sens_sizes[i] = fabs(y[n + i]);
     for (size_t i = 0; i < n; i++) {
         ob->sizes[i] = fabs(y[i]);
         ob->sizes[i + n] = ob->reach[i] = 0;
@@ -205,6 +207,15 @@ void tolerance_follow(struct observer *ob, const double *y)
     *t = ob->t;
 }
 
+static void follow_sensitivities(struct observer *ob, const double *s)
+{
+    double *size = ob->sens_sizes;
+    for (size_t i = 0; i < ob->n_state * ob->n_block; i++) {
+        double magnitude = fabs(s[i]);
+        size[i] = larger(size[i], magnitude);
+    }
+}
+
 void tolerance_weigh(struct observer *ob, const double *y, double *weight)
 {
     size_t n = ob->n_state;
@@ -214,6 +225,7 @@ void tolerance_weigh(struct observer *ob, const double *y, double *weight)
         tolerance_follow(ob, y);
     for (size_t i = 0; i < n; i++)
         weight[i] = 1 / (rtol * fabs(y[i]) + beyond[i] + TINY);
+    follow_sensitivities(ob, y + n);
     for (size_t k = 0; k < ob->n_block; k++) {
         double per = ob->block_unit[k], part = EFFECT * rtol * per;
         y += n;
@@ -221,6 +233,18 @@ void tolerance_weigh(struct observer *ob, const double *y, double *weight)
         for (size_t i = 0; i < n; i++)
             weight[i] = 1 / (rtol * fabs(y[i]) + part * fabs(state[i]) + per * beyond[i] + TINY);
     }
+}
+
+bool tolerance_drop_vanished(const struct observer *ob, double *s)
+{
+    double part = ob->rtol * ob->fraction;
+    bool any = false;
+    for (size_t i = 0; i < ob->n_state * ob->n_block; i++)
+        if (s[i] != 0 && fabs(s[i]) <= part * ob->sens_sizes[i]) {
+            s[i] = 0;
+            any = true;
+        }
+    return any;
 }
 
 int tolerance_weights(N_Vector y, N_Vector weight, void *workspace)
