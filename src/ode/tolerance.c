@@ -79,7 +79,7 @@ static void guess_sizes(struct observer *ob, const double *y, double span)
             continue;
         double by_rate = known && span < INFINITY ? span * fabs(f[i]) : 0;
         ob->born[i] = ob->t;
-        guess[i] = fmin(fmax(by_rate, PART * ob->reach[i]), DBL_MAX * DBL_EPSILON);
+        guess[i] = fmin(by_rate > PART * ob->reach[i] ? by_rate : ob->reach[i], DBL_MAX * DBL_EPSILON);
         if (guess[i] == 0) /* nothing that is known drives it */
             guess[i] = largest > 0 ? largest : 1;
         ob->grows = ob->grows || ob->reach[i] > 0;
