@@ -29,6 +29,8 @@
  * part its tolerance is at least ROUNDING times its reach: the states that drive it are known no better. */
 #define PART 1e-3
 #define ROUNDING (4 * DBL_EPSILON)
+/* A tolerance is at least this many times the noise of the state (reach.h). */
+#define NOISE 4
 /* A measurement earlier than this part of all times does not show how far a state will grow. */
 #define SOON 1e-3
 /* Weights must be finite. */
@@ -66,11 +68,14 @@ static void guess_sizes(struct observer *ob, const double *y, double span)
         largest = fmax(largest, fabs(y[i]));
     for (size_t i = 0; i < n; i++)
         ob->is_at_rest[i] = rests(ob, i) || ob->sizes[i] <= REST * largest;
-    reach_estimate(ob, y, span, ob->is_at_rest, ob->reach);
+    double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
+    reach_estimate(ob, y, span, ob->is_at_rest, reach, noise);
     for (size_t i = 0; i < n; i++) {
-        ob->is_at_rest[i] = ob->is_at_rest[i] && rests(ob, i);
         if (!ob->is_at_rest[i])
-            ob->reach[i] = 0;
+            continue;
+        ob->is_at_rest[i] = ob->sizes[i] <= REST * reach[i] || ob->sizes[i] == 0;
+        ob->reach[i] = ob->is_at_rest[i] ? reach[i] : 0;
+        ob->noise[i] = ob->is_at_rest[i] ? noise[i] : 0;
         largest = fmax(largest, ob->reach[i]);
     }
     bool known = derivatives_rhs(&ob->model, ob->t, y, f) == STIFFIT_OK;
@@ -102,7 +107,7 @@ static double span_after(const struct observer *ob, double t, double later)
 
 void tolerance_look(struct observer *ob, const double *y)
 {
-    double *reach = ob->reach_scratch + 4 * ob->n_state;
+    double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
     if (!ob->grows || ob->i_time >= ob->evaluation->task->n_time)
         return;
     ob->grows = false;
@@ -112,10 +117,12 @@ void tolerance_look(struct observer *ob, const double *y)
     }
     if (!ob->grows)
         return;
-    reach_estimate(ob, y, span_after(ob, ob->t, ob->t), ob->is_at_rest, reach);
+    reach_estimate(ob, y, span_after(ob, ob->t, ob->t), ob->is_at_rest, reach, noise);
     for (size_t i = 0; i < ob->n_state; i++)
-        if (ob->is_at_rest[i])
+        if (ob->is_at_rest[i]) {
             ob->reach[i] = fmax(ob->reach[i], reach[i]);
+            ob->noise[i] = fmax(ob->noise[i], noise[i]);
+        }
 }
 
 void tolerance_wake(struct observer *ob, double t, double width)
@@ -140,7 +147,7 @@ void tolerance_jump(struct observer *ob, const double *y)
         bool at_rest = rests(ob, i);
         ob->sizes[i] = at_rest ? fabs(y[i]) : fmax(ob->sizes[i], fabs(y[i]));
         if (at_rest && !rests(ob, i))
-            ob->sizes[i + n] = ob->reach[i] = 0;
+            ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
         ob->sizes[i + 2 * n] = y[i];
         any = any || rests(ob, i);
     }
@@ -159,7 +166,7 @@ void tolerance_begin(struct observer *ob, const double *y)
         ob->sens_sizes[i] = fabs(y[n + i]);
     for (size_t i = 0; i < n; i++) {
         ob->sizes[i] = fabs(y[i]);
-        ob->sizes[i + n] = ob->reach[i] = 0;
+        ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
         ob->sizes[i + 2 * n] = y[i];
         ob->tolerance_beyond[i] = ob->atol;
         least = fmin(least, fabs(y[i]));
@@ -201,6 +208,7 @@ void tolerance_follow(struct observer *ob, const double *y)
         beyond[i] = rtol * (larger(wanted, part * s) - magnitude);
         if (grows(ob, i))
             beyond[i] = larger(beyond[i], ROUNDING * reach[i]);
+        beyond[i] = larger(beyond[i], NOISE * ob->noise[i]);
         if (size[i] == 0)
             beyond[i] = larger(beyond[i], ob->at_rest * guess[i]);
     }

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.integrate import odeint
 
 # Probability of units of its own for each state.
-OWN = 0.3
+OWN = 0.0
 RTOLS = (1e-5, 1e-6, 1e-8, 1e-10)
 
 
@@ -79,7 +79,7 @@ class Network:
         self.x0 = [0.0]*(2*n_gene)
         if rng.random() < 0.3:
             self.x0[1] = round(rng.uniform(0.1, 2), 3)
-        form = rng.choice(["hill", "hill", "odd hill"])
+        form = "hill"
         for g in range(n_gene):
             m, p = 2*g, 2*g + 1
             if g > 0:

@@ -213,6 +213,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         room->minus_rate[i][k] = ob->model.is_infused && ob->model.rate[i] != 0 ? -ob->model.rate[i] : 0;
         room->born[i][k] = ob->born[i];
         room->reach[i][k] = ob->reach[i];
+        room->noise[i][k] = ob->noise[i];
         room->y[i][k] = room->y_before[i][k] = guest->y[i];
         room->size[i][k] = ob->sizes[i];
         room->guess[i][k] = ob->sizes[i + n];
@@ -318,8 +319,10 @@ static void look_ahead(struct guest *guest, struct lanes_room *room, int k)
     for (size_t i = 0; i < ob->n_state; i++)
         guest->y[i] = room->y[i][k];
     tolerance_look(ob, guest->y);
-    for (size_t i = 0; i < ob->n_state; i++)
+    for (size_t i = 0; i < ob->n_state; i++) {
         room->reach[i][k] = ob->reach[i];
+        room->noise[i][k] = ob->noise[i];
+    }
 }
 
 bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside,
