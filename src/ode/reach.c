@@ -112,10 +112,10 @@ void reach_estimate(struct observer *ob, const double *y, double span, const boo
             double rate = per_span + decay[i];
             if (!rests[i] || !(rate > 0))
                 continue;
-            double now = fmin(fabs(drive[i]) / rate, MOST);
+            double now = fmax(fabs(y[i]), fmin(fabs(drive[i]) / rate, MOST));
             left = now > 0 && reach[i] == 0 ? 1 + MORE_ROUNDS : left;
             reach[i] = now;
-            probe[i] = copysign(now, drive[i]);
+            probe[i] = now > fabs(y[i]) ? copysign(now, drive[i]) : y[i];
         }
     double *moved = decay + n, *found = moved + n;
     memset(noise, 0, n * sizeof *noise);

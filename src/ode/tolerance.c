@@ -25,6 +25,8 @@
 #define YOUNG 0.5
 /* A state up to this part of its reach (reach.h) is at rest: rounding errors. */
 #define REST 1e-12
+/* Behind a jump this part, too, if the state will be so much larger than it has ever been. */
+#define SUDDEN 1e-6
 /* The part of its reach that a state is guessed to attain at least, since estimates of a reach are rather too large. Up to this
  * part its tolerance is at least ROUNDING times its reach: the states that drive it are known no better. */
 #define PART 1e-3
@@ -59,21 +61,22 @@ static bool rests(const struct observer *ob, size_t i)
 }
 
 /* Estimates from the rate of change at y, and from all that drives it, how large a state at rest becomes until the next
- * measurement. The guess may be far too large, which costs its fourth root in accuracy while the state is young. */
-static void guess_sizes(struct observer *ob, const double *y, double span)
+ * measurement. The guess may be far too large, which costs its fourth root in accuracy while the state is young. States up to
+ * `part` of their reach count as at rest. */
+static void guess_sizes(struct observer *ob, const double *y, double span, double part)
 {
     size_t n = ob->n_state;
     double *guess = ob->sizes + n, largest = 0, *f = ob->f;
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
     for (size_t i = 0; i < n; i++)
-        ob->is_at_rest[i] = rests(ob, i) || ob->sizes[i] <= REST * largest;
+        ob->is_at_rest[i] = part > REST || rests(ob, i) || ob->sizes[i] <= REST * largest;
     double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
     reach_estimate(ob, y, span, ob->is_at_rest, reach, noise);
     for (size_t i = 0; i < n; i++) {
         if (!ob->is_at_rest[i])
             continue;
-        ob->is_at_rest[i] = ob->sizes[i] <= REST * reach[i] || ob->sizes[i] == 0;
+        ob->is_at_rest[i] = ob->sizes[i] <= part * reach[i] || ob->sizes[i] == 0;
         ob->reach[i] = ob->is_at_rest[i] ? reach[i] : 0;
         ob->noise[i] = ob->is_at_rest[i] ? noise[i] : 0;
         largest = fmax(largest, ob->reach[i]);
@@ -134,9 +137,20 @@ void tolerance_wake(struct observer *ob, double t, double width)
     if (!any || ob->atol > 0 || !(span < INFINITY))
         return;
     ob->t = t;
-    guess_sizes(ob, ob->sizes + 2 * ob->n_state, span); /* at the state after the latest step */
+    guess_sizes(ob, ob->sizes + 2 * ob->n_state, span, REST); /* at the state after the latest step */
     ob->t = now;
     ob->at_rest = width / span;
+}
+
+/* Whether a jump to y makes some state far larger than it has ever been. */
+static bool is_sudden(struct observer *ob, const double *y, double span)
+{
+    bool sudden = false;
+    if (!(span < INFINITY) || derivatives_rhs(&ob->model, ob->t, y, ob->f) != STIFFIT_OK)
+        return false;
+    for (size_t i = 0; i < ob->n_state; i++)
+        sudden = sudden || ob->sizes[i] < SUDDEN * span * fabs(ob->f[i]);
+    return sudden;
 }
 
 void tolerance_jump(struct observer *ob, const double *y)
@@ -153,8 +167,10 @@ void tolerance_jump(struct observer *ob, const double *y)
     }
     ob->sizes[3 * n] = ob->t;
     ob->at_rest = 0;
-    if (any && ob->atol == 0)
-        guess_sizes(ob, y, span_after(ob, ob->t, ob->t));
+    double span = span_after(ob, ob->t, ob->t);
+    if (ob->atol > 0 || !(any || is_sudden(ob, y, span)))
+        return;
+    guess_sizes(ob, y, span, is_sudden(ob, y, span) ? SUDDEN : REST);
 }
 
 void tolerance_begin(struct observer *ob, const double *y)
@@ -175,7 +191,7 @@ void tolerance_begin(struct observer *ob, const double *y)
     ob->sizes[3 * n] = ob->evaluation->task->t0;
     ob->at_rest = 0;
     if (least <= REST * largest && ob->atol == 0)
-        guess_sizes(ob, y, span_after(ob, ob->t, ob->t));
+        guess_sizes(ob, y, span_after(ob, ob->t, ob->t), REST);
 }
 
 /* fmax is a library call; this is inlined. */
