@@ -29,12 +29,15 @@ enum { N_LATER = sizeof later / sizeof *later };
 /* Larger than any size of use; products of a few of them are finite. */
 #define MOST 1e60
 
-/* Sets `feed` to sum |J_ij y_j| over j != i, and `decay` to -J_ii, or 0 where this is negative. */
-static void find_feeds(const struct observer *ob, const double *y, double *feed, double *decay)
+bool reach_feed(struct observer *ob, double t, const double *y, const double *amount, double *feed, double *decay)
 {
     const struct stiffit_model *abi = ob->abi;
     size_t n = ob->n_state;
     bool sparse = !abi->jacobian && abi->jacobian_sparse;
+    int code = sparse ? derivatives_jacobian_sparse(&ob->model, t, y, ob->jacobian)
+                      : derivatives_jacobian(&ob->model, t, y, NULL, true, ob->jacobian);
+    if (code != STIFFIT_OK)
+        return false;
     memset(feed, 0, n * sizeof *feed);
     memset(decay, 0, n * sizeof *decay);
     for (size_t j = 0; j < n; j++) {
@@ -45,9 +48,10 @@ static void find_feeds(const struct observer *ob, const double *y, double *feed,
             if (i == j)
                 decay[i] = fmax(0, -ob->jacobian[k]);
             else
-                feed[i] += fabs(ob->jacobian[k] * y[j]);
+                feed[i] += fabs(ob->jacobian[k] * amount[j]);
         }
     }
+    return true;
 }
 
 /* Sets what drives each state at y, with the sign of its direction, and how fast it decays. False: the model cannot be computed
@@ -55,14 +59,10 @@ static void find_feeds(const struct observer *ob, const double *y, double *feed,
 static bool find_drive(struct observer *ob, const double *y, double span, double *drive, double *decay)
 {
     struct derivatives *d = &ob->model;
-    const struct stiffit_model *abi = ob->abi;
     size_t n = ob->n_state;
-    double t = ob->t + span, *f = ob->f, *feed = decay + n;
-    int code = !abi->jacobian && abi->jacobian_sparse ? derivatives_jacobian_sparse(d, t, y, ob->jacobian)
-                                                      : derivatives_jacobian(d, t, y, NULL, true, ob->jacobian);
-    if (code != STIFFIT_OK)
+    double *f = ob->f, *feed = decay + n;
+    if (!reach_feed(ob, ob->t + span, y, y, feed, decay))
         return false;
-    find_feeds(ob, y, feed, decay);
     memset(drive, 0, n * sizeof *drive);
     for (int k = 0; k < N_LATER; k++) {
         if (derivatives_rhs(d, ob->t + later[k] * span, y, f) != STIFFIT_OK)
