@@ -91,7 +91,7 @@ void positive_fall(struct observer *ob, double t_before, const double *before, c
 
 /* Beyond a pole a state goes on falling, as fast as it came. One that began at zero and has only just left it, as the last of a
  * cascade, may be below zero by an error that is large for its present size; its slope is positive, and it returns. Nor is it a
- * pole where errors of the states that feed this one explain the slope, as those of y in total - y, or where the slope is too
+ * pole where the equations lead below zero by now, a bit later than an error of the step did; where errors of the states that feed this one explain the slope, as those of y in total - y, or where the slope is too
  * small to have led there in the time so far. */
 static bool goes_on_falling(struct observer *ob, size_t i, const double *y)
 {
@@ -100,7 +100,7 @@ static bool goes_on_falling(struct observer *ob, size_t i, const double *y)
     if (derivatives_rhs(&ob->model, ob->t, y, ob->f) != STIFFIT_OK)
         return true;
     double slope = ob->f[i];
-    if (!(-slope * fabs(ob->t - ob->evaluation->task->t0) >= -y[i]))
+    if (!(-slope * fabs(ob->t - ob->evaluation->task->t0) >= -y[i]) || !cannot_fall(ob, i, ob->t, y))
         return false;
     for (size_t j = 0; j < n; j++)
         tolerance[j] = ob->rtol * fabs(y[j]) + ob->tolerance_beyond[j];
