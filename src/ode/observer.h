@@ -24,6 +24,7 @@ struct observer {
     double *born;               /* n_state: since when the state may be young */
     double *reach;              /* n_state: what a state that was at rest can become (reach.h), else 0 */
     double *noise;              /* n_state: what rounding errors of its rate make of such a state (reach.h) */
+    int n_rescue;               /* of this evaluation: see tolerance_rescue */
     bool grows;                 /* some states may be far from their reach */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *tolerance_beyond;   /* n_state: tolerance minus rtol |y| */

@@ -364,6 +364,11 @@ static bool look_for_steady_state(struct workspace *ws)
     return arrived;
 }
 
+static bool may_be_sizes(int flag)
+{
+    return flag == CV_ERR_FAILURE || flag == CV_CONV_FAILURE || flag == CV_TOO_MUCH_ACC;
+}
+
 bool simulation_step(struct workspace *ws)
 {
     struct evaluation *evaluation = ws->o.evaluation;
@@ -381,12 +386,15 @@ bool simulation_step(struct workspace *ws)
         far = fmin(far, ws->o.stops->next);
     int flag = CVode(ws->cvode, far, ws->y, &ws->o.t, CV_ONE_STEP);
     if (flag < 0) /* ws->y is then the state at ws->o.t, the end of the last good step */
-        return ws->o.pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
+        return may_be_sizes(flag) && tolerance_rescue(&ws->o, vector_data(ws->y)) ? begin_chunk(ws, ws->o.t)
+               : ws->o.pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
     evaluation->n_step++;
     /* Near a pole, or where the model cannot be computed, steps shrink until t no longer moves. */
     ws->n_stuck = fabs(ws->o.t - before) <= 2 * DBL_EPSILON * fabs(ws->o.t) ? ws->n_stuck + 1 : 0;
-    if (ws->n_stuck >= MAX_STUCK)
-        return finish_stuck(ws);
+    if (ws->n_stuck >= MAX_STUCK) {
+        ws->n_stuck = 0;
+        return tolerance_rescue(&ws->o, vector_data(ws->y)) ? begin_chunk(ws, ws->o.t) : finish_stuck(ws);
+    }
     const struct latest_step step = {.state_at = state_at, .context = ws};
     if (evaluation->adjoint && ws->y_at && ws->pass == PASS_FORWARD)
         root_look(&ws->o, &step, before);

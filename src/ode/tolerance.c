@@ -21,6 +21,8 @@
 #define FRACTION 1e-6
 /* The same if an observable needs a state's relative accuracy over many decades. */
 #define FRACTION_RELATIVE 1e-100
+/* So many failures of an evaluation may be due to sizes. */
+enum { MOST_RESCUES = 8 };
 /* A state that starts at zero is young, with a guessed size, as long as it grows at least like this power of time. */
 #define YOUNG 0.5
 /* A state up to this part of its reach (reach.h) is at rest: rounding errors. */
@@ -173,11 +175,27 @@ void tolerance_jump(struct observer *ob, const double *y)
     guess_sizes(ob, y, span, is_sudden(ob, y, span) ? SUDDEN : REST);
 }
 
+bool tolerance_rescue(struct observer *ob, const double *y)
+{
+    bool any = false;
+    if (ob->atol > 0 || ob->n_rescue == MOST_RESCUES || ob->evaluation->adjoint)
+        return false;
+    ob->n_rescue++;
+    guess_sizes(ob, y, span_after(ob, ob->t, ob->t), SUDDEN);
+    for (size_t i = 0; i < ob->n_state; i++) {
+        any = any || (ob->is_at_rest[i] && ob->sizes[i] < SUDDEN * ob->sizes[i + ob->n_state]);
+        ob->sizes[i + 2 * ob->n_state] = y[i];
+    }
+    ob->sizes[3 * ob->n_state] = ob->t;
+    return any;
+}
+
 void tolerance_begin(struct observer *ob, const double *y)
 {
     size_t n = ob->n_state;
     double least = INFINITY, largest = 0;
     ob->grows = false;
+    ob->n_rescue = 0;
     for (size_t i = 0; i < n * ob->n_block; i++)
         ob->sens_sizes[i] = fabs(y[n + i]);
     for (size_t i = 0; i < n; i++) {

@@ -420,6 +420,16 @@ static void find_failure(struct guest *guest)
         d->failure = (struct model_failure){.where = "derivatives", .t = ob->t, .not_finite = true};
 }
 
+bool guest_rescue(struct guest *guest, struct lanes_room *room, int k, const int32_t *column)
+{
+    guest_store(guest, room, k, column);
+    if (room->n_attempt[k] - room->trouble[k] < LASTING || !tolerance_rescue(&guest->o, guest->y))
+        return false;
+    guest_count(guest, room, k);
+    guest->n_attempt = 0;
+    return start(guest);
+}
+
 void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k)
 {
     struct observer *ob = &guest->o;
