@@ -342,6 +342,14 @@ bool observer_stop(struct observer *ob, enum evaluation_outcome outcome, const c
     return observer_finish(ob, outcome);
 }
 
+bool observer_stop_integrator(struct observer *ob, const char *why)
+{
+    struct evaluation *evaluation = ob->evaluation;
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g%s", why, evaluation->t_reached,
+             ob->atol > 0 ? "" : "; if tiny states are the cause, --atol helps");
+    return observer_finish(ob, EVALUATION_ODE_FAILED);
+}
+
 bool observer_spent(struct observer *ob)
 {
     return observer_stop(ob, EVALUATION_BUDGET,

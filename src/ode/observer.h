@@ -107,5 +107,7 @@ bool observer_answer_until(struct observer *observer, double t, int side, const 
 bool observer_finish(struct observer *observer, enum evaluation_outcome outcome);
 bool observer_fail(struct observer *observer);
 bool observer_stop(struct observer *observer, enum evaluation_outcome outcome, const char *why);
+/* As observer_stop, for failures of the integrator that a tolerance may cause: names --atol if none is given. */
+bool observer_stop_integrator(struct observer *observer, const char *why);
 bool observer_spent(struct observer *observer); /* the budget of steps */
 bool observer_fall(struct observer *observer, size_t state); /* see positive_look */

@@ -18,6 +18,7 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
 {
     struct evaluation *evaluation = ws->o.evaluation;
     const char *what = "the integrator failed";
+    char why[100];
     if (ws->trouble == TROUBLE_NO_MEMORY) {
         snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
         return observer_finish(&ws->o, EVALUATION_NO_MEMORY);
@@ -33,9 +34,8 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
                                                : "Newton's iteration did not converge with the smallest steps";
     else if (flag == CV_TOO_MUCH_ACC)
         what = "rtol and atol demand more than double precision provides";
-    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g (CVODES %d)", what, evaluation->t_reached,
-             flag);
-    return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
+    snprintf(why, sizeof why, "%s (CVODES %d)", what, flag);
+    return observer_stop_integrator(&ws->o, why);
 }
 
 static bool finish_stuck(struct workspace *ws)
@@ -43,9 +43,7 @@ static bool finish_stuck(struct workspace *ws)
     struct evaluation *evaluation = ws->o.evaluation;
     if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
         return observer_fail(&ws->o);
-    snprintf(evaluation->reason, sizeof evaluation->reason, "the step size fell to rounding level at t = %.6g",
-             evaluation->t_reached);
-    return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
+    return observer_stop_integrator(&ws->o, "the step size fell to rounding level");
 }
 
 static void set_blocks(struct workspace *ws, size_t n_block)

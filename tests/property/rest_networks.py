@@ -12,7 +12,7 @@ import random
 import numpy as np
 from scipy.integrate import odeint
 
-RTOLS = (1e-5, 1e-6, 1e-8, 1e-10)
+RTOLS = (1e-5, 1e-6, 1e-8, 1e-9)
 
 
 class Unjudged(Exception):

@@ -123,6 +123,57 @@ static void test_begins_at_rest(void **state)
     ode_case_fini(&c);
 }
 
+/* Turnover y0' = k1 - k2 y0 beside a pair that keeps its total, y1 and y2, and exchanges at the rate 1e12: a ratio of 1e18. And the
+ * same with turnover of a member of the pair at p[3], 1e12 times slower than the exchange: y1' = p[3] (1 - y1) - rate. */
+static int beside_rhs(const struct stiffit_point *at, double *ydot)
+{
+    double rate = 1e12 * (at->y[1] - 3 * at->y[2]);
+    ydot[0] = 1e-6 * (at->p[0] - at->p[1] * at->y[0]);
+    ydot[1] = at->p[2] * (1 - at->y[1]) - rate;
+    ydot[2] = rate;
+    return STIFFIT_OK;
+}
+static int beside_initial(const struct stiffit_point *at, double *y)
+{
+    (void)at;
+    y[0] = 0.1;
+    y[1] = 4;
+    y[2] = 0;
+    return STIFFIT_OK;
+}
+static int beside_jacobian(const struct stiffit_point *at, double *jacobian)
+{
+    const double rows[3][3] = {{-1e-6 * at->p[1], 0, 0}, {0, -at->p[2] - 1e12, 3e12}, {0, 1e12, -3e12}};
+    for (int i = 0; i < 9; i++)
+        jacobian[i] = rows[i % 3][i / 3];
+    return STIFFIT_OK;
+}
+static int beside_observe(const struct stiffit_point *at, double *h)
+{
+    memcpy(h, at->y, 3 * sizeof *h);
+    return STIFFIT_OK;
+}
+static const struct stiffit_model beside = {MODEL(3, 3, 3), .rhs = beside_rhs, .initial = beside_initial,
+                                            .jacobian = beside_jacobian, .observe = beside_observe};
+
+static void test_slow_modes(void **state)
+{
+    (void)state;
+    const double never[] = {INFINITY}, with[] = {0.7, 0.35, 1}, without[] = {0.7, 0.35, 0}, *const p[] = {without, with};
+    const double expected[2][3] = {{2, 3, 1}, {2, 1, 1.0 / 3}};
+    const struct ode_options options = ODE_OPTIONS_DEFAULT;
+    for (int i = 0; i < 2; i++) {
+        struct ode_case c;
+        begin_model(&c, &beside, &options, p[i], 1, never);
+        ode_case_run(&c);
+        for (size_t o = 0; o < 3; o++) /* rounding errors of the exchange are 1e-16 1e12 of its rates */
+            assert_close(c.prediction[o], expected[i][o], 1e-6, "state", i, o);
+        assert_close(c.d_prediction[0], 1 / 0.35, 1e-6, "by k1", i, 0);
+        assert_close(c.d_prediction[3], -0.7 / (0.35 * 0.35), 1e-6, "by k2", i, 0);
+        ode_case_fini(&c);
+    }
+}
+
 /* Predator and prey never come to rest. */
 static int lotka_rhs(const struct stiffit_point *at, double *ydot)
 {
@@ -174,6 +225,7 @@ static void test_no_steady_state(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_conserved_total), cmocka_unit_test(test_begins_at_rest),
+                                       cmocka_unit_test(test_slow_modes),
                                        cmocka_unit_test(test_no_steady_state)};
     return RUN_WITH_BOTH_ENGINES(tests);
 }

@@ -438,7 +438,7 @@ void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k)
     bool is_lasting = room->n_attempt[k] - room->trouble[k] < LASTING;
     guest_count(guest, room, k);
     if (!is_lasting) {
-        observer_stop(ob, EVALUATION_ODE_FAILED, "the step size fell to rounding");
+        observer_stop_integrator(ob, "the step size fell to rounding level");
         return;
     }
     find_failure(guest);
