@@ -40,7 +40,7 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->asker.notes);
     FIELD(joint->asker.reason);
     FIELD(joint->asker.is_sigma_known);
-    FIELD(joint->asker.objective.likelihood);
+    FIELD(joint->asker.objective.has_offset);
     FIELD(joint->has_kinks);
     FIELD(joint->asker.objective.n_row);
 }

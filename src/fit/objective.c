@@ -270,11 +270,11 @@ double fit_objective_row_product(const struct fit_objective *objective, const st
     return matrix_product(n_row, answer->weight, answer->d_prediction + j * n_row, x) * answer->chain[j];
 }
 
-double fit_objective_scale(const struct fit_objective *objective)
+double fit_objective_scale(const struct fit_objective *objective, const struct fit_answer *answer)
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        double sigma = objective->measured.sigma && !isnan(objective->measured.sigma[i]) ? objective->measured.sigma[i] : 1;
+        double sigma = fit_objective_sigma(objective, answer, i);
         double value = fit_objective_loss(objective, i)->is_log ? 1 : objective->measured.value[i];
         sum += 0.5 * (value / sigma) * (value / sigma);
     }
