@@ -180,7 +180,7 @@ static void learn(struct trust_region *search, bool is_better)
                                search->best->f - search->trial->f))
         model->is_current = false;
     if (is_better)
-        trust_curvature_note(&model->curvature, search->asker, search->best, search->trial);
+        trust_curvature_note(&model->curvature, search->asker, model->scale, search->best, search->trial);
 }
 
 /* One step. ASKED_END: the fit is over. */
