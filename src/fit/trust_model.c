@@ -36,7 +36,7 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
 
 double trust_model_longest_step(enum parameter_scale scale)
 {
-    return scale == SCALE_LOG ? 2.302585092994046 : scale == SCALE_LOG10 ? 1 : INFINITY;
+    return scale == SCALE_LOG ? 4.605170185988091 : scale == SCALE_LOG10 ? 2 : INFINITY;
 }
 
 void trust_model_forget(struct trust_model *model)

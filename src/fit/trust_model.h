@@ -47,7 +47,7 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
 void trust_model_forget(struct trust_model *model);
 /* Forgets the estimated second derivatives alone. */
 void trust_model_forget_curvature(struct trust_model *model);
-/* The longest valid step of a parameter: a model of exponentials means nothing beyond a decade. */
+/* The longest valid step of a parameter: a model of exponentials means nothing beyond two decades. */
 double trust_model_longest_step(enum parameter_scale scale);
 /* Shortens the limit of parameter j (infinite: as long as its scale allows) at `point`, the model's point. */
 void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit);
