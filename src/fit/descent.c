@@ -72,7 +72,8 @@ static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
                           {&descent->place, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
                           {&descent->known, KNOWN, 2 * n + 1})
         || !(descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose))
-        || !fit_leap_init(&descent->leap, asker, arena) || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena)
+        || !fit_leap_init(&descent->leap, asker, arena)
+        || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena)
         || (is_adjoint && !fit_metric_init(&descent->metric, asker, arena))
         || (!is_adjoint && !trust_model_init(&descent->model, asker, arena)))
         return NULL;
@@ -121,29 +122,6 @@ static double tolerance(const struct descent *descent)
     return stopping_tolerance(&descent->stopping, descent->best);
 }
 
-/* The decrease within the bounds along the steepest descent in the metric of the model's scale: at most the promised one, and
- * found without the many factorisations that bounds cost. */
-static double least_promise(const struct descent *descent)
-{
-    const struct trust_model *model = &descent->model;
-    double *step = descent->model.scratch, slope = 0, longest = 1, curvature = 0;
-    for (size_t j = 0; j < descent->n; j++) {
-        double down = -descent->best->gradient[j] / (model->scale[j] * model->scale[j]);
-        double limit = down < 0 ? model->low[j] : model->high[j];
-        step[j] = limit != 0 ? down : 0;
-        slope -= descent->best->gradient[j] * step[j];
-        longest = step[j] != 0 ? fmin(longest, limit / down) : longest;
-    }
-    for (size_t i = 0; i < descent->n; i++) {
-        double row = 0;
-        for (size_t j = i; j < descent->n; j++)
-            row += model->triangle[i + j * descent->n] * step[j];
-        curvature += row * row;
-    }
-    double part = curvature > 0 ? fmin(longest, slope / curvature) : longest;
-    return part * (slope - 0.5 * part * curvature);
-}
-
 /* Whether the remaining decrease is within the tolerance. */
 static bool is_done(struct descent *descent)
 {
@@ -151,7 +129,7 @@ static bool is_done(struct descent *descent)
     double enough = tolerance(descent);
     bool has_model = !descent->has_metric && !descent->is_adjoint
                      && (model->is_current || trust_model_update(model, descent->best));
-    return !(has_model && least_promise(descent) > enough) && promise(descent) <= enough;
+    return !(has_model && trust_model_promise_steepest(model, descent->best) > enough) && promise(descent) <= enough;
 }
 
 /* Records a trial without improvement: by how much value and slopes disagree, and where the slopes along the step put the

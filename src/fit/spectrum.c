@@ -44,7 +44,8 @@ bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_a
 }
 
 /* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
- * error; if 0 is all that is known of its size, whether it does not move them at all. The derivatives are then errors too, and `beyond` contains almost nothing else. size: fit_point_size. */
+ * error; if 0 is all that is known of its size, whether it does not move them at all. The derivatives are then errors too, and
+ * `beyond` contains almost nothing else. size: fit_point_size. */
 static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, double size, size_t j, double norm,
                              double beyond)
 {

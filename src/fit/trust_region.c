@@ -54,8 +54,8 @@ struct trust_region {
     int64_t n_iteration;
 };
 
-/* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it onto
- * a plateau gains in the others' directions. Limits grow with good steps. */
+/* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it
+ * onto a plateau gains in the others' directions. Limits grow with good steps. */
 static void shorten_limits(struct trust_model *model)
 {
     for (size_t j = 0; j < model->n; j++)

@@ -221,7 +221,7 @@ def test_shared_decay_from_one(tmp):
         best = least_squares(residuals, np.r_[0.5, np.full(4, 3), np.zeros(4)], xtol=1e-15, ftol=1e-15, gtol=1e-15)
         assert np.all(found["status"] == "converged"), (name, unit)
         np.testing.assert_allclose(np.sum(found["objective"]), best.cost * unit**2, rtol=1e-6, err_msg=f"{name}, {unit:g}")
-        np.testing.assert_allclose(found["parameters"][:, 1] / factor[:, 1], best.x[1:5], rtol=1e-3, err_msg=f"{name}, {unit:g}")
+        np.testing.assert_allclose(found["parameters"][:, 1] / factor[:, 1], best.x[1:5], rtol=1e-3, err_msg=name)
 
 
 def test_saturation_from_one(tmp):
