@@ -292,7 +292,8 @@ static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct
         if (isinf(value))
             import_faults_add(&nonmem->subjects->faults, nonmem->reader, nonmem->covariate[i], "a covariate must be finite");
         if (is_first && isnan(value) && nonmem->n_missing++ == 0)
-            csv_fault(nonmem->reader, nonmem->covariate[i], &nonmem->missing, "no record of this individual has this covariate");
+            csv_fault(nonmem->reader, nonmem->covariate[i], &nonmem->missing,
+                      "no record of this individual has this covariate");
         if (is_first) {
             kept[i] = value;
         } else if (isnan(kept[i]) && !isnan(value)) {

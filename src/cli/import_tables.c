@@ -92,8 +92,8 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
         columns->owner.dataset = csv_find_column(reader, "id");
     columns->owner.experiment = csv_find_column(reader, "experiment");
     if (columns->owner.dataset == CSV_NO_COLUMN && !*csv_column_name(reader, 0))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: the first column has no name and there is no column 'dataset': name it "
-                         "'dataset' if it says which dataset a row belongs to, or leave it out", path);
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: the first column has no name and there is no column 'dataset': "
+                         "name it 'dataset' if it says which dataset a row belongs to, or leave it out", path);
     if (columns->owner.dataset == CSV_NO_COLUMN)
         message_say("note: there is no column 'dataset': all rows are one dataset, 'data'");
     if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1 && !columns->n_observable)
