@@ -66,8 +66,8 @@ static bool lacks_filter(hid_t creation, char *name, size_t size)
     return false;
 }
 
-/* Refuses data stored in other files or compressed in unknown ways, and unreasonable sizes. Reopens the dataset with a cache for
- * one row of chunks; otherwise each block of rows would decompress every chunk again. */
+/* Refuses data stored in other files or compressed in unknown ways, and unreasonable sizes. Reopens the dataset with a cache
+ * for one row of chunks; otherwise each block of rows would decompress every chunk again. */
 static enum status check_storage(struct hdf5_column *column, struct error *error)
 {
     const char *file = column->file->path, *path = column->path;
