@@ -53,7 +53,10 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         return asked;
     if (own != side->theta)
         memcpy(side->theta, own, work->n * sizeof *own);
-    side->f = joint_weight(work->joint, (size_t)(work->block - work->joint->block)) * work->at.f;
+    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
+    side->f = weight * work->at.f;
+    side->misfit = weight * fit_point_misfit(work->asker, &work->at);
+    side->size = weight * fit_point_scale(work->asker, &work->at);
     side->mean_square = fit_point_mean_square(work->asker, &work->at);
     side->variance = fit_certificate_variance(work->asker, &work->at);
     if (!reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))
@@ -201,7 +204,7 @@ static void step(struct joint_work *work, struct arena *arena)
         bool is_poor = adapt_radius(work, model->promise);
         is_kept = true;
         if (!is_poor || i + 1 >= MAX_POOR || !(model->promise > GOOD * fabs(block->promise))
-            || !(model->promise > joint->options->f_tolerance * fabs(block->best.f)))
+            || !(model->promise > joint->options->f_tolerance * block->best.misfit))
             break;
     }
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));

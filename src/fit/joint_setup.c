@@ -274,10 +274,9 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         asker->engine = block->engine;
     block->engine = asker->engine;
     block->gradient = asker->gradient;
-    block->likelihood = asker->objective.likelihood;
+    block->has_offset = asker->objective.has_offset;
     block->has_kinks = fit_objective_has_kinks(&asker->objective);
     block->is_sigma_known = asker->is_sigma_known;
-    block->objective_scale = joint_weight(joint, i) * fit_objective_scale(&asker->objective);
     return true;
 }
 

@@ -39,8 +39,9 @@ struct joint_side {
     double *scale;            /* n: metric of the own trust region */
     double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
     double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
-    double gradient_norm;     /* of the own parameters, projected */
+    double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
     double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
+    double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
     int sharpness;            /* as in struct fit_objective */
 };
@@ -66,8 +67,7 @@ struct joint_block {
     int64_t n_evaluation, n_step, n_no_sigma;
     double seconds;
     uint32_t notes;
-    bool likelihood, has_kinks;
-    double objective_scale;   /* fit_objective_scale */
+    bool has_offset, has_kinks;
     char reason[160];
     /* of the last pass, for statistics and the record */
     bool is_kept;             /* p and side are those of the best point */

@@ -44,7 +44,7 @@ bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_a
 }
 
 /* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
- * error. The derivatives are then errors too, and `beyond` contains almost nothing else. size: fit_point_size. */
+ * error; if 0 is all that is known of its size, whether it does not move them at all. The derivatives are then errors too, and `beyond` contains almost nothing else. size: fit_point_size. */
 static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, double size, size_t j, double norm,
                              double beyond)
 {
@@ -55,8 +55,11 @@ static bool has_no_influence(const struct fit_asker *asker, const struct fit_poi
         error = fmax(error, fit_asker_accuracy(asker) * size);
     const struct fit_map *map = &asker->map;
     double change = fit_map_size(map, j, point->theta[j]), width = map->upper[j] - map->lower[j];
-    if (map->start[j] == 0 && map->scale[j] == SCALE_LIN) /* 0 is no size */
-        change = fmax(change, width < INFINITY ? width : 1);
+    if (map->start[j] == 0 && map->scale[j] == SCALE_LIN) { /* 0 is no size */
+        if (!(width < INFINITY)) /* what its influence should be compared with is unknown */
+            return !(norm > 0) && !(beyond > 0);
+        change = fmax(change, width);
+    }
     double rounding = FIT_QUOTIENT_ROUNDING * sqrt((double)asker->objective.n_row);
     return !(norm * change > fmax(error, FIT_QUOTIENT_ROUNDING * size)) && !(beyond * change > rounding);
 }
