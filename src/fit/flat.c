@@ -278,7 +278,7 @@ static double signed_length(const double *x, size_t n)
     double sum = 0, largest = 0;
     for (size_t c = 0; c < n; c++) {
         sum += x[c] * x[c];
-        largest = fabs(x[c]) > fabs(largest) ? x[c] : largest;
+        largest = fabs(x[c]) > FIT_FLAT_LARGER * fabs(largest) ? x[c] : largest;
     }
     return copysign(sqrt(sum), largest);
 }

@@ -16,6 +16,10 @@ struct fit_censored {
 bool fit_censored_take(struct fit_censored *censored, const struct fit_asker *asker, const struct fit_point *point,
                        struct arena *arena);
 
+/* Of entries whose sizes differ by less than this factor, as those of a difference of two parameters, rounding would choose the
+ * largest one: the first one counts as such. */
+#define FIT_FLAT_LARGER (1 + 1e-6)
+
 /* n is the number of the spectrum's parameters. */
 struct fit_flat {
     struct fit_spectrum *spectrum;

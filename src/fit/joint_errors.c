@@ -33,6 +33,7 @@ struct joint_errors {
     struct fit_spectrum shared; /* of the n_kept parameters */
     double *root;             /* n_kept x n_kept, with further columns of groups: its products are the covariance */
     struct fit_whole whole;
+    bool has_excess;          /* of some block: observed and expected information differ */
     double accuracy;          /* of derivatives, relative to the columns' lengths */
     /* for one block, at most n_most own parameters */
     uint32_t *loose, *kept, *column; /* n_above: of the parameters above that no bound holds; columns of their sum */
@@ -318,7 +319,8 @@ static bool count(struct joint *joint)
     *whole = (struct fit_whole){.options = joint->options, .n_row = joint_count_up(joint, n_row),
                                 .n_fitted = joint_count_up(joint, n_fitted) + (double)errors->n_kept,
                                 .n_noise = joint_count_up(joint, n_noise), .prediction_error = NAN,
-                                .is_sigma_known = joint->asker.is_sigma_known, .is_observed = facts.any & EXCESS};
+                                .is_sigma_known = joint->asker.is_sigma_known, .is_observed = true};
+    errors->has_excess = facts.any & EXCESS;
     for (size_t k = 0; k < joint->s; k++)
         whole->n_noise += errors->place[k] != NOT_KEPT && is_noise(&errors->sum[k]);
     if (!joint_totals(joint, 2, criteria_of, NULL, criteria))
@@ -346,8 +348,9 @@ static bool reduce(struct joint *joint, bool *is_definite)
     struct fit_spectrum *shared = &errors->shared;
     struct reduction reduction = {.joint = joint};
     size_t k = errors->n_kept, n_loose, n_group = joint->group ? joint->levels.n_group[0] : 0;
-    double *excess = errors->whole.is_observed ? calloc(k * k + 1, sizeof *excess) : NULL;
-    bool is_good = excess || !errors->whole.is_observed;
+    bool is_observed = errors->has_excess && errors->whole.is_observed;
+    double *excess = is_observed ? calloc(k * k + 1, sizeof *excess) : NULL;
+    bool is_good = excess || !is_observed;
     for (size_t a = 0; is_good && a < joint->n_active; a++)
         is_good = eliminate(joint, joint->active[a], NULL, &n_loose, is_definite);
     for (size_t g = 0; is_good && g < n_group; g++)

@@ -36,7 +36,7 @@ static void fill_flattest(const struct work *work, struct fit_record *record)
     else
         memcpy(direction, work->v + (n - 1) * n, n * sizeof *direction);
     for (size_t c = 0; c < n; c++)
-        largest = fabs(direction[c]) > fabs(direction[largest]) ? c : largest;
+        largest = fabs(direction[c]) > FIT_FLAT_LARGER * fabs(direction[largest]) ? c : largest;
     for (size_t c = 0; c < n; c++)
         record->flattest[file_index(work, c)] = direction[largest] < 0 ? -direction[c] : direction[c];
 }
