@@ -422,7 +422,7 @@ static bool judge_check(struct joint *joint)
     }
     if (joint_errors_compute(joint))
         return false;
-    joint->errors = NULL;
+    joint_errors_fini(joint);
     return finish_without_memory(joint);
 }
 

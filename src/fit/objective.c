@@ -288,6 +288,14 @@ double fit_objective_common_scale(const struct fit_criteria *criteria, double co
     return half + hypot(half, sqrt(squares / count));
 }
 
+double fit_objective_deviance(const struct fit_criteria *criteria, double n_row, const struct fit_criteria *all, double n_all)
+{
+    double mean = all->chi_square / n_all, own = criteria->chi_square / n_row;
+    if (all->scaling == 0 || n_row == 0)
+        return criteria->deviance;
+    return all->scaling * n_row * (log(mean) + (own == mean ? 1 : own / mean)) + criteria->constants;
+}
+
 static uint32_t observable_of(const struct fit_objective *objective, size_t i)
 {
     return objective->measured.observable ? objective->measured.observable[i] : 0;
@@ -319,7 +327,6 @@ struct fit_criteria fit_objective_criteria(const struct fit_objective *objective
 {
     struct fit_criteria criteria = {.total_squares = total_squares(objective, answer, n_observable)};
     struct fit_objective full = *objective;
-    double constants = 0, n_row = (double)objective->n_row;
     size_t n_square = 0, n_kink = 0;
     full.likelihood = true;
     for (size_t i = 0; i < objective->n_row; i++) {
@@ -336,12 +343,9 @@ struct fit_criteria fit_objective_criteria(const struct fit_objective *objective
         criteria.chi_square += terms.weight * r * r;
         criteria.distances += loss->has_kink ? terms.weight * r * r : 0;
         criteria.squares += r * r;
-        constants += 2 * row.constant; /* not f - rho, which has lost its digits if residuals are large */
+        criteria.constants += 2 * row.constant; /* not f - rho, which has lost its digits if residuals are large */
     }
-    bool are_kinks = n_kink == objective->n_row;
-    criteria.deviance_scaled = (are_kinks ? 2 : 1) * n_row * (log(criteria.chi_square / n_row) + 1) + constants;
-    if (!are_kinks && n_square < objective->n_row)
-        criteria.deviance_scaled = criteria.deviance;
+    criteria.scaling = n_kink == objective->n_row ? 2 : n_square == objective->n_row;
     return criteria;
 }
 
