@@ -22,12 +22,13 @@ static struct search *find(const struct compute *compute, uint64_t dataset, size
     return (struct search *)campaign_fit_of(&compute->campaign, dataset, block);
 }
 
-/* The main thread waits for the last block. */
+/* The main thread waits for the last block, after which nothing more is counted. */
 static void count(struct compute *compute, struct search *search)
 {
-    if (counter_add(&search->n_done, 1) == search->n_wanted)
-        feed_wake(&compute->feed);
+    uint64_t n_wanted = search->n_wanted;
     compute_count_done(compute);
+    if (counter_add(&search->n_done, 1) == n_wanted)
+        feed_wake(&compute->feed);
 }
 
 void compute_block_done(struct compute *compute, uint64_t dataset, double seconds)
@@ -292,7 +293,7 @@ static enum status stopped(const struct compute *compute, struct error *error)
 static enum status run_searches(struct compute *compute, bool *journal_gone, struct error *error)
 {
     const struct searches *searches = compute->searches;
-    struct stage stage = {.n_task = 1, .serve = serve, .n_wanted = UINT64_MAX};
+    struct stage stage = {.n_task = 1, .serve = serve, .n_wanted = UINT64_MAX / 2};
     enum status status = STATUS_OK;
     for (bool goes_on = true; !status && goes_on;) {
         status = compute_run_pass(compute, &stage, prepare, compute, journal_gone, error);
