@@ -21,11 +21,8 @@ bool joint_sample_take(struct joint *joint), joint_takes_part(const struct joint
 bool joint_sample_is_tired(const struct joint *joint), joint_sample_leave(struct joint *joint);
 /* and fits a block's own parameters to the shared ones, from its start to block->best.theta, where those of the sample stay if
  * they are as good. */
-void joint_sample_follow(struct joint_work *work, struct arena *arena);
-/* A fit of a block's own parameters, from `from` (NULL: the block's start) to `own` (n), where the parameters above it are
- * `above` (s). It has that part of what is left of the block's budgets. Its objective; NaN: it has no result. */
-double joint_fit_own(struct joint_work *work, const double *above, const double *from, struct fit_options *options, int part,
-                     double *own, struct arena *arena);
+void joint_sample_follow(struct joint_work *work, const struct fit_problem *problem, const struct fit_host *host,
+                         struct arena *arena);
 /* A fit of a block by itself; its record lasts as long as the arena. False: it has no result. */
 bool joint_fit_alone(const struct joint *joint, const struct fit_problem *problem, const struct fit_options *options,
                      const struct fit_host *host, struct arena *arena, struct fit_record *record);

@@ -29,8 +29,6 @@ struct joint_work {
     struct joint *joint;
     struct joint_block *block;
     struct fit_asker *asker;
-    const struct fit_problem *problem; /* the caller's, like: */
-    const struct fit_host *host;
     struct fit_point at;
     size_t n, s;
     uint32_t *order;        /* n + s: indices in the asker's theta, own parameters first */

@@ -106,57 +106,46 @@ bool joint_fit_alone(const struct joint *joint, const struct fit_problem *proble
     return outcome_is_success((enum outcome)record->outcome);
 }
 
-double joint_fit_own(struct joint_work *work, const double *above, const double *from, struct fit_options *options, int part,
-                     double *own, struct arena *arena)
+void joint_sample_follow(struct joint_work *work, const struct fit_problem *problem, const struct fit_host *host,
+                         struct arena *arena)
 {
     const struct joint *joint = work->joint;
+    bool is_sampled = work->block->n_evaluation > 0;
     const struct fit_map *map = &work->asker->map;
-    struct fit_problem held = *work->problem;
+    struct fit_options options = *joint->options;
+    struct fit_problem own = *problem;
     struct fit_record record;
     size_t n = joint->n_parameter;
     double *start = arena_calloc(arena, n + 1, sizeof *start), *p = arena_calloc(arena, n + 1, sizeof *p);
     uint8_t *fixed = arena_calloc(arena, n + 1, 1);
-    if (!start || !fixed || !p)
-        return NAN;
-    memcpy(start, held.start, n * sizeof *start);
-    memcpy(fixed, held.fixed, n);
+    if (work->n == 0 || !start || !fixed || !p || options.max_evaluations - work->asker->n_evaluation < 2)
+        return;
+    memcpy(start, problem->start, n * sizeof *start);
+    memcpy(fixed, problem->fixed, n);
     for (size_t k = 0; k < work->n + work->s; k++)
-        work->at.theta[work->order[k]] = k >= work->n ? above[k - work->n] : from ? from[k] : map->start[work->order[k]];
+        work->at.theta[work->order[k]] = k < work->n ? map->start[work->order[k]] : work->theta[k - work->n];
     if (!fit_map_natural(map, work->at.theta, p))
-        return NAN;
-    for (size_t k = from ? 0 : work->n; k < work->n + work->s; k++) {
-        uint32_t file = map->file_index[work->order[k]];
+        return;
+    for (size_t k = 0; k < work->s; k++) {
+        uint32_t file = map->file_index[work->order[work->n + k]];
         start[file] = p[file];
-        fixed[file] |= k >= work->n;
+        fixed[file] = 1;
     }
-    held.start = start;
-    held.fixed = fixed;
-    held.seeks_pulses = false;
-    options->certify = options->statistics = false;
-    options->optimizer = OPTIMIZER_trf;
-    options->max_evaluations = (options->max_evaluations - work->asker->n_evaluation) / part;
-    options->max_total_steps = (options->max_total_steps - work->asker->n_step) / part;
-    bool is_good = joint_fit_alone(joint, &held, options, work->host, arena, &record);
+    own.start = start;
+    own.fixed = fixed;
+    own.seeks_pulses = false;
+    options.certify = options.statistics = false;
+    options.optimizer = OPTIMIZER_trf;
+    options.f_tolerance = fmax(options.f_tolerance, LOOSE);
+    options.max_evaluations = (options.max_evaluations - work->asker->n_evaluation) / 2;
+    options.max_total_steps = (options.max_total_steps - work->asker->n_step) / 2;
+    bool is_good = joint_fit_alone(joint, &own, &options, host, arena, &record)
+                   && (!is_sampled || record.objective < (1 - LOOSE) * work->block->best.f);
     work->asker->n_evaluation += record.n_evaluation;
     work->asker->n_step += record.n_step;
     for (size_t k = 0; is_good && k < work->n; k++) {
         uint32_t j = work->order[k];
-        own[k] = fmin(map->upper[j], fmax(map->lower[j],
+        work->block->best.theta[k] = fmin(map->upper[j], fmax(map->lower[j],
                                           fit_scale_from_natural(map->scale[j], record.parameter[map->file_index[j]])));
     }
-    return is_good ? record.objective : (double)NAN;
-}
-
-void joint_sample_follow(struct joint_work *work, struct arena *arena)
-{
-    struct fit_options options = *work->joint->options;
-    struct joint_block *block = work->block;
-    bool is_sampled = block->n_evaluation > 0;
-    double *own = arena_calloc(arena, work->n + 1, sizeof *own);
-    if (work->n == 0 || !own || options.max_evaluations - work->asker->n_evaluation < 2)
-        return;
-    options.f_tolerance = fmax(options.f_tolerance, LOOSE);
-    double f = joint_fit_own(work, work->theta, NULL, &options, 2, own, arena);
-    if (f < (1 - LOOSE) * block->best.f || (!is_sampled && !isnan(f)))
-        memcpy(block->best.theta, own, work->n * sizeof *own);
 }

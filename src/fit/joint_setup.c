@@ -329,7 +329,7 @@ bool joint_wants(const struct joint *joint, size_t i)
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
                      struct arena *arena)
 {
-    struct joint_work work = {.joint = joint, .block = &joint->block[i], .problem = problem, .host = host};
+    struct joint_work work = {.joint = joint, .block = &joint->block[i]};
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
@@ -345,7 +345,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     else if (agree(joint, &work, problem) && find_above(&work, i, arena) && (!is_resumed || joint_block_again(&work))
              && joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
         if (joint->grows)
-            joint_sample_follow(&work, arena);
+            joint_sample_follow(&work, problem, host, arena);
         joint_block_pass(&work, arena);
     }
     if (!fit_seek_pulses(work.asker))
