@@ -329,7 +329,7 @@ bool joint_wants(const struct joint *joint, size_t i)
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
                      struct arena *arena)
 {
-    struct joint_work work = {.joint = joint, .block = &joint->block[i]};
+    struct joint_work work = {.joint = joint, .block = &joint->block[i], .arena = arena};
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;

@@ -43,6 +43,7 @@ struct joint_side {
     double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
     bool is_restricted;       /* the own step, by radius or bounds */
     int sharpness;            /* as in struct fit_objective */
+    bool is_curved;           /* the triangle has the second derivatives that Gauss and Newton omit */
 };
 
 struct joint_block {
@@ -50,6 +51,8 @@ struct joint_block {
     size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
     struct joint_side best, trial;
     double radius;            /* of the own trust region */
+    uint32_t n_bounded;       /* steps in a row that it bounded; */
+    bool is_curved;           /* after many: as in a side, of the next one */
     int sharpness;            /* of the next side, for Laplace's kinks: as in struct fit_objective */
     /* of the latest trial */
     double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
