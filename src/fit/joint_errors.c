@@ -593,7 +593,9 @@ static void put_reason(const struct joint *joint, size_t i, struct fit_record *r
     } else if (outcome_is_success(joint->outcome)) {
         return;
     } else if (is_one && !is_me) {
-        snprintf(record->reason, sizeof record->reason, "dataset %zu of this fit (from 0): %.110s", joint->culprit,
+        char name[JOINT_NAME];
+        joint_name(joint, joint->culprit, name);
+        snprintf(record->reason, sizeof record->reason, "%s: %.*s", name, (int)(sizeof record->reason - sizeof name),
                  joint->blame.reason);
         record->outcome = is_common && !joint->blame.has_crashed ? joint->outcome : OUTCOME_other_failed;
     } else {

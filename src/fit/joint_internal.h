@@ -29,6 +29,7 @@ struct joint_work {
     struct joint *joint;
     struct joint_block *block;
     struct fit_asker *asker;
+    struct arena *arena;
     struct fit_point at;
     size_t n, s;
     uint32_t *order;        /* n + s: indices in the asker's theta, own parameters first */
@@ -42,6 +43,9 @@ struct joint_work {
 void joint_block_pass(struct joint_work *work, struct arena *arena);
 /* The triangle of the rows where work->at was evaluated, own parameters first. False: an entry is not finite. */
 bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs);
+/* In joint_curved.c: adds to a side's triangle, which is of work->at, the second derivatives that Gauss and Newton omit, as far
+ * as they are positive, from differences of gradients. ASKED_FAILED: these cannot be evaluated; nothing is added. */
+enum asked joint_block_curve(struct joint_work *work, struct joint_side *side);
 /* A block that joint_load restored evaluates its best point again. False: the fit must end. */
 bool joint_block_again(struct joint_work *work);
 /* Memory of a block with n own parameters and s above it, which lasts. False: there is none. */

@@ -211,7 +211,7 @@ static bool make_block(struct joint_work *work)
     return true;
 }
 
-/* Random starts of the shared parameters, the same for all blocks. */
+/* Random starts of the parameters above, the same for all blocks and groups. */
 static bool draw_shared(const struct joint *joint, const struct fit_problem *problem, struct fit_map *map, struct arena *arena)
 {
     double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
@@ -220,7 +220,7 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
         return false;
     fit_start_theta(map, problem->prior, problem->seed, UINT64_MAX, number, problem->n_start, theta);
     for (size_t j = 0; j < map->n_free; j++) {
-        if (joint->levels.level[map->file_index[j]] != 1)
+        if (joint->levels.level[map->file_index[j]] == 0)
             continue;
         map->start[j] = theta[j];
         map->natural_start[j] = fit_scale_to_natural(map->scale[j], theta[j]);
@@ -234,7 +234,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    struct fit_record record = {.dataset = joint->ranks.first + i};
+    struct fit_record record = {.dataset = problem->dataset};
     bool is_known = block->is_made || block->saved;
     const struct fit_problem given = *problem;
     block->findings.has_prior = false;
@@ -334,7 +334,7 @@ bool joint_wants(const struct joint *joint, size_t i)
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
                      struct arena *arena)
 {
-    struct joint_work work = {.joint = joint, .block = &joint->block[i]};
+    struct joint_work work = {.joint = joint, .block = &joint->block[i], .arena = arena};
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
@@ -350,7 +350,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     else if (agree(joint, &work, problem) && find_above(&work, i, arena) && (!is_resumed || joint_block_again(&work))
              && joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
         if (joint->grows)
-            joint_sample_follow(&work, i, problem, host, arena);
+            joint_sample_follow(&work, problem, host, arena);
         joint_block_pass(&work, arena);
     }
     if (!fit_seek_pulses(work.asker))

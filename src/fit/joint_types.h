@@ -44,6 +44,7 @@ struct joint_side {
     double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
     int sharpness;            /* as in struct fit_objective */
+    bool is_curved;           /* the triangle has the second derivatives that Gauss and Newton omit */
 };
 
 /* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
@@ -69,6 +70,8 @@ struct joint_block {
     size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
     struct joint_side best, trial;
     double radius;            /* of the own trust region */
+    uint32_t n_bounded;       /* steps in a row that it bounded; */
+    bool is_curved;           /* after many: as in a side, of the next one */
     int sharpness;            /* of the next side, for Laplace's kinks: as in struct fit_objective */
     /* of the latest trial */
     double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
