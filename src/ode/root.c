@@ -218,7 +218,7 @@ struct placing {
     double *size; /* n_state: of the states in the step */
 };
 
-/* The derivatives of all triggers at time t; false: they cannot be computed. s->f_left is then the right-hand side there. */
+/* The derivatives of all triggers and the right-hand side, s->f, at time t; false: they cannot be computed. */
 static bool place_look(struct placing *placing, double t)
 {
     struct observer *ob = placing->ob;
@@ -232,7 +232,7 @@ static bool place_look(struct placing *placing, double t)
         placing->size[j] = fmax(placing->size[j], fabs(y[j]));
     if (y)
         root_evaluate(ob, t, y, s->value);
-    return y && derivatives_rhs(&ob->model, t, y, s->f_left) == STIFFIT_OK &&
+    return y && derivatives_rhs(&ob->model, t, y, s->f) == STIFFIT_OK &&
            derivatives_by_state_and_time(&ob->model, MODEL_WHEN, t, y, s->by_state) == STIFFIT_OK;
 }
 
@@ -246,7 +246,7 @@ static double width_of(const struct placing *placing, size_t event, double t, do
     double tolerance = 0;
     *slope = by[n * n_row];
     for (size_t j = 0; j < n; j++) {
-        *slope += by[j * n_row] * s->f_left[j];
+        *slope += by[j * n_row] * s->f[j];
         tolerance += fabs(by[j * n_row]) * (ob->rtol * placing->size[j] + ob->tolerance_beyond[j]);
     }
     return fmin(NEAR * tolerance, fabs(*slope) * placing->reach) + fabs(*slope) * STOPS_CLOSEST * fabs(t);
@@ -351,7 +351,10 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
         }
         take_all(s);
     }
-    return is_place && take_near(&placing, end) && stop_at(ob, step, end);
+    if (!is_place || !take_near(&placing, end))
+        return false;
+    memcpy(s->f_left, s->f, ob->n_state * sizeof *s->f);
+    return stop_at(ob, step, end);
 }
 
 void root_look_begin(struct observer *ob, const double *y)

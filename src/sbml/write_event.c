@@ -85,9 +85,10 @@ void write_event(struct translation *translation, const struct item *event)
             fputs(times[k].word, writer.out);
             write_math(&writer, times[k].math, LEVEL_OR);
         }
-    fputs(is_initially_false(&writer, event) ? " initially false" : "", writer.out);
+    fputs(event->initially_false ? " initially false" : "", writer.out);
     fputs(event->can_lapse ? " can lapse" : "", writer.out);
     fputs(takes_early_values(translation, event) ? " early values" : "", writer.out);
+    fputs(is_strict(&writer, event) ? " after measurements" : "", writer.out);
     for (size_t k = 0; k < event->n_assignment; k++) {
         const struct assignment *to = &event->assignment[k];
         const struct item *target = to->target;
