@@ -475,8 +475,8 @@ void write_trigger(const struct writer *writer, const struct item *event)
         write_math(writer, math, LEVEL_SUM);
         fputs(" < 0", writer->out);
     } else if (has_equality(writer->translation->document, math)) {
-        fault(writer, "its trigger tests a quantity for equality, which holds at single points that no step meets; write a "
-                      "comparison with <, <=, > or >= (time == 1 and the like are events at these times)");
+        fault(writer, "its trigger tests for equality, which holds at single points; write a comparison with < or > (only times "
+                      "that do not vary can be met, as in time == 1)");
     } else {
         write_math(&trigger, math, LEVEL_ANY);
     }
