@@ -80,10 +80,11 @@ static void note_power(struct builder *b, node which, const struct graph_node *n
 {
     const struct graph *graph = b->values->graph;
     const struct graph_node *exponent = graph_node(graph, n->arg[1]);
-    if (exponent->op != GRAPH_CONSTANT || exponent->value < 0)
-        return;
     struct graph_node next = {.op = GRAPH_CONSTANT};
     next.value = exponent->value + 1;
+    /* From 2^53 on b + 1 may be b, and a^b its own factor. */
+    if (exponent->op != GRAPH_CONSTANT || exponent->value < 0 || !(next.value > exponent->value))
+        return;
     node higher = graph_find(graph, next);
     if (higher != NODE_NONE)
         higher = graph_find(graph, graph_node_of(GRAPH_POWER, n->arg[0], higher, NODE_NONE));
