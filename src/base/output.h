@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "base/error.h"
+#include "base/destination.h"
 #include "base/option.h"
 
 #include <stdio.h>
@@ -14,9 +14,11 @@ struct output {
     const char *path;     /* NULL: standard output */
     FILE *kept;           /* the real standard output while `stdout` leads to standard error; or NULL */
     char *temporary_path;
+    bool overwrite, is_nameless; /* is_nameless: no name leads to the file yet */
+    struct destination to;
 };
 
-/* path NULL or "-": standard output. An existing file is refused unless `overwrite`. */
+/* path NULL or "-": standard output. A device or pipe is written into. An existing file is refused unless `overwrite`. */
 enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error);
 /* Whether writing has failed already, so that a long export may stop early. */
 bool output_failed(const struct output *output);
@@ -24,6 +26,9 @@ bool output_failed(const struct output *output);
 enum status output_finish(struct output *output, struct error *error);
 /* Without finish: removes the temporary file. Legal on a zeroed struct and after finish. */
 void output_close(struct output *output);
+
+/* A file that others may read while it grows; later processes (not is_first) append to it. NULL on failure. */
+FILE *output_grow(const char *path, bool is_first, bool overwrite, struct error *error);
 
 /* A file without a name for reading and writing: under $TMPDIR or /tmp, or in memory where that cannot be written. NULL on
  * failure: STATUS_SYSTEM. */

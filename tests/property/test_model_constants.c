@@ -137,7 +137,8 @@ static void print_all(const struct equations *equations, const struct functions 
     struct function_cost cost[N_FUNCTION_COST];
     FILE *out = open_memstream(&text, &n);
     assert_non_null(out);
-    assert_int_equal(generate_c(equations, functions, out, &error), STATUS_OK);
+    if (generate_c(equations, functions, out, &error))
+        fail_msg("%s", error.message);
     assert_int_equal(generate_listing(equations, functions, NOTATION_TEXT, out, &error), STATUS_OK);
     assert_int_equal(generate_listing(equations, functions, NOTATION_LATEX, out, &error), STATUS_OK);
     assert_int_equal(generate_cost(equations, functions, cost, &error), STATUS_OK);
@@ -177,6 +178,8 @@ static void any_constants_are_read_and_printed(void **state)
     uint64_t begin = first ? strtoull(first, NULL, 10) : 1;
     for (uint64_t seed = begin; seed < begin + n; seed++) {
         char *text = random_model(seed);
+        if (getenv("SHOW_SEED"))
+            fprintf(stderr, "%llu\n", (unsigned long long)seed);
         n_good += go_through(text);
         free(text);
     }

@@ -118,10 +118,10 @@ static enum status open_journal(struct compute *compute, const struct run_option
 {
     const struct run_plan *plan = &compute->campaign.plan;
     const struct place *place = &plan->place;
-    enum status status = STATUS_OK;
+    enum status status = journal_check_directory(place->journal, error);
     compute->board->shown = options->shown;
     bool is_first = compute->board->n_process == 0; /* else the journal is this run's own */
-    if (place->retry_failed && is_first)
+    if (!status && place->retry_failed && is_first)
         status = spent_drop_retried(place->result, place->journal, error);
     if (!status && options->restart && is_first)
         status = journal_remove(place->journal, error);
@@ -268,6 +268,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     if (compute_is_first(compute))
         status = summary_look(place, &campaign->plan.identity, summary, error);
     if (!status && summary->already_complete) {
+        destination_sweep(place->result); /* it is not written again, so nothing else would */
         spent_drop(place->result, place->journal, &campaign->plan.identity);
         summary_touch(place);
     }

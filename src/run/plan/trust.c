@@ -47,7 +47,7 @@ static enum status read_text(struct trust_list *list, struct error *error)
         return STATUS_OK;
     if (file < 0)
         return error_system(error, errno, "cannot read the list of trusted models %s", list->path);
-    enum status status = durable_parent(list->path, folder, error);
+    enum status status = destination_parent(list->path, folder, error);
     if (!status && stat(folder, &about) != 0)
         status = error_system(error, errno, "cannot look at %s", folder);
     if (!status)
@@ -140,7 +140,7 @@ bool trust_has(const struct trust_list *list, const char *sha256)
 static enum status make_folder(const char *path, struct error *error)
 {
     char folder[DURABLE_PATH];
-    enum status status = durable_parent(path, folder, error);
+    enum status status = destination_parent(path, folder, error);
     for (char *slash = folder + 1; !status; slash++) {
         if (*slash && *slash != '/')
             continue;
