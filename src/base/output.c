@@ -37,8 +37,28 @@ void standard_output_restore(FILE *kept)
 enum { DESCRIPTOR_NAME = 40 };
 #define DESCRIPTOR_PATH "/proc/self/fd/%d"
 
+static FILE *stream_of(int descriptor, struct error *error)
+{
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w+");
+    if (file)
+        return file;
+    error_system(error, errno, "cannot make a temporary file (set TMPDIR to another folder)");
+    if (descriptor >= 0)
+        close(descriptor);
+    return NULL;
+}
+
+static int in_memory(void)
+{
+#ifdef MFD_CLOEXEC
+    return memfd_create("stiffit", MFD_CLOEXEC);
+#else
+    return -1;
+#endif
+}
+
 /* tmpfile knows /tmp only. */
-FILE *temporary_file(struct error *error)
+static int on_disk(void)
 {
     const char *folder = getenv("TMPDIR");
     char path[4096];
@@ -46,17 +66,19 @@ FILE *temporary_file(struct error *error)
     int descriptor = n < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
     if (descriptor >= 0)
         unlink(path);
-#ifdef MFD_CLOEXEC
-    else
-        descriptor = memfd_create("stiffit", MFD_CLOEXEC);
-#endif
-    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w+");
-    if (!file) {
-        error_system(error, errno, "cannot make a temporary file (set TMPDIR to another folder)");
-        if (descriptor >= 0)
-            close(descriptor);
-    }
-    return file;
+    return descriptor;
+}
+
+FILE *temporary_file(struct error *error)
+{
+    int descriptor = on_disk();
+    return stream_of(descriptor < 0 ? in_memory() : descriptor, error);
+}
+
+FILE *temporary_small_file(struct error *error)
+{
+    int descriptor = in_memory();
+    return stream_of(descriptor < 0 ? on_disk() : descriptor, error);
 }
 
 static bool is_file(const char *path) { return path && *path && strcmp(path, "-") != 0; }
@@ -241,12 +263,16 @@ void output_close(struct output *output)
     *output = (struct output){.file = NULL};
 }
 
-FILE *output_grow(const char *path, bool is_first, bool overwrite, struct error *error)
+FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standard, struct error *error)
 {
     struct output output = {.file = NULL};
     struct stat found;
+    if (!strcmp(path, "-"))
+        return standard;
     if (destination_find(&output.to, path, error))
         return NULL;
+    if (output.to.descriptor == STDOUT_FILENO)
+        return standard;
     const char *to = output.to.path;
     if (output.to.kind == DESTINATION_STREAM)
         return open_stream(&output, path, error) ? NULL : output.file;

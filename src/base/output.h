@@ -27,12 +27,15 @@ enum status output_finish(struct output *output, struct error *error);
 /* Without finish: removes the temporary file. Legal on a zeroed struct and after finish. */
 void output_close(struct output *output);
 
-/* A file that others may read while it grows; later processes (not is_first) append to it. NULL on failure. */
-FILE *output_grow(const char *path, bool is_first, bool overwrite, struct error *error);
+/* A file that others may read while it grows; later processes (not is_first) append to it. `standard`: what is returned for
+ * standard output, which may be redirected now. NULL on failure. */
+FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standard, struct error *error);
 
 /* A file without a name for reading and writing: under $TMPDIR or /tmp, or in memory where that cannot be written. NULL on
  * failure: STATUS_SYSTEM. */
 FILE *temporary_file(struct error *error);
+/* The same, in memory if the system can: for what other programs write, which may not report that a disk is full. */
+FILE *temporary_small_file(struct error *error);
 
 /* Redirects `stdout`, with what is still in its buffer, to standard error, and returns a stream to the real standard output.
  * NULL: nothing has changed (no descriptor is left). One thread; not nested. */

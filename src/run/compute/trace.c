@@ -23,6 +23,7 @@ struct trace {
     const struct campaign *campaign;
     struct board *board;    /* trace_row: 1 while a row is begun but not ended */
     struct csv_writer writer;
+    FILE *output;           /* the real standard output */
     const char *path;
     int failure;            /* the first errno */
     uint64_t *dataset;      /* n, increasing, with their ids */
@@ -129,7 +130,8 @@ static void end_row_of_dead(struct trace *trace)
 static enum status open_file(struct trace *trace, bool overwrite, FILE *output, struct error *error)
 {
     bool is_first = trace->board->n_process == 0;
-    trace->writer.file = strcmp(trace->path, "-") ? output_grow(trace->path, is_first, overwrite, error) : output;
+    trace->output = output;
+    trace->writer.file = output_grow(trace->path, is_first, overwrite, output, error);
     if (!trace->writer.file)
         return error->status;
     if (is_first)
@@ -182,7 +184,7 @@ void trace_close(struct trace *trace)
 {
     if (!trace)
         return;
-    if (trace->writer.file && strcmp(trace->path, "-"))
+    if (trace->writer.file && trace->writer.file != trace->output)
         fclose(trace->writer.file);
     arena_fini(&trace->arena);
     free(trace);
