@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,12 +201,29 @@ static enum status load_failed(const char *origin, const char *message, struct e
     return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin, message, advice);
 }
 
-/* Code linked with -ffast-math makes the loading thread, and all threads that this one starts, flush subnormal numbers to
- * zero. */
+/* Constructors may change what all of the process depends on: the folder that relative paths are in, the permissions of new
+ * files, the language of numbers. And code linked with -ffast-math makes the loading thread, and all threads that this one
+ * starts, flush subnormal numbers to zero. */
 static void *load(const char *name)
 {
+    int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *language = setlocale(LC_ALL, NULL);
+    mode_t mask = umask(077);
+    umask(mask);
+    language = language ? strdup(language) : NULL;
     void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     floating_reset();
+    umask(mask);
+    if (language)
+        setlocale(LC_ALL, language);
+    free(language);
+    if (folder < 0)
+        return handle;
+    if (fchdir(folder) != 0 && handle) {
+        dlclose(handle);
+        handle = NULL;
+    }
+    close(folder);
     return handle;
 }
 

@@ -166,13 +166,16 @@ static enum status make_workers(struct compute *compute, struct error *error)
     compute->lanes = calloc(n, sizeof *compute->lanes);
     compute->engine = calloc(compute->n_worker, sizeof(struct engine *));
     compute->heartbeat = calloc(compute->n_worker, sizeof(struct counter *));
-    if (!compute->lanes || !compute->engine || !compute->heartbeat ||
+    compute->thread = calloc(compute->n_worker, sizeof(struct counter *));
+    if (!compute->lanes || !compute->engine || !compute->heartbeat || !compute->thread ||
         !board_slots_make(compute->board, n, compute->n_lane, compute->campaign.n_parameter, &compute->slots))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", compute->n_worker);
     for (size_t i = 0; i < n; i++)
         compute->lanes[i].slot = board_slot(&compute->slots, i);
     for (size_t i = 0; i < compute->n_worker; i++) {
-        compute->heartbeat[i] = &board_heartbeat(&compute->slots, i * compute->n_lane)->heartbeat;
+        struct board_slot *first = board_heartbeat(&compute->slots, i * compute->n_lane);
+        compute->heartbeat[i] = &first->heartbeat;
+        compute->thread[i] = &first->thread;
         compute->engine[i] = engine_new(compute->pool, error);
         if (!compute->engine[i])
             return error->status;
@@ -229,6 +232,7 @@ static void compute_fini(struct compute *compute)
     free(compute->crash);
     free(compute->engine);
     free(compute->heartbeat);
+    free(compute->thread);
     board_slots_fini(&compute->slots);
     free(compute->suspects);
     verdict_fini(&compute->verdict);
