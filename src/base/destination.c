@@ -1,4 +1,5 @@
-/* Names are followed link by link, as the kernel's protected_symlinks does it, but for all folders that others may write to.
+/* Names are followed link by link, as the kernel's protected_symlinks does it, but for all folders
+ * that others may write to.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/destination.h"
 
@@ -47,11 +48,12 @@ static bool is_planted(const struct stat *found, const char *path)
 
 static enum status refuse_planted(const char *path, const char *what, const struct stat *found, struct error *error)
 {
-    return error_set(error, STATUS_SYSTEM, "%s: another user (number %ld) made this %s in a folder that everybody may write to. "
-                     "Remove it, or choose another folder", path, (long)found->st_uid, what);
+    return error_set(error, STATUS_SYSTEM, "%s: another user (number %ld) made this %s in a folder that everybody may write "
+                     "to. Remove it, or choose another folder", path, (long)found->st_uid, what);
 }
 
-/* A link of the system to an open file, which must not be opened anew: that would cut it, or lose the place in it. */
+/* A link of the system to an open file, which must not be opened anew: that would cut it, or lose
+ * the place in it. */
 static bool is_descriptor(const char *path, int *descriptor)
 {
     static const char *const folder[] = {"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"};
@@ -127,7 +129,8 @@ enum status destination_find_file(struct destination *destination, const char *p
                      "file", path);
 }
 
-/* Whether our own new files have this owner, as on file systems that map owners (NFS for root, CIFS, containers). */
+/* Whether our own new files have this owner, as on file systems that map owners (NFS for root,
+ * CIFS, containers). */
 static bool is_our_owner_there(const char *path, uid_t owner)
 {
     char parent[DESTINATION_PATH], probe[DESTINATION_PATH + 40];
@@ -180,8 +183,8 @@ enum status destination_folder(const char *path, const char *what, struct error 
     return error_system(error, failure, "cannot make %s '%s' (do you have permission to write to '%s'?)", what, path, parent);
 }
 
-/* Whether the end of a temporary name, of that age, says that nobody will finish the file. Until 0.1.0 names had only the
- * process and a number. */
+/* Whether the end of a temporary name, of that age, says that nobody will finish the file. Until
+ * 0.1.0 names had only the process and a number. */
 static bool is_left(const char *end, const struct process_id *self, time_t age_s)
 {
     struct process_id owner = *self;
@@ -197,7 +200,8 @@ static bool is_left(const char *end, const struct process_id *self, time_t age_s
         start = 0;
     }
     owner.start = start;
-    /* Of a process elsewhere it is not known: on another machine, or in a container that may be gone. */
+    /* Of a process elsewhere it is not known: on another machine, or in a container that may be
+     * gone. */
     return place == process_place(self) ? process_is_gone(&owner) : age_s > DAY_S;
 }
 

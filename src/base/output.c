@@ -130,8 +130,8 @@ enum status spare_files(struct option_table table, const void *options, const st
     return STATUS_OK;
 }
 
-/* A file without a name in the folder of `path`, which leaves nothing behind however this process ends; -1: there is no such
- * thing here (NFS, or no /proc to give it a name through). */
+/* A file without a name in the folder of `path`, which leaves nothing behind however this process
+ * ends; -1: there is no such thing here (NFS, or no /proc to give it a name through). */
 static int nameless_file(const char *path)
 {
     int file = -1;

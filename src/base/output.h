@@ -18,7 +18,8 @@ struct output {
     struct destination to;
 };
 
-/* path NULL or "-": standard output. A device or pipe is written into. An existing file is refused unless `overwrite`. */
+/* path NULL or "-": standard output. A device or pipe is written into. An existing file is refused
+ * unless `overwrite`. */
 enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error);
 /* Whether writing has failed already, so that a long export may stop early. */
 bool output_failed(const struct output *output);
@@ -27,14 +28,15 @@ enum status output_finish(struct output *output, struct error *error);
 /* Without finish: removes the temporary file. Legal on a zeroed struct and after finish. */
 void output_close(struct output *output);
 
-/* A file that others may read while it grows; later processes (not is_first) append to it. `standard`: what is returned for
- * standard output, which may be redirected now. NULL on failure. */
+/* A file that others may read while it grows; later processes (not is_first) append to it.
+ * `standard`: what is returned for standard output, which may be redirected now. NULL on failure. */
 FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standard, struct error *error);
 
 /* A file without a name for reading and writing: under $TMPDIR or /tmp, or in memory where that cannot be written. NULL on
  * failure: STATUS_SYSTEM. */
 FILE *temporary_file(struct error *error);
-/* The same, in memory if the system can: for what other programs write, which may not report that a disk is full. */
+/* The same, in memory if the system can: for what other programs write, which may not report that a
+ * disk is full. */
 FILE *temporary_small_file(struct error *error);
 
 /* Redirects `stdout`, with what is still in its buffer, to standard error, and returns a stream to the real standard output.

@@ -1,4 +1,5 @@
-/* Reads /proc, the only source of these facts; where it is missing, callers learn that nothing is known.
+/* Reads /proc, the only source of these facts; where it is missing, callers learn that nothing is
+ * known.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/process.h"
 
@@ -14,7 +15,8 @@
 
 enum { STAT_SIZE = 2048 };
 
-/* The text of a file "stat" from field 3 on, behind the program's name, which may hold anything. NULL: it cannot be read. */
+/* The text of a file "stat" from field 3 on, behind the program's name, which may hold anything.
+ * NULL: it cannot be read. */
 static const char *read_stat(const char *path, char text[STAT_SIZE])
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);

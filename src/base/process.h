@@ -1,4 +1,5 @@
-/* What the kernel says of processes: how much this one has, what another one does, and whether it still lives.
+/* What the kernel says of processes: how much this one has, what another one does, and whether it
+ * still lives.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -12,8 +13,8 @@ enum process_field { PROCESS_STATE = 3, PROCESS_USER_TIME = 14, PROCESS_SYSTEM_T
 /* 0 where there is no such file. */
 uint64_t process_number(enum process_field field);
 
-/* Identifies a process for good: host and PID namespace (a container has its own), number, and start, as numbers are used
- * again. */
+/* Identifies a process for good: host and PID namespace (a container has its own), number, and
+ * start, as numbers are used again. */
 enum { PROCESS_NAME = 300 };
 struct process_id {
     char host[200], space[64];
@@ -26,8 +27,9 @@ void process_print(const struct process_id *id, char text[PROCESS_NAME]);
 bool process_scan(const char *text, struct process_id *id);
 /* Host and namespace as one number, for names of files. */
 uint32_t process_place(const struct process_id *id);
-/* Whether it is known to be dead: one of this host and namespace that is not there, is a zombie (which it may stay for ever if
- * process 1 of a container is not a real init), or whose number another one has now. */
+/* Whether it is known to be dead: one of this host and namespace that is not there, is a zombie
+ * (which it may stay for ever if process 1 of a container is not a real init), or whose number
+ * another one has now. */
 bool process_is_gone(const struct process_id *id);
 
 /* What a process, or one of its threads, is doing. */

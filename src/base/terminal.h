@@ -17,8 +17,8 @@ int terminal_width(FILE *file);
 
 /* Whether it is a terminal of any kind, which obeys control sequences. */
 bool terminal_is(FILE *file);
-/* The length of the control sequence at `p`, of n > 0 bytes: a control character, also one of two bytes in UTF-8, or one that
- * changes the direction of writing. 0: there is none. */
+/* The length of the control sequence at `p`, of n > 0 bytes: a control character, also one of two
+ * bytes in UTF-8, or one that changes the direction of writing. 0: there is none. */
 size_t terminal_order(const unsigned char *p, size_t n);
 
 /* Writes `n` bytes of untrusted text. Control sequences become '?': control characters except line breaks, also those of two

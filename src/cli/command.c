@@ -296,7 +296,8 @@ static void read_io(pid_t process, char *text, size_t size)
     text[n > 0 ? n : 0] = '\0';
 }
 
-/* Returns when the child has ended. True: it has been on the processor for hang_s without a read or write. */
+/* Returns when the child has ended. True: it has been on the processor for hang_s without a read or
+ * write. */
 static bool wait_or_hang(pid_t child, int from_child, int hang_s)
 {
     struct pollfd ending = {.fd = from_child}; /* polls for no event: reports only that the other end is closed */
@@ -349,8 +350,9 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     close(ends[0]);
     struct error error;
     if (hung) {
-        error_set(&error, STATUS_BAD_MODEL, "%s: the process that read it hung (it computed for %d s without reading or writing) and was killed. The "
-                                            "file is damaged in a way that makes the HDF5 library loop forever", what, hang_s);
+        error_set(&error, STATUS_BAD_MODEL,
+                  "%s: the process that read it hung (it computed for %d s without reading or writing) and was killed. "
+                  "The file is damaged in a way that makes the HDF5 library loop forever", what, hang_s);
         return message_error(&error, color);
     }
     if (is_ours && WIFEXITED(wait_status))

@@ -158,8 +158,8 @@ static void print_code(const struct code *code, const char *asked)
         return;
     fputs("links   ", stdout);
     terminal_put_name(stdout, links.paths);
-    fputs("\nnote: it loads libraries from there, which this SHA-256 does not cover: who can write to them can change what runs\n",
-          stdout);
+    fputs("\nnote: it loads libraries from there, which this SHA-256 does not cover: who can write to them can change what "
+          "runs\n", stdout);
 }
 
 static int add(void *context)

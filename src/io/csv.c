@@ -394,7 +394,8 @@ static int compare_names(const void *a, const void *b)
     return order ? order : (x->column > y->column) - (x->column < y->column);
 }
 
-/* Sorts the names, so that a table of many columns is read as fast as its bytes; equal ones are a fault. */
+/* Sorts the names, so that a table of many columns is read as fast as its bytes; equal ones are a
+ * fault. */
 static enum status sort_names(struct csv_reader *reader, struct error *error)
 {
     size_t n = reader->n_column, first = 0, second = CSV_NO_COLUMN;

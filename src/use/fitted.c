@@ -29,7 +29,8 @@ static char *beside(const char *file, const char *name)
     return path;
 }
 
-/* What the result names is kept whether it can be opened or not: the files may be damaged, or not trusted. */
+/* What the result names is kept whether it can be opened or not: the files may be damaged, or not
+ * trusted. */
 static enum status spare_named(const struct fitted *fitted, const struct fitted_options *options, struct error *error)
 {
     const struct provenance *provenance = &result_info(fitted->result)->provenance;

@@ -1,6 +1,7 @@
-/* Chooses the dataset, writes gnuplot's script into a temporary file and runs it. The script takes numbers as they are and all
- * text in quotes, with characters that could have a meaning by their numbers; no shell is involved. Gnuplot writes into
- * memory, because it does not report failed writes.
+/* Chooses the dataset, writes gnuplot's script into a temporary file and runs it. The script takes
+ * numbers as they are and all text in quotes, with characters that could have a meaning by their
+ * numbers; no shell is involved. Gnuplot writes into memory, because it does not report failed
+ * writes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plot.h"
 
@@ -26,8 +27,9 @@ enum { N_GRID = 400, ROWS_AT_ONCE = 4096, MOST_KEYS = 10, TEXT_HEIGHT = 24, MOST
 static const char *const color[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A4F9E", "#6B6B6B"};
 enum { N_COLOR = sizeof color / sizeof *color };
 
-/* One quoted word: letters, digits and what is beyond ASCII as they are, other characters by their numbers, so that
- * none has a meaning for gnuplot; control characters and what is not UTF-8 as '?'; long ones are cut. */
+/* One quoted word: letters, digits and what is beyond ASCII as they are, other characters by their
+ * numbers, so that none has a meaning for gnuplot; control characters and what is not UTF-8 as '?';
+ * long ones are cut. */
 static void put_quoted(FILE *file, const char *text)
 {
     int n_shown = 0;

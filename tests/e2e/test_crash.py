@@ -214,8 +214,8 @@ def decay_with(tmp, name, constructor="", in_rhs=""):
     source = (h.ROOT / "models" / "decay" / "decay.c").read_text(encoding="utf-8")
     head, brace, rest = source.partition("rhs(")[0], "{", source.partition("rhs(")[2].partition("{")
     text = CONSTRUCTOR % constructor + head + "rhs(" + rest[0] + brace + in_rhs + rest[2]
-    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-fPIC", "-shared", "-I", h.ROOT / "include", "-o", tmp / name,
-                    "-xc", "-", "-xnone", "-lm"], input=text, text=True, check=True)
+    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-fPIC", "-shared", "-I", h.ROOT / "include",
+                    "-o", tmp / name, "-xc", "-", "-xnone", "-lm"], input=text, text=True, check=True)
     return name
 
 

@@ -116,7 +116,8 @@ def test_open_descriptors_are_not_opened_anew(tmp):
 def test_links_of_ones_own_stay(tmp):
     small_result(tmp)
     (tmp / "elsewhere").mkdir()
-    for name, words in (("x.csv", ("export", "r.h5")), ("x.h5", ("run", "p.h5")), ("y.h5", ("import", "d.csv", "-m", "m.ode"))):
+    for name, words in (("x.csv", ("export", "r.h5")), ("x.h5", ("run", "p.h5")),
+                        ("y.h5", ("import", "d.csv", "-m", "m.ode"))):
         (tmp / "elsewhere" / name).write_text("old")
         (tmp / name).symlink_to(f"elsewhere/{name}")
         stiffit(*words, "--overwrite", "-o", name, cwd=tmp)

@@ -213,14 +213,14 @@ def linked(tmp, name, *words):
     """The decay example, linked with libextra.so by these words; in the folder `tmp`."""
     source = (h.ROOT / "models" / "decay" / "decay.c").read_text(encoding="utf-8")
     source += "extern double extra(void);\ndouble take(void) { return extra(); }\n"
-    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-fPIC", "-shared", "-I", h.ROOT / "include", "-o", name, "-xc", "-",
-                    "-xnone", *words, "-lm"], input=source, text=True, cwd=tmp, check=True)
+    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-fPIC", "-shared", "-I", h.ROOT / "include",
+                    "-o", name, "-xc", "-", "-xnone", *words, "-lm"], input=source, text=True, cwd=tmp, check=True)
     return tmp / name
 
 
 def test_libraries_that_the_hash_does_not_cover(tmp):
-    subprocess.run([os.environ.get("CC", "cc"), "-fPIC", "-shared", "-o", tmp / "libextra.so", "-xc", "-"], text=True, check=True,
-                   input="double extra(void) { return 1; }\n")
+    subprocess.run([os.environ.get("CC", "cc"), "-fPIC", "-shared", "-o", tmp / "libextra.so", "-xc", "-"], text=True,
+                   check=True, input="double extra(void) { return 1; }\n")
     env = private(tmp)
     for name, words, shown in (("path.so", [tmp / "libextra.so"], tmp / "libextra.so"),
                                ("search.so", ["-L.", "-lextra", f"-Wl,-rpath,{tmp}"], tmp)):

@@ -1,6 +1,7 @@
-/* Model texts full of extreme constants: huge, tiny, subnormal, at the limits of whole numbers, and operations on them that are
- * not finite. Whatever the constants, a text is read, derived, printed in every notation and turned into C, or refused with
- * messages; and what is built of it ends. The sanitizers watch over the memory.
+/* Model texts full of extreme constants: huge, tiny, subnormal, at the limits of whole numbers, and
+ * operations on them that are not finite. Whatever the constants, a text is read, derived, printed
+ * in every notation and turned into C, or refused with messages; and what is built of it ends. The
+ * sanitizers watch over the memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "../unit/listing_case.h"
 
@@ -17,12 +18,13 @@ static const char *const leaf[ALL] = {"a", "b", "c", "t", "u", "x", "y", "w"};
 
 static uint64_t below(struct writer *writer, uint64_t n) { return random_below(writer->seed, 1, writer->count++, n); }
 
-/* The numbers at which a rule about constants can go wrong: where b + 1 is b, where 1/b overflows, where whole numbers end. */
+/* The numbers at which a rule about constants can go wrong: where b + 1 is b, where 1/b overflows,
+ * where whole numbers end. */
 static void write_number(struct writer *writer)
 {
     static const char *const number[] = {
-        "0", "1", "2", "3", "0.5", "1.5", "16", "17", "32", "1e-300", "1e-308", "4.9e-324", "1e-320", "2.2250738585072014e-308",
-        "1e300", "1e308", "1.7976931348623157e308", "9007199254740991", "9007199254740992", "9007199254740993", "1e16", "1e18",
+        "0", "1", "2", "3", "0.5", "1.5", "16", "17", "32", "1e-300", "1e-308", "4.9e-324", "1e-320",
+        "2.2250738585072014e-308", "1e300", "1e308", "1.7976931348623157e308", "9007199254740991", "9007199254740992", "9007199254740993", "1e16", "1e18",
         "1e19", "18446744073709551616", "9223372036854775807", "2147483648", "4294967296", "4503599627370496.5",
         "0.9999999999999999", "1.0000000000000002", "1e-17", "1e-16", "0.1", "1e20", "1e154", "1e155", "1e-154", "1e-162", "1024",
         "1023", "-1", "-1e308", "-4.9e-324", "-9007199254740992", "-0", "(1e308*10)", "(0/0)", "(-1)^0.5", "(1/0)",

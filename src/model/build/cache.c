@@ -210,7 +210,8 @@ bool cache_put(const struct cache *cache, const char key[SHA256_HEX], const stru
 
 enum { HOLDER_SIZE = 400, FIRST_POLL_MS = 10, LAST_POLL_MS = 250, MAX_VANISHED = 200 };
 
-/* The process and the time: they identify the holder of a lock, and show whether a holder on this machine is alive. */
+/* The process and the time: they identify the holder of a lock, and show whether a holder on this
+ * machine is alive. */
 static void describe_self(char holder[HOLDER_SIZE])
 {
     struct process_id self;

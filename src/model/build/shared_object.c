@@ -168,13 +168,14 @@ static struct span find_segment(const unsigned char *bytes, size_t n_byte, uint3
         if (type != PT_LOAD)
             return (struct span){segment.p_offset, segment.p_filesz};
         if (address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
-            return (struct span){segment.p_offset + (address - segment.p_vaddr), segment.p_filesz - (address - segment.p_vaddr)};
+            return (struct span){segment.p_offset + (address - segment.p_vaddr),
+                                 segment.p_filesz - (address - segment.p_vaddr)};
     }
     return (struct span){0, 0};
 }
 
-/* Each folder of a list, an empty one being the working directory. $ORIGIN is the folder of our private copy, where nothing
- * can be. */
+/* Each folder of a list, an empty one being the working directory. $ORIGIN is the folder of our
+ * private copy, where nothing can be. */
 static void add_paths(struct elf_links *links, const char *path, bool is_list)
 {
     words_add(links->paths, sizeof links->paths, "%s%s", links->paths[0] ? "; " : "", path);
@@ -275,9 +276,9 @@ static enum status load_failed(const char *origin, const char *message, struct e
     return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin, message, advice);
 }
 
-/* Constructors may change what all of the process depends on: the folder that relative paths are in, the permissions of new
- * files, the language of numbers. And code linked with -ffast-math makes the loading thread, and all threads that this one
- * starts, flush subnormal numbers to zero. */
+/* Constructors may change what all of the process depends on: the folder that relative paths are
+ * in, the permissions of new files, the language of numbers. And code linked with -ffast-math makes
+ * the loading thread, and all threads that this one starts, flush subnormal numbers to zero. */
 static void *load(const char *name)
 {
     int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

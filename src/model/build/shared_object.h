@@ -12,8 +12,8 @@
  * otherwise STATUS_BAD_MODEL with what they are instead and what to do. `origin` names them: a path, or any label. */
 enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin, struct error *error);
 
-/* Other files that the object makes the loader look for by paths of its own: libraries named by path, folders to search. A hash
- * of the object says nothing of them. */
+/* Other files that the object makes the loader look for by paths of its own: libraries named by
+ * path, folders to search. A hash of the object says nothing of them. */
 struct elf_links {
     char paths[1000];   /* "; " between them, cut to fit; "": none */
     char relative[256]; /* the first that depends on the folder in which the program happens to run; "": none */

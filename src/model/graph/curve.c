@@ -110,8 +110,9 @@ static enum status add_inputs(const struct equations *equations, const struct gr
     return good ? status : error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
 }
 
-/* Whether every entry of `part` has its place in `whole`. A second derivative may keep an entry whose first derivative was seen
- * to be 0, if the rules of simplification recognise only the latter; lanes have no place for it. */
+/* Whether every entry of `part` has its place in `whole`. A second derivative may keep an entry
+ * whose first derivative was seen to be 0, if the rules of simplification recognise only the
+ * latter; lanes have no place for it. */
 static bool is_within(const struct graph_matrix *part, const struct graph_matrix *whole)
 {
     for (size_t j = 0; j < part->n_column; j++)

@@ -1,6 +1,7 @@
-/* How the constructors of graph.h simplify: they fold constants, look up the operation's rules and keep the one node that is
- * left. Rules are functions rather than table entries because each builds on the others. No recursion here is deeper than a few
- * calls: every call strips a sign or a constant factor first.
+/* How the constructors of graph.h simplify: they fold constants, look up the operation's rules and
+ * keep the one node that is left. Rules are functions rather than table entries because each builds
+ * on the others. No recursion here is deeper than a few calls: every call strips a sign or a
+ * constant factor first.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A rule may change the sign of a zero. Beyond that it is exact in IEEE arithmetic unless it is marked (r), for another
@@ -41,8 +42,8 @@ static node simplify_multiply(struct graph *graph, node a, node b);
 static node simplify_divide(struct graph *graph, node a, node b);
 static node simplify_subtract(struct graph *graph, node a, node b);
 
-/* Whether this product of constants may stand before the product of what they were factors of: so that the latter neither
- * overflows nor underflows unless the whole comes close to it. */
+/* Whether this product of constants may stand before the product of what they were factors of: so
+ * that the latter neither overflows nor underflows unless the whole comes close to it. */
 static bool is_moderate(double product) { return fabs(product) > 1e-150 && fabs(product) < 1e150; }
 
 static node raw(struct graph *graph, enum graph_op op, node a, node b)

@@ -41,7 +41,8 @@ static size_t head_bytes(void)
     return (sizeof(struct board) + unit - 1) / unit * unit;
 }
 
-/* A model that cuts every open file would kill all processes that have this one mapped. It may still grow. */
+/* A model that cuts every open file would kill all processes that have this one mapped. It may
+ * still grow. */
 static void keep_from_shrinking(int fd)
 {
 #ifdef F_ADD_SEALS

@@ -21,10 +21,12 @@
 
 extern char **environ;
 
-/* Silence is counted in checks, one per second, not by a clock, so that time during which this process or the child was
- * stopped (Ctrl-Z) does not count; and of each second only the time that the child was on the processor, so that a loaded
- * machine does not count. What waits for a disk or a file server has more time: a restarted server takes minutes to answer. A child that is asked to stop has a moment before it is killed. A second request within
- * AGAIN_NS is the same request (a signal sent both to the process group and to us); a later one kills the child at once. */
+/* Silence is counted in checks, one per second, not by a clock, so that time during which this
+ * process or the child was stopped (Ctrl-Z) does not count; and of each second only the time that
+ * the child was on the processor, so that a loaded machine does not count. What waits for a disk or
+ * a file server has more time: a restarted server takes minutes to answer. A child that is asked to
+ * stop has a moment before it is killed. A second request within AGAIN_NS is the same request (a
+ * signal sent both to the process group and to us); a later one kills the child at once. */
 enum { HUNG_AFTER_S = 60, GRACE_LOOKS = 2, LOOK_MS = 1000 };
 static const int64_t SECOND_NS = 1000000000, STOP_WITHIN_NS = 700000000, AGAIN_NS = 100000000;
 
@@ -113,7 +115,8 @@ pid_t child_start(const struct child_command *command, struct error *error)
     return process_number(PROCESS_N_THREAD) == 1 ? fork_child(command, error) : spawn_child(command, error);
 }
 
-/* For how long a thread or a process has shown no sign of life: while it computed, and while it waited. */
+/* For how long a thread or a process has shown no sign of life: while it computed, and while it
+ * waited. */
 struct quiet {
     int64_t cpu_ms, silent_ms, waiting_ms; /* cpu_ms: as of the last check */
 };
@@ -135,8 +138,9 @@ static void silence_fini(struct silence *silence)
     free(silence->worker);
 }
 
-/* Adds the second since the last check, in which there was no sign of life. `sleeps`: what sleeps, too, counts as computing: a
- * model has nothing to wait for. Where the system says nothing, the second counts. */
+/* Adds the second since the last check, in which there was no sign of life. `sleeps`: what sleeps,
+ * too, counts as computing: a model has nothing to wait for. Where the system says nothing, the
+ * second counts. */
 static void quiet_add(struct quiet *quiet, const struct process_look *look, bool sleeps)
 {
     int64_t used = look->cpu_ms - quiet->cpu_ms;
@@ -165,8 +169,9 @@ static int64_t quiet_ms(const struct quiet *quiet)
     return quiet->silent_ms > waiting ? quiet->silent_ms : waiting;
 }
 
-/* The seconds of computing within which the whole process must show a sign of life, as it may hang while reading or loading the
- * model. They are more where a slow disk must not cost finished work. INT_MAX: it is not watched. */
+/* The seconds of computing within which the whole process must show a sign of life, as it may hang
+ * while reading or loading the model. They are more where a slow disk must not cost finished work.
+ * INT_MAX: it is not watched. */
 static int patience(const struct watch *watch)
 {
     enum board_phase phase = (enum board_phase)counter_get(&watch->board->phase);

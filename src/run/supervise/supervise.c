@@ -97,7 +97,8 @@ static int report_death(const struct supervisor *supervisor, const struct ending
         return report_wait(supervisor, what, error);
     if ((!board || counter_get(&board->n_finished) == 0) && phase != BOARD_WRITING) {
         if (ending->hung)
-            error_set(error, STATUS_BAD_MODEL, "%s: %s hung %s: it computed for %d s without a sign of life, so it was killed. %s", problem, what,
+            error_set(error, STATUS_BAD_MODEL,
+                      "%s: %s hung %s: it computed for %d s without a sign of life, so it was killed. %s", problem, what,
                       phase_text(phase), supervisor->watch.hang_s,
                       phase == BOARD_OPENING ? "The file may be damaged" : "Check the model with `stiffit model check`");
         else
@@ -117,7 +118,8 @@ static int report_death(const struct supervisor *supervisor, const struct ending
 static bool may_go_on(struct supervisor *supervisor, const struct ending *ending)
 {
     struct board *board = supervisor->watch.board;
-    if (!board || supervisor->watch.asked_to_stop || ending->hung || ending->waited || counter_get(&board->phase) != BOARD_FITTING)
+    if (!board || supervisor->watch.asked_to_stop || ending->hung || ending->waited ||
+        counter_get(&board->phase) != BOARD_FITTING)
         return false;
     if (!ending->was_busy && ++supervisor->n_unexplained > MAX_UNEXPLAINED)
         return false;
