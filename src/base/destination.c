@@ -46,9 +46,11 @@ static bool is_planted(const struct stat *found, const char *path)
            (folder.st_mode & S_IWOTH && found->st_uid != folder.st_uid);
 }
 
-static enum status refuse_planted(const char *path, const char *what, const struct stat *found, struct error *error)
+static enum status refuse_planted(const char *path, const char *what, const struct stat *found,
+                                  struct error *error)
 {
-    return error_set(error, STATUS_SYSTEM, "%s: another user (number %ld) made this %s in a folder that everybody may write "
+    return error_set(error, STATUS_SYSTEM,
+                     "%s: another user (number %ld) made this %s in a folder that everybody may write "
                      "to. Remove it, or choose another folder", path, (long)found->st_uid, what);
 }
 
@@ -57,13 +59,17 @@ static enum status refuse_planted(const char *path, const char *what, const stru
 static bool is_descriptor(const char *path, int *descriptor)
 {
     static const char *const folder[] = {"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"};
-    *descriptor = !strcmp(path, "/dev/stdout") ? STDOUT_FILENO : !strcmp(path, "/dev/stderr") ? STDERR_FILENO : -1;
+    bool is_out = !strcmp(path, "/dev/stdout"), is_err = !strcmp(path, "/dev/stderr");
+    *descriptor = is_out ? STDOUT_FILENO : is_err ? STDERR_FILENO : -1;
     for (size_t i = 0; i < sizeof folder / sizeof *folder; i++) {
-        size_t n = strlen(folder[i]), n_digit = strspn(path + (strncmp(path, folder[i], n) ? strlen(path) : n), "0123456789");
+        size_t n = strlen(folder[i]), n_digit = 0;
+        if (!strncmp(path, folder[i], n))
+            n_digit = strspn(path + n, "0123456789");
         if (n_digit > 0 && n_digit < 8 && !path[n + n_digit])
             *descriptor = atoi(path + n);
     }
-    return *descriptor >= 0 || !strncmp(path, "/proc/", 6) || (!strncmp(path, "/dev/", 5) && !strchr(path + 5, '/'));
+    bool is_device = !strncmp(path, "/dev/", 5) && !strchr(path + 5, '/');
+    return *descriptor >= 0 || is_device || !strncmp(path, "/proc/", 6);
 }
 
 /* Replaces the path of a link by what it leads to. */
@@ -82,10 +88,13 @@ static enum status follow(char path[DESTINATION_PATH], struct error *error)
     return STATUS_OK;
 }
 
-static enum status judge(struct destination *destination, const struct stat *found, const char *path, struct error *error)
+static enum status judge(struct destination *destination, const struct stat *found,
+                         const char *path, struct error *error)
 {
-    const char *what = S_ISDIR(found->st_mode) ? "a directory" : S_ISSOCK(found->st_mode) ? "a socket"
-                       : S_ISBLK(found->st_mode) ? "a disk" : NULL;
+    const char *what = S_ISDIR(found->st_mode)    ? "a directory"
+                       : S_ISSOCK(found->st_mode) ? "a socket"
+                       : S_ISBLK(found->st_mode)  ? "a disk"
+                                                  : NULL;
     if (what)
         return error_set(error, STATUS_SYSTEM, "%s: is %s: choose the name of a file", path, what);
     destination->kind = S_ISREG(found->st_mode) ? DESTINATION_FILE : DESTINATION_STREAM;
@@ -102,7 +111,8 @@ enum status destination_find(struct destination *destination, const char *path, 
         return error_set(error, STATUS_SYSTEM, "the path '%.100s...' is too long", path);
     strcpy(destination->path, path);
     for (int i = 0; i < MAX_LINKS; i++) {
-        if (lstat(destination->path, &found) != 0) /* what is wrong with the folder shows when it is written to */
+        /* What is wrong with the folder shows when it is written to. */
+        if (lstat(destination->path, &found) != 0)
             return errno == ENOENT || errno == ENOTDIR || errno == EACCES
                        ? STATUS_OK : error_system(error, errno, "%s: cannot be written", path);
         if (!S_ISLNK(found.st_mode))
@@ -120,12 +130,14 @@ enum status destination_find(struct destination *destination, const char *path, 
     return error_system(error, ELOOP, "%s: cannot be written", path);
 }
 
-enum status destination_find_file(struct destination *destination, const char *path, struct error *error)
+enum status destination_find_file(struct destination *destination, const char *path,
+                                  struct error *error)
 {
     enum status status = destination_find(destination, path, error);
     if (status || destination->kind != DESTINATION_STREAM)
         return status;
-    return error_set(error, STATUS_SYSTEM, "%s: is a device or a pipe, which is kept: an HDF5 file needs the name of a regular "
+    return error_set(error, STATUS_SYSTEM,
+                     "%s: is a device or a pipe, which is kept: an HDF5 file needs the name of a regular "
                      "file", path);
 }
 
@@ -150,18 +162,22 @@ enum status destination_check_folder(const char *path, const char *what, struct 
 {
     struct stat found;
     if (lstat(path, &found) != 0)
-        return errno == ENOENT ? STATUS_OK : error_system(error, errno, "cannot use %s '%s'", what, path);
+        return errno == ENOENT ? STATUS_OK
+                               : error_system(error, errno, "cannot use %s '%s'", what, path);
     if (S_ISLNK(found.st_mode) && is_planted(&found, path))
         return refuse_planted(path, "link", &found, error);
     if (S_ISLNK(found.st_mode) && stat(path, &found) != 0)
         return error_system(error, errno, "cannot use %s '%s', a link", what, path);
     if (!S_ISDIR(found.st_mode))
-        return error_set(error, STATUS_SYSTEM, "'%s' should be %s, but it is a file: rename it, or choose another output", path,
-                         what);
+        return error_set(error, STATUS_SYSTEM,
+                         "'%s' should be %s, but it is a file: rename it, or choose another output",
+                         path, what);
     if (found.st_uid == geteuid() || found.st_uid == 0 || is_our_owner_there(path, found.st_uid))
         return STATUS_OK;
-    return error_set(error, STATUS_SYSTEM, "'%s' should be %s, but it belongs to another user (number %ld), who could change "
-                     "what is in it. Remove or rename it, or choose another folder", path, what, (long)found.st_uid);
+    return error_set(error, STATUS_SYSTEM,
+                     "'%s' should be %s, but it belongs to another user (number %ld), who could change "
+                     "what is in it. Remove or rename it, or choose another folder", path, what,
+                     (long)found.st_uid);
 }
 
 enum status destination_folder(const char *path, const char *what, struct error *error)
@@ -179,8 +195,11 @@ enum status destination_folder(const char *path, const char *what, struct error 
         return destination_check_folder(path, what, error);
     int failure = errno;
     if (stat(parent, &found) != 0)
-        return error_system(error, failure, "cannot make %s '%s': there is no directory '%s'", what, path, parent);
-    return error_system(error, failure, "cannot make %s '%s' (do you have permission to write to '%s'?)", what, path, parent);
+        return error_system(error, failure, "cannot make %s '%s': there is no directory '%s'", what,
+                            path, parent);
+    return error_system(error, failure,
+                        "cannot make %s '%s' (do you have permission to write to '%s'?)", what,
+                        path, parent);
 }
 
 /* Whether the end of a temporary name, of that age, says that nobody will finish the file. Until
@@ -192,7 +211,8 @@ static bool is_left(const char *end, const struct process_id *self, time_t age_s
     unsigned long long start = 0;
     long number;
     int n_read = 0;
-    if (sscanf(end, "%8x-%ld-%llu-%ld%n", &place, &owner.number, &start, &number, &n_read) != 4 || end[n_read]) {
+    if (sscanf(end, "%8x-%ld-%llu-%ld%n", &place, &owner.number, &start, &number, &n_read) != 4 ||
+        end[n_read]) {
         n_read = 0;
         if (sscanf(end, "%ld-%ld%n", &owner.number, &number, &n_read) != 2 || end[n_read])
             return false;
@@ -218,7 +238,8 @@ static void sweep(const char *parent, const char *name)
     process_self(&self);
     while ((entry = readdir(list)))
         if (!strncmp(entry->d_name, begin, n_begin) &&
-            fstatat(dirfd(list), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode) &&
+            fstatat(dirfd(list), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(found.st_mode) &&
             is_left(entry->d_name + n_begin, &self, time(NULL) - found.st_mtime))
             unlinkat(dirfd(list), entry->d_name, 0);
     closedir(list);
@@ -242,7 +263,8 @@ enum status destination_temporary(const char *path, char **temporary, struct err
     if (status)
         return status;
     if (stat(parent, &found) != 0 || access(parent, W_OK | X_OK) != 0)
-        return error_system(error, errno, "cannot write '%s' into the directory '%s'", path, parent);
+        return error_system(error, errno, "cannot write '%s' into the directory '%s'", path,
+                            parent);
     const char *name = words_file(path);
     size_t size = strlen(parent) + KEPT_OF_NAME + 100;
     char *made = malloc(size);
@@ -251,8 +273,8 @@ enum status destination_temporary(const char *path, char **temporary, struct err
     sweep(parent, name);
     process_self(&self);
     for (int i = 0; i < MAX_NAME_TRIES; i++) {
-        snprintf(made, size, "%s/.%.*s.tmp-%08" PRIx32 "-%ld-%" PRIu64 "-%d", parent, KEPT_OF_NAME, name, process_place(&self),
-                 self.number, self.start, i);
+        snprintf(made, size, "%s/.%.*s.tmp-%08" PRIx32 "-%ld-%" PRIu64 "-%d", parent, KEPT_OF_NAME,
+                 name, process_place(&self), self.number, self.start, i);
         if (lstat(made, &found) != 0 && errno == ENOENT) {
             *temporary = made;
             return STATUS_OK;

@@ -24,12 +24,15 @@ struct destination {
 
 /* STATUS_SYSTEM: a directory, socket or disk; or another user made the link or pipe in a folder
  * that everybody may write to. */
-enum status destination_find(struct destination *destination, const char *path, struct error *error);
+enum status destination_find(struct destination *destination, const char *path,
+                             struct error *error);
 /* The same for a file that must be a regular one. */
-enum status destination_find_file(struct destination *destination, const char *path, struct error *error);
+enum status destination_find_file(struct destination *destination, const char *path,
+                                  struct error *error);
 
 /* The directory that `path` is in, "." for a bare name. STATUS_SYSTEM if it is too long. */
-enum status destination_parent(const char *path, char parent[DESTINATION_PATH], struct error *error);
+enum status destination_parent(const char *path, char parent[DESTINATION_PATH],
+                               struct error *error);
 /* STATUS_SYSTEM: it is there and no folder, or another user's, who could change what we do. `what`
  * it is for messages. */
 enum status destination_check_folder(const char *path, const char *what, struct error *error);

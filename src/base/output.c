@@ -182,7 +182,8 @@ enum status output_open(struct output *output, const char *path, bool overwrite,
     int file = nameless_file(output->to.path);
     output->is_nameless = file >= 0;
     if (file < 0)
-        file = open(output->temporary_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        file = open(output->temporary_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    0666);
     output->file = file < 0 ? NULL : fdopen(file, "w");
     if (output->file)
         return STATUS_OK;
@@ -211,7 +212,8 @@ static bool give_name(struct output *output)
 {
     char name[DESCRIPTOR_NAME];
     snprintf(name, sizeof name, DESCRIPTOR_PATH, fileno(output->file));
-    if (output->is_nameless && linkat(AT_FDCWD, name, AT_FDCWD, output->temporary_path, AT_SYMLINK_FOLLOW))
+    if (output->is_nameless &&
+        linkat(AT_FDCWD, name, AT_FDCWD, output->temporary_path, AT_SYMLINK_FOLLOW))
         return false;
     output->is_nameless = false;
     return true;
@@ -221,7 +223,8 @@ static enum status move_into_place(struct output *output, struct error *error)
 {
     struct stat found;
     if (!output->overwrite && lstat(output->to.path, &found) == 0)
-        return error_set(error, STATUS_SYSTEM, "%s: appeared meanwhile; --overwrite replaces it", output->path);
+        return error_set(error, STATUS_SYSTEM, "%s: appeared meanwhile; --overwrite replaces it",
+                         output->path);
     if (rename(output->temporary_path, output->to.path))
         return error_system(error, errno, "%s: cannot be moved into place", output->path);
     free(output->temporary_path);
@@ -238,7 +241,8 @@ enum status output_finish(struct output *output, struct error *error)
     errno = 0;
     /* After a failed write, another attempt fails with the same errno. */
     bool failed = fflush(output->file) || ferror(output->file);
-    failed = failed || (output->temporary_path && (fsync(fileno(output->file)) || !give_name(output)));
+    failed = failed || (output->temporary_path &&
+                        (fsync(fileno(output->file)) || !give_name(output)));
     int number = errno;
     if (fclose(output->file) && !failed) {
         failed = true;
@@ -263,7 +267,8 @@ void output_close(struct output *output)
     *output = (struct output){.file = NULL};
 }
 
-FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standard, struct error *error)
+FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standard,
+                  struct error *error)
 {
     struct output output = {.file = NULL};
     struct stat found;

@@ -30,7 +30,8 @@ void output_close(struct output *output);
 
 /* A file that others may read while it grows; later processes (not is_first) append to it.
  * `standard`: what is returned for standard output, which may be redirected now. NULL on failure. */
-FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standard, struct error *error);
+FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standard,
+                  struct error *error);
 
 /* A file without a name for reading and writing: under $TMPDIR or /tmp, or in memory where that cannot be written. NULL on
  * failure: STATUS_SYSTEM. */

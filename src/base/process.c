@@ -59,7 +59,8 @@ void process_self(struct process_id *self)
 
 void process_print(const struct process_id *id, char text[PROCESS_NAME])
 {
-    snprintf(text, PROCESS_NAME, "%s %s %ld %llu", id->host, id->space, id->number, (unsigned long long)id->start);
+    snprintf(text, PROCESS_NAME, "%s %s %ld %llu", id->host, id->space, id->number,
+             (unsigned long long)id->start);
 }
 
 bool process_scan(const char *text, struct process_id *id)
@@ -97,7 +98,8 @@ bool process_is_gone(const struct process_id *id)
     const char *stat = read_stat(path, text);
     if (!stat)
         return false;
-    return *stat == 'Z' || *stat == 'X' || (id->start && number_of(stat, PROCESS_START_TIME) != id->start);
+    bool is_dead = *stat == 'Z' || *stat == 'X';
+    return is_dead || (id->start && number_of(stat, PROCESS_START_TIME) != id->start);
 }
 
 struct process_look process_look(long process, long thread)
@@ -112,7 +114,8 @@ struct process_look process_look(long process, long thread)
     if (!stat || per_second <= 0)
         return (struct process_look){.is_known = false};
     uint64_t ticks = number_of(stat, PROCESS_USER_TIME) + number_of(stat, PROCESS_SYSTEM_TIME);
-    return (struct process_look){.is_known = true, .state = *stat, .cpu_ms = (int64_t)(ticks * 1000 / (uint64_t)per_second)};
+    return (struct process_look){.is_known = true, .state = *stat,
+                                 .cpu_ms = (int64_t)(ticks * 1000 / (uint64_t)per_second)};
 }
 
 long process_thread(void)

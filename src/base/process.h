@@ -7,8 +7,13 @@
 #include <stdint.h>
 
 /* Fields of /proc/self/stat (proc(5)). */
-enum process_field { PROCESS_STATE = 3, PROCESS_USER_TIME = 14, PROCESS_SYSTEM_TIME = 15, PROCESS_N_THREAD = 20,
-                     PROCESS_START_TIME = 22 };
+enum process_field {
+    PROCESS_STATE = 3,
+    PROCESS_USER_TIME = 14,
+    PROCESS_SYSTEM_TIME = 15,
+    PROCESS_N_THREAD = 20,
+    PROCESS_START_TIME = 22
+};
 
 /* 0 where there is no such file. */
 uint64_t process_number(enum process_field field);

@@ -56,7 +56,8 @@ size_t terminal_order(const unsigned char *p, size_t n)
 void terminal_put(FILE *file, const char *text, size_t n)
 {
     for (size_t i = 0; i < n;) {
-        size_t n_order = text[i] == '\n' ? 0 : terminal_order((const unsigned char *)text + i, n - i);
+        const unsigned char *at = (const unsigned char *)text + i;
+        size_t n_order = *at == '\n' ? 0 : terminal_order(at, n - i);
         fputc(n_order ? '?' : text[i], file);
         i += n_order ? n_order : 1;
     }

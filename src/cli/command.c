@@ -352,7 +352,8 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     if (hung) {
         error_set(&error, STATUS_BAD_MODEL,
                   "%s: the process that read it hung (it computed for %d s without reading or writing) and was killed. "
-                  "The file is damaged in a way that makes the HDF5 library loop forever", what, hang_s);
+                  "The file is damaged in a way that makes the HDF5 library loop forever", what,
+                  hang_s);
         return message_error(&error, color);
     }
     if (is_ours && WIFEXITED(wait_status))

@@ -411,7 +411,8 @@ static enum status sort_names(struct csv_reader *reader, struct error *error)
             second = sorted[i].column;
         }
     return second == CSV_NO_COLUMN ? STATUS_OK
-                                   : csv_fault(reader, CSV_NO_COLUMN, error, "columns %zu and %zu have the same name, '%s'",
+                                   : csv_fault(reader, CSV_NO_COLUMN, error,
+                                               "columns %zu and %zu have the same name, '%s'",
                                                first + 1, second + 1, reader->name[second]);
 }
 
@@ -505,9 +506,12 @@ size_t csv_find_column(const struct csv_reader *reader, const char *name)
             high = middle;
     }
     size_t n_similar = 0;
-    for (size_t i = low; i < reader->n_column && !strcasecmp(reader->sorted[i].name, name); i++, n_similar++)
+    for (size_t i = low; i < reader->n_column; i++, n_similar++) {
+        if (strcasecmp(reader->sorted[i].name, name))
+            break;
         if (!strcmp(reader->sorted[i].name, name))
             return reader->sorted[i].column;
+    }
     return n_similar == 1 ? reader->sorted[low].column : CSV_NO_COLUMN;
 }
 

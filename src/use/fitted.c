@@ -31,7 +31,8 @@ static char *beside(const char *file, const char *name)
 
 /* What the result names is kept whether it can be opened or not: the files may be damaged, or not
  * trusted. */
-static enum status spare_named(const struct fitted *fitted, const struct fitted_options *options, struct error *error)
+static enum status spare_named(const struct fitted *fitted, const struct fitted_options *options,
+                               struct error *error)
 {
     const struct provenance *provenance = &result_info(fitted->result)->provenance;
     const char *problem = provenance_fact(provenance, "problem_file");
@@ -40,12 +41,15 @@ static enum status spare_named(const struct fitted *fitted, const struct fitted_
     free(path);
     if (!status)
         status = spare_file(options->output, problem, error);
-    return status ? status : spare_file(options->output, provenance_fact(provenance, "model_file"), error);
+    const char *model = provenance_fact(provenance, "model_file");
+    return status ? status : spare_file(options->output, model, error);
 }
 
-static enum status spare_plugin(const struct fitted *fitted, const struct fitted_options *options, struct error *error)
+static enum status spare_plugin(const struct fitted *fitted, const struct fitted_options *options,
+                                struct error *error)
 {
-    char *path = problem_info(fitted->problem)->model_plugin ? problem_model_path(fitted->problem) : NULL;
+    bool has_plugin = problem_info(fitted->problem)->model_plugin != NULL;
+    char *path = has_plugin ? problem_model_path(fitted->problem) : NULL;
     enum status status = spare_file(options->output, path, error);
     free(path);
     return status;

@@ -281,7 +281,9 @@ static enum status copy_picture(FILE *picture, bool is_svg, FILE *out, struct er
         before[0] = before[1];
         before[1] = c;
     }
-    return ferror(picture) ? error_system(error, errno, "cannot read gnuplot's picture") : STATUS_OK;
+    if (ferror(picture))
+        return error_system(error, errno, "cannot read gnuplot's picture");
+    return STATUS_OK;
 }
 
 static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
@@ -414,7 +416,8 @@ enum status plot_write(const struct plot_options *options, struct output *output
         status = find_dataset(&fitted, worst ? worst : options->rows.id, &curves, error);
     if (!status)
         status = choose_panels(&layout, &curves, options, &fitted.model, error);
-    if (!status && (!(script = temporary_small_file(error)) || !(picture = temporary_small_file(error))))
+    if (!status && (!(script = temporary_small_file(error)) ||
+                    !(picture = temporary_small_file(error))))
         status = STATUS_SYSTEM;
     if (!status) {
         char line[sizeof curves.reason + 20];

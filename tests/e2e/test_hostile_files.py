@@ -93,8 +93,8 @@ def test_sockets_and_pipes(tmp):
 
 
 def test_open_descriptors_are_not_opened_anew(tmp):
-    """What stands in the file already stays, as with -o -. (/dev/stdout itself only through a link: a program that replaced what
-    it is given would harm the machine.)"""
+    """What stands in the file already stays, as with -o -. (/dev/stdout itself only through a link: a program that
+    replaced what it is given would harm the machine.)"""
     small_result(tmp)
     table = stiffit("export", "r.h5", cwd=tmp).stdout
     (tmp / "own").symlink_to("/dev/stdout")
@@ -108,8 +108,8 @@ def test_open_descriptors_are_not_opened_anew(tmp):
         assert (tmp / "log").read_text() == "before\n" + 2 * table, name
     assert os.readlink(tmp / "own") == "/dev/stdout"
     with open(tmp / "log", "w", encoding="utf-8") as log:
-        subprocess.run([str(h.STIFFIT), "run", "p.h5", "-q", "--only", "a", "--trace", "/dev/stdout"], cwd=tmp, stdout=log, check=True,
-                       env=h.environment())
+        subprocess.run([str(h.STIFFIT), "run", "p.h5", "-q", "--only", "a", "--trace", "/dev/stdout"], cwd=tmp,
+                       stdout=log, check=True, env=h.environment())
     assert (tmp / "log").read_text().startswith("id,task,evaluation,") and ",end," in (tmp / "log").read_text()
 
 
@@ -282,8 +282,8 @@ def test_text_files_of_stopped_commands(tmp):
     h.run(tmp / "p.h5", "-q", "-o", tmp / "r.h5")
     for words in (("export", "r.h5", "--what", "residuals", "-o", "x.csv"), ("report", "r.h5", "-o", "x.html")):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
-            process = subprocess.Popen([str(h.STIFFIT), *words, "--trust"], cwd=tmp, start_new_session=True, env=h.environment(),
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen([str(h.STIFFIT), *words, "--trust"], cwd=tmp, start_new_session=True,
+                                       env=h.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(0.1)
             os.killpg(process.pid, number)
             process.wait(60)
@@ -295,8 +295,9 @@ def test_text_files_of_stopped_commands(tmp):
 def test_leftovers_of_the_dead_and_of_zombies(tmp):
     """A zombie is dead, and a number may be used again. A living process keeps its file, and so does one of another machine."""
     h.decay_problem(tmp / "p.h5", 3000)
-    process = subprocess.Popen([str(h.STIFFIT), "simulate", "--model", h.model("decay"), "--times", "1,2,3", "--datasets", "200000",
-                                "-o", "r.h5"], cwd=tmp, env=h.environment(), stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([str(h.STIFFIT), "simulate", "--model", h.model("decay"), "--times", "1,2,3",
+                                "--datasets", "200000", "-o", "r.h5"], cwd=tmp, env=h.environment(),
+                               stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not left(tmp):
         assert time.monotonic() < deadline and process.poll() is None, "it never began to write"
@@ -354,7 +355,8 @@ def test_ids_cannot_steer_a_terminal(tmp):
     h.write_problem(tmp / "p.h5", h.model("decay"), [name], rows)
     h.run(tmp / "p.h5", "-q", "-o", tmp / "r.h5")
     commands = [("export", "r.h5"), ("export", "r.h5", "--what", "residuals", "--trust"), ("export", "r.h5", "--json"),
-                ("simulate", "r.h5", "--trust", "--times", "1,2"), ("run", "p.h5", "--trust", "-q", "--only", name, "--trace", "-"),
+                ("simulate", "r.h5", "--trust", "--times", "1,2"),
+                ("run", "p.h5", "--trust", "-q", "--only", name, "--trace", "-"),
                 ("show", "r.h5"), ("show", "r.h5", "--json"), ("show", "p.h5"), ("export", "r.h5", "-o", "/dev/stdout"),
                 ("compare", "r.h5", "r.h5")]
     for words in commands:
@@ -374,9 +376,9 @@ def test_heads_of_tables_are_read_in_linear_time(tmp):
     for n in (5000, 10000):
         head = ",".join(f"column_{i}" for i in range(n))
         (tmp / "w.csv").write_text(f"dataset,time,{head}\na,1{',1' * n}\n")
-        done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(h.STIFFIT), "import", "w.csv",
-                               "--model", str(h.model("decay")), "-o", "p.h5"], cwd=tmp, capture_output=True, text=True,
-                              check=False, env=h.environment())
+        done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(h.STIFFIT),
+                               "import", "w.csv", "--model", str(h.model("decay")), "-o", "p.h5"], cwd=tmp,
+                              capture_output=True, text=True, check=False, env=h.environment())
         assert done.returncode == 3 and "there is no column" in done.stderr, done.stderr
         counts.append(max(int(line.split()[-1]) for line in done.stderr.splitlines() if "Collected" in line))
     assert counts[1] < 2.5 * counts[0], counts  # quadratic: 3.5

@@ -16,19 +16,28 @@ struct writer {
 enum { FIXED = 3, UNTIL_INPUT = 5, ALL_BUT_OWN = 7, ALL = 8 };
 static const char *const leaf[ALL] = {"a", "b", "c", "t", "u", "x", "y", "w"};
 
-static uint64_t below(struct writer *writer, uint64_t n) { return random_below(writer->seed, 1, writer->count++, n); }
+static uint64_t below(struct writer *writer, uint64_t n)
+{
+    return random_below(writer->seed, 1, writer->count++, n);
+}
 
 /* The numbers at which a rule about constants can go wrong: where b + 1 is b, where 1/b overflows,
  * where whole numbers end. */
 static void write_number(struct writer *writer)
 {
-    static const char *const number[] = {
-        "0", "1", "2", "3", "0.5", "1.5", "16", "17", "32", "1e-300", "1e-308", "4.9e-324", "1e-320",
-        "2.2250738585072014e-308", "1e300", "1e308", "1.7976931348623157e308", "9007199254740991", "9007199254740992", "9007199254740993", "1e16", "1e18",
-        "1e19", "18446744073709551616", "9223372036854775807", "2147483648", "4294967296", "4503599627370496.5",
-        "0.9999999999999999", "1.0000000000000002", "1e-17", "1e-16", "0.1", "1e20", "1e154", "1e155", "1e-154", "1e-162", "1024",
-        "1023", "-1", "-1e308", "-4.9e-324", "-9007199254740992", "-0", "(1e308*10)", "(0/0)", "(-1)^0.5", "(1/0)",
-        "(1e-308/1e10)", "log(0)", "(-1e308*10)", "pi"};
+    static const char *const number[] = {"0", "1", "2", "3", "0.5", "1.5", "16", "17", "32",
+                                         "1e-300", "1e-308", "4.9e-324", "1e-320",
+                                         "2.2250738585072014e-308", "1e300", "1e308",
+                                         "1.7976931348623157e308", "9007199254740991",
+                                         "9007199254740992", "9007199254740993", "1e16", "1e18",
+                                         "1e19", "18446744073709551616", "9223372036854775807",
+                                         "2147483648", "4294967296", "4503599627370496.5",
+                                         "0.9999999999999999", "1.0000000000000002", "1e-17",
+                                         "1e-16", "0.1", "1e20", "1e154", "1e155", "1e-154",
+                                         "1e-162", "1024", "1023", "-1", "-1e308", "-4.9e-324",
+                                         "-9007199254740992", "-0", "(1e308*10)", "(0/0)",
+                                         "(-1)^0.5", "(1/0)", "(1e-308/1e10)", "log(0)",
+                                         "(-1e308*10)", "pi"};
     static const char *const beside[] = {"", "", "", "", " + 1", " - 1", "*0.5", "*2"};
     const char *one = number[below(writer, sizeof number / sizeof *number)];
     fprintf(writer->out, "(%s%s)", one, beside[below(writer, sizeof beside / sizeof *beside)]);
@@ -57,10 +66,12 @@ static void write_call(struct writer *writer, const char *name, int n, int depth
 /* Powers often: their exponents are what most rules look at. */
 static void write_expression(struct writer *writer, int depth)
 {
-    static const char *const infix[] = {"+", "-", "*", "/", "^", "^", "<", "<=", ">", ">=", "==", "!=", " and ", " or "};
-    static const char *const call[] = {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "sign", "floor", "ceil", "erf",
-                                       "erfc", "heaviside", "cbrt", "log10", "log2", "log1p", "expm1", "asin", "acos", "atan",
-                                       "sinh", "cosh", "asinh", "acosh", "atanh"};
+    static const char *const infix[] = {"+", "-", "*", "/", "^", "^", "<", "<=", ">", ">=", "==",
+                                        "!=", " and ", " or "};
+    static const char *const call[] = {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs",
+                                       "sign", "floor", "ceil", "erf", "erfc", "heaviside",
+                                       "cbrt", "log10", "log2", "log1p", "expm1", "asin", "acos",
+                                       "atan", "sinh", "cosh", "asinh", "acosh", "atanh"};
     static const char *const call_2[] = {"pow", "atan2", "min", "max"};
     if (depth <= 0) {
         write_leaf(writer);
@@ -93,7 +104,8 @@ static void write_expression(struct writer *writer, int depth)
     }
 }
 
-static void write_statement(struct writer *writer, const char *before, int depth, size_t n_leaf, const char *behind)
+static void write_statement(struct writer *writer, const char *before, int depth, size_t n_leaf,
+                            const char *behind)
 {
     writer->n_leaf = n_leaf;
     fputs(before, writer->out);
@@ -108,7 +120,8 @@ static char *random_model(uint64_t seed)
     struct writer writer = {.out = open_memstream(&text, &n), .seed = seed};
     assert_non_null(writer.out);
     fputs("covariate c\ninput u linear\nparameter b = 1\n", writer.out);
-    static const char *const finite[] = {"1e-308", "1e18*2", "-9007199254740992", "4.9e-324", "1e308", "1/3", "-0"};
+    static const char *const finite[] = {"1e-308", "1e18*2", "-9007199254740992", "4.9e-324",
+                                         "1e308", "1/3", "-0"};
     fprintf(writer.out, "parameter a = %s\n", finite[below(&writer, 5)]);
     fprintf(writer.out, "constant k = %s\n", finite[below(&writer, 7)]);
     write_statement(&writer, "w = k + ", 2, ALL_BUT_OWN, "");
@@ -142,7 +155,8 @@ static void print_all(const struct equations *equations, const struct functions 
     if (generate_c(equations, functions, out, &error))
         fail_msg("%s", error.message);
     assert_int_equal(generate_listing(equations, functions, NOTATION_TEXT, out, &error), STATUS_OK);
-    assert_int_equal(generate_listing(equations, functions, NOTATION_LATEX, out, &error), STATUS_OK);
+    assert_int_equal(generate_listing(equations, functions, NOTATION_LATEX, out, &error),
+                     STATUS_OK);
     assert_int_equal(generate_cost(equations, functions, cost, &error), STATUS_OK);
     assert_int_equal(fclose(out), 0);
     free(text);
@@ -191,14 +205,16 @@ static void any_constants_are_read_and_printed(void **state)
 /* b + 1 is b from 2^53 on, and for some odd numbers of halves below. */
 static void powers_end_whatever_their_exponent(void **state)
 {
-    static const char *const exponent[] = {"4503599627370495.5", "9007199254740990", "9007199254740991", "9007199254740992",
-                                           "9007199254740993", "9007199254740994", "1e16", "1e18", "1e300",
-                                           "1.7976931348623157e308"};
+    static const char *const exponent[] = {"4503599627370495.5", "9007199254740990",
+                                           "9007199254740991", "9007199254740992",
+                                           "9007199254740993", "9007199254740994", "1e16", "1e18",
+                                           "1e300", "1.7976931348623157e308"};
     (void)state;
     for (size_t i = 0; i < sizeof exponent / sizeof *exponent; i++) {
         char text[400];
-        snprintf(text, sizeof text, "parameter k = 1\nx(0) = 1\nx' = -k*x\nobserve y = x^%s + x^(%s + 1) + k^-%s\n", exponent[i],
-                 exponent[i], exponent[i]);
+        const char *n = exponent[i];
+        snprintf(text, sizeof text,
+                 "parameter k = 1\nx(0) = 1\nx' = -k*x\nobserve y = x^%s + x^(%s + 1) + k^-%s\n", n, n, n);
         assert_true(go_through(text));
     }
 }

@@ -295,7 +295,8 @@ static void tell_of(struct build_wait *wait, const char *holder)
     struct process_id id;
     if (!process_scan(holder, &id))
         return;
-    snprintf(line, sizeof line, "waiting for process %ld on %s, which is compiling this model", id.number, id.host);
+    snprintf(line, sizeof line, "waiting for process %ld on %s, which is compiling this model",
+             id.number, id.host);
     wait_tell_if_long(wait, line);
 }
 

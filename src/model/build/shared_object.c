@@ -155,14 +155,16 @@ struct span {
 };
 
 /* The segment of this type, or of type PT_LOAD the one that holds the address. */
-static struct span find_segment(const unsigned char *bytes, size_t n_byte, uint32_t type, size_t address)
+static struct span find_segment(const unsigned char *bytes, size_t n_byte, uint32_t type,
+                                size_t address)
 {
     file_header header;
     memcpy(&header, bytes, sizeof header);
     for (size_t i = 0; i < header.e_phnum; i++) {
         program_header segment;
         memcpy(&segment, bytes + header.e_phoff + i * sizeof segment, sizeof segment);
-        bool is_within = segment.p_offset <= n_byte && segment.p_filesz <= n_byte - segment.p_offset;
+        bool is_within = segment.p_offset <= n_byte &&
+                         segment.p_filesz <= n_byte - segment.p_offset;
         if (segment.p_type != type || !is_within)
             continue;
         if (type != PT_LOAD)
@@ -205,8 +207,9 @@ void elf_image_links(const void *image, size_t n_byte, struct elf_links *links)
             if (pass == 0 && entry.d_tag == DT_STRTAB)
                 names = find_segment(bytes, n_byte, PT_LOAD, entry.d_un.d_ptr);
             bool is_list = entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
-            bool is_name = is_list || entry.d_tag == DT_NEEDED || entry.d_tag == DT_AUXILIARY || entry.d_tag == DT_FILTER ||
-                           entry.d_tag == DT_AUDIT || entry.d_tag == DT_DEPAUDIT;
+            bool is_name = is_list || entry.d_tag == DT_NEEDED || entry.d_tag == DT_AUXILIARY ||
+                           entry.d_tag == DT_FILTER || entry.d_tag == DT_AUDIT ||
+                           entry.d_tag == DT_DEPAUDIT;
             if (pass == 0 || !is_name || entry.d_un.d_val >= names.length)
                 continue;
             const char *name = (const char *)bytes + names.at + entry.d_un.d_val;

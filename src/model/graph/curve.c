@@ -115,13 +115,15 @@ static enum status add_inputs(const struct equations *equations, const struct gr
  * latter; lanes have no place for it. */
 static bool is_within(const struct graph_matrix *part, const struct graph_matrix *whole)
 {
-    for (size_t j = 0; j < part->n_column; j++)
-        for (size_t k = part->column_start[j], at = whole->column_start[j]; k < part->column_start[j + 1]; k++, at++) {
-            while (at < whole->column_start[j + 1] && whole->row[at] < part->row[k])
+    for (size_t j = 0; j < part->n_column; j++) {
+        size_t at = whole->column_start[j], end = whole->column_start[j + 1];
+        for (size_t k = part->column_start[j]; k < part->column_start[j + 1]; k++, at++) {
+            while (at < end && whole->row[at] < part->row[k])
                 at++;
-            if (at == whole->column_start[j + 1] || whole->row[at] != part->row[k])
+            if (at == end || whole->row[at] != part->row[k])
                 return false;
         }
+    }
     return true;
 }
 

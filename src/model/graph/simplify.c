@@ -176,7 +176,8 @@ static node multiply_constant(struct graph *graph, node c, node a)
     const struct graph_node it = *graph_node(graph, a); /* a copy: constructors move the nodes */
     if (it.op == GRAPH_RECIPROCAL)
         return raw(graph, GRAPH_DIVIDE, c, it.arg[0]);
-    if (it.op == GRAPH_DIVIDE && is_constant(graph, it.arg[0], &factor) && is_moderate(value * factor))
+    if (it.op == GRAPH_DIVIDE && is_constant(graph, it.arg[0], &factor) &&
+        is_moderate(value * factor))
         return simplify_divide(graph, graph_constant(graph, value * factor), it.arg[1]);
     if (it.op == GRAPH_DIVIDE) {
         node top = it.arg[0], below = it.arg[1];

@@ -138,7 +138,8 @@ bool trust_has(const struct trust_list *list, const char *sha256)
     return false;
 }
 
-enum status trust_check_links(const void *bytes, size_t n_byte, const char *origin, struct error *error)
+enum status trust_check_links(const void *bytes, size_t n_byte, const char *origin,
+                              struct error *error)
 {
     struct elf_links links;
     struct error ignored;
@@ -147,7 +148,8 @@ enum status trust_check_links(const void *bytes, size_t n_byte, const char *orig
     elf_image_links(bytes, n_byte, &links);
     if (!links.relative[0])
         return STATUS_OK;
-    return error_set(error, STATUS_BAD_MODEL, "%s: it loads a library from the relative path '%s', so its SHA-256 does not say "
+    return error_set(error, STATUS_BAD_MODEL,
+                     "%s: it loads a library from the relative path '%s', so its SHA-256 does not say "
                      "what runs: link the library statically or by an absolute path (--trust and --model run it all the same)",
                      origin, links.relative);
 }

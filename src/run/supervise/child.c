@@ -153,7 +153,8 @@ static void quiet_add(struct quiet *quiet, const struct process_look *look, bool
 }
 
 /* After a check, at which it was alive or not. */
-static void quiet_update(struct quiet *quiet, const struct process_look *look, bool is_silent, bool sleeps)
+static void quiet_update(struct quiet *quiet, const struct process_look *look, bool is_silent,
+                         bool sleeps)
 {
     if (is_silent)
         quiet_add(quiet, look, sleeps);
@@ -196,7 +197,8 @@ static void look_at_workers(struct silence *silence, pid_t child, struct activit
         silence->n_worker = silence->worker ? silence->slots.n : 0;
     }
     for (size_t i = 0; i < silence->n_worker; i++) {
-        const struct board_slot *slot = board_slot(&silence->slots, i), *first = board_heartbeat(&silence->slots, i);
+        const struct board_slot *slot = board_slot(&silence->slots, i);
+        const struct board_slot *first = board_heartbeat(&silence->slots, i);
         struct worker_silence *worker = &silence->worker[i];
         uint64_t fit = counter_get(&slot->fit), heartbeat = counter_get(&first->heartbeat);
         bool is_silent = fit && fit == worker->fit && heartbeat == worker->heartbeat;

@@ -62,7 +62,8 @@ static int report_stop(const struct supervisor *supervisor, struct error *error)
 
 static int report_again(const struct supervisor *supervisor, struct error *error)
 {
-    return status_exit_code(error_set(error, STATUS_SYSTEM, "%s: the run's journal, problem or result was changed or removed "
+    return status_exit_code(error_set(error, STATUS_SYSTEM,
+                                      "%s: the run's journal, problem or result was changed or removed "
                                       "again and again, by another process or by the model's code: let one run work at a time",
                                       supervisor->request->problem));
 }
@@ -73,9 +74,11 @@ static int report_wait(const struct supervisor *supervisor, const char *what, st
     const struct board *board = supervisor->watch.board;
     enum board_phase phase = board ? (enum board_phase)counter_get(&board->phase) : BOARD_OPENING;
     bool may_be_model = phase == BOARD_LOADING_MODEL || phase == BOARD_CHECKING;
-    error_set(error, STATUS_SYSTEM, "%s: %s waited %s for %d s without computing, so it was killed: the file system does not "
-              "answer%s. The same command resumes", supervisor->request->problem, what, phase_text(phase),
-              SLOW_DISK_FACTOR * supervisor->watch.hang_s, may_be_model ? ", or the model's code waits for something" : "");
+    error_set(error, STATUS_SYSTEM,
+              "%s: %s waited %s for %d s without computing, so it was killed: the file system does not "
+              "answer%s. The same command resumes", supervisor->request->problem, what,
+              phase_text(phase), SLOW_DISK_FACTOR * supervisor->watch.hang_s,
+              may_be_model ? ", or the model's code waits for something" : "");
     return status_exit_code(STATUS_SYSTEM);
 }
 
