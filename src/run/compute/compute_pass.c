@@ -353,6 +353,7 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
     options.n_lane = stage->apart ? 1 : compute->n_lane; /* no other fit may run at the same time */
     options.engine = compute->engine;
     options.heartbeat = compute->heartbeat;
+    options.thread = compute->thread;
     if (!list_suspects(compute))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits that were put off",
                          (unsigned long long)compute->n_suspect);
