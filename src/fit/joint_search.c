@@ -403,7 +403,7 @@ static bool judge_check(struct joint *joint)
         certificate->decrease = promise_free(joint, beyond(joint, trial_free_of));
         double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
         fit_certificate_judge(certificate, joint->options, joint->stopping.beyond.misfit, variance,
-                              joint_total(joint, squares_of) / n_row);
+                              joint_total(joint, squares_of) / n_row, joint->asker.is_sigma_known);
         bool goes_on = !certificate->is_certified && !is_exact && rtol > 0.9 * LEAST_RTOL * certificate->factor;
         if (goes_on) {
             joint_set_tighter(joint, joint->tighter * certificate->factor);
@@ -413,6 +413,8 @@ static bool judge_check(struct joint *joint)
         }
         if (!certificate->is_certified)
             joint->asker.notes |= NOTE_not_certified;
+        if (certificate->is_below)
+            joint->asker.notes |= NOTE_small_scatter;
         if (!certificate->is_certified && joint->stop == STOP_noise && certificate->decrease > 0) {
             joint->outcome = OUTCOME_stalled;
             joint->stop = STOP_none;
