@@ -239,7 +239,11 @@ static bool conclude(struct joint_work *work)
     struct fit_answer answer = fit_point_answer(asker, &work->at);
     block->criteria = fit_objective_criteria(&asker->objective, &answer, asker->problem->model->abi.n_observable);
     block->has_excess = fit_objective_has_excess(&asker->objective);
-    block->can_test = fit_statistics_can_test(asker, asker->objective.has_noise); /* a noise may follow any parameter */
+    block->can_test = fit_statistics_can_test(asker);
+    block->has_sigma = asker->is_sigma_known && !asker->objective.has_noise; /* a noise may follow any parameter */
+    block->n_noise = 0;
+    for (size_t k = 0; k < work->n && asker->objective.has_noise; k++)
+        block->n_noise += fit_statistics_is_noise(asker, &work->at, work->order[k]);
     keep(work);
     for (size_t k = 0; k < all; k++)
         block->chain[k] = work->at.chain[work->order[k]];

@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "fit/distribution.h"
 #include "fit/fit.h"
+#include "fit/goodness.h"
 #include "fit/matrix.h"
 #include "fit/statistics.h"
 
@@ -426,6 +427,7 @@ static void put_statistics(struct joint *joint, size_t i, struct fit_record *rec
         put_covariance(joint, i, record);
     record->n_freedom = (int64_t)errors->freedom;
     record->residual_error = errors->residual_error;
+    record->n_noise = block->n_noise;
     record->chi_square = block->criteria.chi_square;
     record->reduced_chi_square = block->criteria.chi_square / (errors->freedom_per_row * (double)block->n_row);
     record->r_squared = block->criteria.total_squares > 0 ? 1 - block->criteria.squares / block->criteria.total_squares : NAN;
@@ -437,7 +439,8 @@ static void put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     }
     record->notes |= block->has_excess ? NOTE_expected_information : 0;
     /* The other datasets hold the shared parameters, so the rows are the most that its degrees of freedom can be. */
-    if (block->can_test && fit_statistics_is_poor(record->chi_square, (double)block->n_row))
+    double n_row = (double)block->n_row, freedom = block->has_sigma ? n_row : errors->freedom_per_row * n_row;
+    if (block->can_test && fit_goodness_is_poor(&block->criteria, block->has_sigma, n_row, freedom))
         record->notes |= NOTE_poor_fit;
     size_t n_held = 0, n_free = block->n + joint->s_block;
     for (size_t k = 0; k < n_free; k++)

@@ -78,7 +78,9 @@ struct joint_block {
     uint32_t *file_index;     /* n + s */
     int8_t *side;             /* n_parameter: record.at_bound */
     struct fit_criteria criteria;
+    int64_t n_noise;          /* own parameters that affect only the noise */
     bool has_excess, is_sigma_known, can_test; /* can_test: fit_statistics_can_test */
+    bool has_sigma;           /* every row has a sigma that no parameter changes */
 };
 
 /* Why a block ended the fit. */

@@ -4,14 +4,12 @@
 
 #include "fit/distribution.h"
 #include "fit/flat.h"
+#include "fit/goodness.h"
 #include "fit/matrix.h"
 #include "fit/spectrum.h"
 
 #include <math.h>
 #include <string.h>
-
-/* A chi-square this large or larger has at most this probability if the model is right: the fit is poor. */
-static const double POOR_PROBABILITY = 1e-6;
 
 struct work {
     const struct fit_asker *asker;
@@ -129,7 +127,7 @@ static double log_prior(const struct work *work)
 }
 
 /* The numbers are defined for each loss in struct fit_criteria. */
-static void fill_criteria(const struct work *work, struct fit_record *record)
+static struct fit_criteria fill_criteria(const struct work *work, struct fit_record *record)
 {
     const struct fit_objective *objective = &work->asker->objective;
     struct fit_answer answer = fit_point_answer(work->asker, work->point);
@@ -145,28 +143,26 @@ static void fill_criteria(const struct work *work, struct fit_record *record)
     record->aic = deviance + 2 * k;
     record->aicc = m - k - 1 > 0 ? record->aic + 2 * k * (k + 1) / (m - k - 1) : NAN;
     record->bic = deviance + k * log(m);
+    return criteria;
 }
 
-bool fit_statistics_can_test(const struct fit_asker *asker, bool estimates_noise)
+bool fit_statistics_can_test(const struct fit_asker *asker)
 {
     const struct fit_objective *objective = &asker->objective;
-    bool is_normal = asker->is_sigma_known && !estimates_noise && !objective->measured.censored;
+    bool is_normal = !objective->measured.censored;
     for (size_t i = 0; i < objective->n_row && is_normal; i++)
         is_normal = error_kind_is_square(fit_objective_loss(objective, i)->error);
     return is_normal;
 }
 
-bool fit_statistics_is_poor(double chi_square, double freedom)
-{
-    return freedom > 0 && !(1 - distribution_chi_square(chi_square, freedom) >= POOR_PROBABILITY);
-}
-
 /* A prior holds its parameter, which then takes up no degree of freedom for certain. */
-static void note_doubts(const struct work *work, struct fit_record *record)
+static void note_doubts(const struct work *work, const struct fit_criteria *criteria, struct fit_record *record)
 {
     const struct fit_objective *objective = &work->asker->objective;
-    double freedom = objective->n_prior ? (double)objective->n_row : (double)record->n_freedom;
-    if (fit_statistics_can_test(work->asker, record->n_noise > 0) && fit_statistics_is_poor(record->chi_square, freedom))
+    double n_row = (double)objective->n_row;
+    double freedom = objective->n_prior ? n_row : (double)(record->n_freedom + record->n_noise);
+    bool is_known = work->asker->is_sigma_known && record->n_noise == 0;
+    if (fit_statistics_can_test(work->asker) && fit_goodness_is_poor(criteria, is_known, n_row, freedom))
         record->notes |= NOTE_poor_fit;
     if (work->asker->map.n_free > 0 && work->spectrum.n == 0)
         record->notes |= NOTE_all_at_bounds;
@@ -184,22 +180,18 @@ static void fill_parameter(const struct work *work, struct fit_record *record, s
     record->interval_upper[file] = fit_scale_to_natural(map->scale[j], theta + quantile * deviation);
 }
 
-/* Counts the parameters that affect only the noise: standard deviations estimated along with the others. */
-static size_t count_noise(const struct work *work)
+bool fit_statistics_is_noise(const struct fit_asker *asker, const struct fit_point *point, size_t j)
 {
-    const struct fit_objective *objective = &work->asker->objective;
-    size_t n_row = objective->n_row, count = 0;
-    for (size_t c = 0; objective->has_noise && c < work->spectrum.n; c++) {
-        size_t first = work->spectrum.loose[c] * n_row;
-        bool moves_noise = false, moves_prediction = false;
-        for (size_t i = 0; i < n_row; i++) {
-            bool own = objective->measured.sigma && !isnan(objective->measured.sigma[i]);
-            moves_prediction = moves_prediction || work->point->d_prediction[first + i] != 0;
-            moves_noise = moves_noise || (!own && work->point->d_noise[first + i] != 0);
-        }
-        count += moves_noise && !moves_prediction;
+    const struct fit_objective *objective = &asker->objective;
+    size_t n_row = objective->n_row, first = j * n_row;
+    bool moves_noise = false;
+    for (size_t i = 0; objective->has_noise && i < n_row; i++) {
+        bool own = objective->measured.sigma && !isnan(objective->measured.sigma[i]);
+        if (point->d_prediction[first + i] != 0)
+            return false;
+        moves_noise = moves_noise || (!own && point->d_noise[first + i] != 0);
     }
-    return count;
+    return moves_noise;
 }
 
 static void fill_errors(struct work *work, struct fit_record *record)
@@ -259,12 +251,14 @@ bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *a
     for (size_t c = 0; c < n; c++)
         record->lack[file_index(&work, c)] = LACK_none;
     record->n_freedom = (int64_t)asker->objective.n_row - (int64_t)n;
-    record->n_noise = count_noise(&work);
+    record->n_noise = 0;
+    for (size_t c = 0; c < n; c++)
+        record->n_noise += fit_statistics_is_noise(asker, point, work.spectrum.loose[c]);
     record->notes |= is_observed ? 0 : NOTE_expected_information;
     if (work.spectrum.n_idle > 0)
         record->notes |= work.spectrum.n_idle == n ? NOTE_no_signal : NOTE_no_influence;
-    fill_criteria(&work, record);
-    note_doubts(&work, record);
+    const struct fit_criteria criteria = fill_criteria(&work, record);
+    note_doubts(&work, &criteria, record);
     if (n > 0) {
         fill_eigenvalues(&work, record);
         fill_covariance(&work);

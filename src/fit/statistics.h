@@ -17,10 +17,10 @@
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena);
 
-/* Whether chi-square follows its distribution if the model is right: errors are normal and every sigma is known. Not asked of
- * the rest: robust losses are chosen for data that do not, estimated sigmas follow the residuals, and censored rows are not
- * in the sum. */
-bool fit_statistics_can_test(const struct fit_asker *asker, bool estimates_noise);
+/* Whether a fit can be judged by its residuals (fit/goodness.h): errors are normal or log-normal, and no row is censored. Not
+ * asked of the rest: robust losses are chosen for data that do not follow the curve, and censored rows have no residual. */
+bool fit_statistics_can_test(const struct fit_asker *asker);
 
-/* Whether chi-square is far too large, as the note poor_fit says: the data do not follow the curve. */
-bool fit_statistics_is_poor(double chi_square, double freedom);
+/* Whether free parameter j affects only the noise: a standard deviation that is estimated along with the others. `point` has
+ * derivatives. */
+bool fit_statistics_is_noise(const struct fit_asker *asker, const struct fit_point *point, size_t j);

@@ -4,6 +4,7 @@
 #include "use/plot.h"
 
 #include "base/words.h"
+#include "fit/goodness.h"
 #include "use/curves.h"
 #include "use/values.h"
 

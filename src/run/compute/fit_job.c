@@ -285,6 +285,7 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     job->problem.upper = copy(arena, block->upper + offset, n * sizeof(double));
     job->problem.fixed = copy(arena, block->fixed + offset, n);
     job->problem.rtol = block->rtol[row];
+    job->problem.n_noise = block->n_noise[row] > 0 ? (size_t)block->n_noise[row] : 0;
     job->problem.seed = campaign->seed;
     job->problem.dataset = block->dataset[row];
     job->problem.start_number = number < campaign->n_start ? number : 0;

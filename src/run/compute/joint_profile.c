@@ -111,6 +111,7 @@ static bool tell(struct follow *follow, double *end, struct fit_record *record)
     record->notes &= ~NOTE_changed_engine;
     record->objective = isfinite(record->objective) ? joint->f : NAN;
     record->chi_square = chi_square;
+    record->n_noise = 0; /* which is the first dataset's */
     record->n_evaluation = (int64_t)facts.most; /* the budgets are of one dataset */
     record->n_step = 0;
     return true;
