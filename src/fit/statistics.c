@@ -194,10 +194,24 @@ bool fit_statistics_is_noise(const struct fit_asker *asker, const struct fit_poi
     return moves_noise;
 }
 
+/* The covariance on the natural scale; for a sigma of 1 if it cannot be estimated. */
+static void fill_pairs(const struct work *work, struct fit_record *record, double factor)
+{
+    size_t n = work->spectrum.n, n_parameter = work->asker->problem->n_parameter;
+    double variance = isnan(factor) ? 1 : factor * factor;
+    for (size_t c = 0; record->covariance && c < n; c++)
+        for (size_t d = 0; d <= c; d++) {
+            size_t j = work->spectrum.loose[c], l = work->spectrum.loose[d];
+            size_t column = file_index(work, c), row = file_index(work, d);
+            if (record->lack[column] != LACK_flat && record->lack[row] != LACK_flat)
+                record->covariance[row + column * n_parameter] = record->covariance[column + row * n_parameter]
+                    = variance * work->covariance[d + c * n] * work->point->chain[j] * work->point->chain[l];
+        }
+}
+
 static void fill_errors(struct work *work, struct fit_record *record)
 {
-    const struct fit_map *map = &work->asker->map;
-    size_t n = work->spectrum.n, n_parameter = work->asker->problem->n_parameter;
+    size_t n = work->spectrum.n;
     double p = 0.5 + 0.5 * work->asker->options->confidence, freedom = (double)record->n_freedom, factor = 1, quantile;
     if (record->n_noise > 0) {
         /* The likelihood's sigma is too small by the root of n / (n - p), with p excluding the noise's own parameters (Pinheiro
@@ -223,14 +237,7 @@ static void fill_errors(struct work *work, struct fit_record *record)
         if (*lack == LACK_none)
             fill_parameter(work, record, c, factor * sqrt(work->covariance[c + c * n]), quantile);
     }
-    for (size_t c = 0; record->covariance && c < n; c++)
-        for (size_t d = 0; d <= c; d++) {
-            size_t j = work->spectrum.loose[c], l = work->spectrum.loose[d];
-            size_t column = map->file_index[j], row = map->file_index[l];
-            if (record->lack[column] == LACK_none && record->lack[row] == LACK_none)
-                record->covariance[row + column * n_parameter] = record->covariance[column + row * n_parameter]
-                    = factor * factor * work->covariance[d + c * n] * work->point->chain[j] * work->point->chain[l];
-        }
+    fill_pairs(work, record, factor);
 }
 
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,

@@ -12,7 +12,8 @@
  * keep the sign. Eigenvalues are of the parameters that are neither fixed nor held by a bound. The flattest direction has unit
  * length and its largest entry is positive; it combines one direction for each number of flat_group. Errors come from the
  * observed information, or from the expected one if that is not positive definite. If sigma is unknown, they are scaled by
- * residual_error, or by the integrator's errors if those are larger, and intervals use Student's t, as they do with parameters
+ * residual_error, or by the integrator's errors if those are larger; without degrees of freedom there are no errors, and the
+ * covariance is for a sigma of 1. Intervals use Student's t, as they do with parameters
  * of the noise only. Criteria are of the full normal likelihood; an unknown sigma counts as a parameter. */
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena);

@@ -19,7 +19,7 @@
       "upper end of the confidence interval from the covariance") \
     X(ERROR_MISSING, "/fits/error_missing", LACK, PER_PARAMETER, lack, NULL, "why a parameter has no standard error") \
     X(COVARIANCE, "/fits/covariance", DOUBLE, PER_PAIR, covariance, NULL, \
-      "covariance of the parameters, natural scale: P x P, row after row") \
+      "covariance of the parameters, natural scale: P x P, row after row; for a sigma of 1 where errors lack freedom") \
     X(EIGENVALUES, "/fits/information_eigenvalues", DOUBLE, PER_PARAMETER, eigenvalue, NULL, \
       "eigenvalues of the information matrix on the optimiser's scale, decreasing") \
     X(FLATTEST, "/fits/flattest_direction", DOUBLE, PER_PARAMETER, flattest, NULL, \
