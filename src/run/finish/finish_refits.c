@@ -31,6 +31,7 @@ struct finish_refits {
     double *same;               /* and intervals */
     double *limit;              /* 2 n_profile: of the dataset's sides, or those of all, */
     uint8_t *limit_word;
+    int64_t *held_by;           /* 2 n_profile, likewise; */
     bool knows_limits;          /* once they are known */
     double *estimate, *error;   /* n_bootstrap x n_parameter: parameter by parameter, optimiser's scale */
     double *natural, *scratch;  /* n_bootstrap */
@@ -74,7 +75,8 @@ enum status finish_refits_new(struct finish_refits **refits, const struct finish
     made->estimate = calloc(2 * n_cell + 2 * (n + 1) + 5 * made->n_parameter, sizeof *made->estimate);
     made->limit = calloc(2 * (size_t)source->plan->n_profile + 1, sizeof *made->limit);
     made->limit_word = calloc(2 * (size_t)source->plan->n_profile + 1, 1);
-    if (!made->scale || !made->objective || !made->estimate || !made->limit || !made->limit_word)
+    made->held_by = calloc(2 * (size_t)source->plan->n_profile + 1, sizeof *made->held_by);
+    if (!made->scale || !made->objective || !made->estimate || !made->limit || !made->limit_word || !made->held_by)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu replicates", n);
     made->error = made->estimate + n_cell;
     made->natural = made->error + n_cell;
@@ -103,6 +105,7 @@ void finish_refits_free(struct finish_refits *refits)
     free(refits->estimate);
     free(refits->limit);
     free(refits->limit_word);
+    free(refits->held_by);
     free(refits);
 }
 
@@ -175,19 +178,35 @@ static enum status add_points(struct finish_refits *refits, uint32_t parameter, 
     return status;
 }
 
+/* Of a profile, or of a review that has something to say. */
+static void take_side(struct finish_refits *refits, uint32_t i, uint32_t parameter, const struct fit_record *record)
+{
+    refits->limit[i] = record->parameter[parameter];
+    refits->limit_word[i] = record->limit == LIMIT_none ? (uint8_t)LIMIT_failed : record->limit;
+    refits->held_by[i] = -1;
+    for (size_t k = refits->n_parameter; k-- > 0 && record->limit == LIMIT_held;)
+        refits->held_by[i] = record->at_bound[k] && k != parameter ? (int64_t)k : refits->held_by[i];
+}
+
 static enum status read_limits(struct finish_refits *refits, uint64_t dataset, struct fit_record *other,
                                struct starts_tally *work, struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
     enum status status = STATUS_OK;
+    uint32_t first_review = 2 * plan->n_profile + plan->n_bootstrap;
     for (uint32_t i = 0; i < 2 * plan->n_profile && !status; i++) {
         uint32_t parameter = refit_plan_get(plan, i).parameter;
         status = get_refit(refits, dataset, i, other, work, error);
         if (status)
             break;
-        refits->limit[i] = other->parameter[parameter];
-        refits->limit_word[i] = other->limit == LIMIT_none ? (uint8_t)LIMIT_failed : other->limit;
+        take_side(refits, i, parameter, other);
         status = add_points(refits, parameter, other, error);
+        if (!status && plan->n_review)
+            status = get_refit(refits, dataset, first_review + i, other, work, error);
+        if (!status && plan->n_review && other->limit != LIMIT_none) {
+            take_side(refits, i, parameter, other);
+            status = add_points(refits, parameter, other, error);
+        }
     }
     return status;
 }
@@ -201,6 +220,7 @@ static enum status profile_row(struct finish_refits *refits, uint64_t dataset, s
     for (size_t i = 0; i < refits->n_parameter; i++) {
         best->profile_lower[i] = best->profile_upper[i] = NAN;
         best->profile_lower_status[i] = best->profile_upper_status[i] = LIMIT_none;
+        best->profile_lower_by[i] = best->profile_upper_by[i] = -1;
     }
     if (is_fitted && !refits->knows_limits) {
         status = read_limits(refits, is_joint ? 0 : dataset, other, work, error);
@@ -210,6 +230,8 @@ static enum status profile_row(struct finish_refits *refits, uint64_t dataset, s
         struct refit refit = refit_plan_get(plan, i);
         double *limit = refit.side < 0 ? best->profile_lower : best->profile_upper;
         uint8_t *word = refit.side < 0 ? best->profile_lower_status : best->profile_upper_status;
+        int64_t *by = refit.side < 0 ? best->profile_lower_by : best->profile_upper_by;
+        by[refit.parameter] = is_fitted ? refits->held_by[i] : -1;
         limit[refit.parameter] = is_fitted ? refits->limit[i] : (double)NAN;
         word[refit.parameter] = is_fitted ? refits->limit_word[i] : (uint8_t)LIMIT_no_fit;
     }
