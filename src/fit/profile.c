@@ -4,10 +4,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 
-#include "fit/distribution.h"
 #include "fit/fit.h"
 #include "fit/map.h"
-#include "fit/unit.h"
+#include "fit/statistics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -87,6 +86,7 @@ static bool walk_init(struct walk *walk, struct arena *arena)
     for (size_t i = walk->request->parameter; i < n; i += subject->n_parameter)
         walk->fixed[i] = 1;
     walk->scale = subject->scale[walk->request->parameter];
+    walk->start = fit_scale_from_natural(walk->scale, subject->start[walk->request->parameter]);
     return true;
 }
 
@@ -157,22 +157,6 @@ static double half_width(const struct walk *walk)
 
 static bool is_sigma_known(const struct walk *walk) { return !(walk->inner.notes & NOTE_no_model_sigma); }
 
-/* The rise of the objective at a limit. If one sigma is estimated too, n/2 log(1 + F/(n-p)) is exact for a straight line, whose
- * t is then Student's quantile (Bates & Watts 1988, section 6.1). */
-static double rise_of(const struct walk *walk)
-{
-    const struct fit_record *inner = &walk->inner;
-    double n = (double)walk->subject->n_row, freedom = (double)inner->n_freedom;
-    double confidence = walk->options->confidence;
-    if (inner->n_noise > 0 && freedom + (double)inner->n_noise > 0) {
-        freedom += (double)inner->n_noise;
-        return 0.5 * n * log1p(distribution_f_quantile(confidence, 1, freedom) / freedom);
-    }
-    if (is_sigma_known(walk))
-        return 0.5 * distribution_chi_square_quantile(confidence, 1);
-    return 0.5 * inner->chi_square / freedom * distribution_f_quantile(confidence, 1, freedom);
-}
-
 /* Repeats the best fit for objective, covariance and threshold. False: the walk is over. */
 static bool look_at_best(struct walk *walk, double *width)
 {
@@ -195,7 +179,7 @@ static bool look_at_best(struct walk *walk, double *width)
         return false;
     }
     walk->best = walk->inner.objective;
-    walk->rise = rise_of(walk);
+    walk->rise = fit_statistics_rise(&walk->inner, walk->subject->n_row, walk->options->confidence);
     if (!is_sigma_known(walk) && walk->inner.n_freedom < 1) {
         fail(walk, LIMIT_freedom, OUTCOME_bad_data, "no degrees of freedom are left to estimate the measurement error from");
         return false;
@@ -204,7 +188,6 @@ static bool look_at_best(struct walk *walk, double *width)
         fail(walk, LIMIT_failed, OUTCOME_stalled, "the residuals are zero: a limit cannot be computed from them");
         return false;
     }
-    walk->start = fit_scale_from_natural(walk->scale, walk->origin.parameter[walk->request->parameter]);
     *width = half_width(walk);
     return true;
 }
@@ -224,20 +207,12 @@ static void guess_others(struct walk *walk, const struct place *a, const struct 
     }
 }
 
-/* The term of the profiled parameter's prior: the objective of the inner fits omits held parameters. */
-static double own_prior(const struct walk *walk, double theta, double natural)
-{
-    const struct fit_prior *prior = walk->subject->prior ? &walk->subject->prior[walk->request->parameter] : NULL;
-    bool has_term = prior && prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM;
-    return has_term ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
-}
-
 /* Stores the end of the inner fit at theta in `place` and as a point of the profile. */
 static void take_place(struct walk *walk, double theta, struct place *place)
 {
     struct fit_profile *profile = walk->profile;
     size_t i = walk->request->parameter, n = walk->subject->n_parameter;
-    double natural = walk->guess[i], objective = walk->inner.objective + own_prior(walk, theta, natural);
+    double natural = walk->guess[i], objective = walk->inner.objective + fit_profile_prior(walk->subject, i, theta, natural);
     double rise = (objective - walk->best) / walk->rise;
     place->theta = theta;
     place->r = rise > 0 ? sqrt(rise) : rise < BETTER ? -1 : 0;
@@ -378,25 +353,6 @@ static bool is_lower_from_best(struct walk *walk, double theta)
     return true;
 }
 
-/* Whether a bound holds another parameter at the limit: in most of the datasets, if they have their own. */
-static void note_held(struct walk *walk, const struct place *place)
-{
-    const struct fit_profile_subject *subject = walk->subject;
-    size_t n = subject->n_parameter;
-    for (size_t i = 0; i < n; i++) {
-        size_t n_lower = 0, n_upper = 0;
-        for (size_t k = i; k < walk->n; k += n) {
-            bool is_free = !walk->fixed[k] && subject->lower[k] < subject->upper[k];
-            n_lower += is_free && place->parameter[k] <= subject->lower[k];
-            n_upper += is_free && place->parameter[k] >= subject->upper[k];
-        }
-        bool is_held = 2 * (n_lower + n_upper) > subject->n_copy;
-        walk->result->at_bound[i] = (int8_t)(is_held ? n_lower > n_upper ? -1 : 1 : 0);
-        if (is_held)
-            walk->profile->limit = LIMIT_held;
-    }
-}
-
 /* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). True: the walk
  * continues from place[1]. */
 static bool close_in(struct walk *walk)
@@ -441,25 +397,23 @@ static bool close_in(struct walk *walk)
     }
     if (is_lower_from_best(walk, crossing(below, above)))
         return true;
-    if (walk->profile->limit == LIMIT_found)
-        note_held(walk, nearest);
+    if (walk->profile->limit == LIMIT_found &&
+        fit_profile_holds(walk->subject, walk->fixed, nearest->parameter, walk->result->at_bound))
+        walk->profile->limit = LIMIT_held;
     return false;
 }
 
-/* The end of another side that lies farthest beyond the limit to be reviewed; NULL: none does. Once the rise is known (above 0),
+/* The end of another side that lies farthest beyond the limit to review; NULL: none does. Once the rise is known (not 0),
  * only of those that are not above the threshold. */
 static const double *farthest_end(const struct walk *walk)
 {
     const struct fit_profile_request *request = walk->request;
-    enum parameter_scale scale = walk->subject->scale[request->parameter];
-    size_t n = walk->subject->n_copy * walk->subject->n_parameter;
-    double limit = fit_scale_from_natural(scale, request->limit);
-    double start = fit_scale_from_natural(scale, walk->subject->start[request->parameter]);
-    double most = limit + request->side * AGREES * fabs(limit - start);
+    double limit = fit_scale_from_natural(walk->scale, request->limit);
+    double most = limit + request->side * AGREES * fabs(limit - walk->start);
     const double *farthest = NULL;
     for (size_t k = 0; k < request->n_end; k++) {
-        const double *end = request->end + k * (n + 1);
-        double theta = fit_scale_from_natural(scale, end[1 + request->parameter]);
+        const double *end = request->end + k * (walk->n + 1);
+        double theta = fit_scale_from_natural(walk->scale, end[1 + request->parameter]);
         bool is_below = !isnan(end[0]) && (walk->rise == 0 || end[0] <= walk->best + (1 + AGREES) * walk->rise);
         if (!is_below || !(request->side * (theta - most) > 0))
             continue;
@@ -543,40 +497,4 @@ void fit_profile_follow(const struct fit_profile_subject *subject, const struct 
     }
     while (march(&walk, step) && close_in(&walk))
         step = AFTER_JUMP * fabs(walk.place[1].theta - walk.start);
-}
-
-/* A fit of one dataset. */
-struct single {
-    struct fit_problem problem;
-    const struct fit_host *host;
-    struct arena *scratch;
-};
-
-static void fit_single(void *context, const double *start, const uint8_t *fixed, double unit, const struct fit_options *options,
-                       double *end, struct fit_record *record)
-{
-    struct single *single = context;
-    single->problem.start = start;
-    single->problem.fixed = fixed;
-    single->problem.unit = unit;
-    arena_reset(single->scratch);
-    fit_run(&single->problem, options, single->host, single->scratch, record);
-    memcpy(end, record->parameter, single->problem.n_parameter * sizeof *end);
-}
-
-void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                     struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
-                     struct fit_record *result, struct fit_profile *profile)
-{
-    struct single single = {.problem = *problem, .host = host, .scratch = scratch};
-    bool may_jump = problem->model->abi.n_switching > 0; /* then a fit that meets a jump takes differences after its first
-                                                          * evaluation: two evaluations for each parameter */
-    bool differs = options->gradient == GRADIENT_differences || may_jump;
-    const struct fit_profile_subject subject = {
-        .n_parameter = problem->n_parameter, .n_copy = 1, .n_row = fit_problem_n_row(problem), .start = problem->start,
-        .lower = problem->lower, .upper = problem->upper, .fixed = problem->fixed, .scale = problem->scale,
-        .prior = problem->prior, .has_open_unit = fit_unit_is_open(problem),
-        .max_look = 1 + (differs ? may_jump + 2 * (int64_t)problem->n_parameter : 0), .fit = fit_single, .context = &single};
-    single.problem.start_number = 0;
-    fit_profile_follow(&subject, options, arena, request, result, profile);
 }

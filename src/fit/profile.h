@@ -40,6 +40,13 @@ struct fit_profile_subject {
     void *context;
 };
 
+/* The term of the profiled parameter's prior: the objective of fits that hold it omits it. */
+double fit_profile_prior(const struct fit_profile_subject *subject, size_t parameter, double theta, double natural);
+/* Whether bounds hold parameters that are not fixed: at_bound (n_parameter) gets -1 or 1 for those that are held in more than
+ * half of the copies, else 0. */
+bool fit_profile_holds(const struct fit_profile_subject *subject, const uint8_t *fixed, const double *parameter,
+                       int8_t *at_bound);
+
 /* The threshold is the objective at the best fit plus
  *   chi-square's quantile(1) / 2                  if every standard deviation is known (Wilks 1938),
  *   chi_square/(n - p) F's quantile(1, n - p) / 2  if none is (Bates & Watts 1988, eq. 6.4),

@@ -274,3 +274,15 @@ bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *a
     }
     return true;
 }
+
+double fit_statistics_rise(const struct fit_record *best, size_t n_row, double confidence)
+{
+    double n = (double)n_row, freedom = (double)best->n_freedom;
+    if (best->n_noise > 0 && freedom + (double)best->n_noise > 0) {
+        freedom += (double)best->n_noise;
+        return 0.5 * n * log1p(distribution_f_quantile(confidence, 1, freedom) / freedom);
+    }
+    if (!(best->notes & NOTE_no_model_sigma))
+        return 0.5 * distribution_chi_square_quantile(confidence, 1);
+    return 0.5 * best->chi_square / freedom * distribution_f_quantile(confidence, 1, freedom);
+}

@@ -25,3 +25,8 @@ bool fit_statistics_can_test(const struct fit_asker *asker);
 /* Whether free parameter j affects only the noise: a standard deviation that is estimated along with the others. `point` has
  * derivatives. */
 bool fit_statistics_is_noise(const struct fit_asker *asker, const struct fit_point *point, size_t j);
+
+/* The rise of the objective from the best fit, of n_row measurements, to a confidence limit; fit/profile.h has the formulas. If
+ * one sigma is estimated too, n/2 log(1 + F/(n - p)) is exact for a straight line, whose t is then Student's quantile (Bates &
+ * Watts 1988, section 6.1). */
+double fit_statistics_rise(const struct fit_record *best, size_t n_row, double confidence);

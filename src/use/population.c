@@ -24,8 +24,8 @@ struct population_work {
     size_t n_kept;                   /* converged fits */
     size_t *kept_row;                /* n_kept */
     double *estimate, *error;        /* n_kept x n_parameter, n_kept x n_parameter^2; then of those used and chosen alone */
-    double *variance, *freedom;      /* n_kept: sigma^2 that the covariance has, and degrees of freedom to estimate it from. 1 and
-                                      * 0: there are none; NaN: sigmas were known; infinite: they were parameters of the fit */
+    double *variance, *freedom;      /* n_kept: sigma^2 of the covariance, and degrees of freedom to estimate it from. 1 and 0:
+                                      * there are none; NaN: sigmas were known; infinite: they were parameters of the fit */
     unsigned char *has_prior;        /* n_kept */
     size_t *parameter;
     enum parameter_scale *scale;     /* n_parameter of the file */
@@ -152,8 +152,8 @@ static double pool_sigma(const struct population_work *work, struct error *error
     for (size_t i = 0; i < work->n_kept; i++) {
         const char *id = work->row[work->kept_row[i]].id;
         if (isinf(work->variance[i]))
-            error_set(error, STATUS_USAGE, "--pool-sigma: the sigma of '%s' is not unknown, but a parameter of its fit; one that "
-                      "all datasets share comes from `stiffit run --share` with that parameter", id);
+            error_set(error, STATUS_USAGE, "--pool-sigma: the sigma of '%s' is not unknown, but a parameter of its fit; one "
+                      "that all datasets share comes from `stiffit run --share` with that parameter", id);
         else if (isnan(work->variance[i]))
             error_set(error, STATUS_USAGE, "--pool-sigma: the sigmas of '%s' are known", id);
         if (!isfinite(work->variance[i]))

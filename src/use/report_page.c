@@ -107,7 +107,8 @@ static void put_health(FILE *file, const struct report *report)
                 report->info->is_shared ? "sigmas are known or shared" : "every sigma is known", summary->reduced.median,
                 summary->reduced.q25, summary->reduced.q75, summary->reduced.max);
     if (isfinite(summary->r_squared.median))
-        fprintf(file, "<p>R squared, where sigmas are unknown or fitted: median %.4g, quartiles %.4g and %.4g, least %.4g.</p>\n",
+        fprintf(file, "<p>R squared, where sigmas are unknown or fitted: median %.4g, quartiles %.4g and %.4g, least "
+                      "%.4g.</p>\n",
                 summary->r_squared.median, summary->r_squared.q25, summary->r_squared.q75, summary->r_squared.min);
     const struct show_refits *refits = &summary->refits;
     if (refits->n_same + refits->n_some + refits->alone.n + refits->only.n > 0)

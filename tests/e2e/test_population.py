@@ -207,7 +207,8 @@ def test_one_sigma_keeps_datasets_without_degrees_of_freedom(tmp):
     pooled = population(path, "--pool-sigma")
     assert pooled["used"] == 20 and abs(pooled["sigma"] / sigma - 1) < 1e-12
     compare(pooled, y, v * (sigma**2 / unit**2)[:, None, None])
-    (tmp / "m.ode").write_text(TEXT.replace("+ b", "+ b sd s").replace("A = 2", "s = 0.1 in [1e-9, 9] scale log\nparameter A = 2"))
+    noise = "s = 0.1 in [1e-9, 9] scale log\nparameter A = 2"
+    (tmp / "m.ode").write_text(TEXT.replace("+ b", "+ b sd s").replace("A = 2", noise))
     h.stiffit("run", tmp / "p.h5", "--model", tmp / "m.ode", "--overwrite", "--accept-failed", "100%")
     said = h.stiffit("population", path, "--pool-sigma", code=2).stderr
     assert "sigma of 'd0' is not unknown, but a parameter of its fit" in said and "are known" not in said

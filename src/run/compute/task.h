@@ -1,5 +1,5 @@
-/* The tasks of a dataset: a start, one side of a profile, a bootstrap replicate, a review of a side. Plain sequential code, which fit_job.h runs as
- * jobs.
+/* The tasks of a dataset: a start, one side of a profile, a bootstrap replicate, a review of a side. Plain sequential code,
+ * which fit_job.h runs as jobs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

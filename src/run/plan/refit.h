@@ -6,8 +6,8 @@
 #include "fit/bootstrap.h"
 #include "run/plan/recipe.h"
 
-/* Constant during a run. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates, then
- * reviews of the profiles' sides, which need the others' ends and so come last. */
+/* Constant during a run. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates,
+ * then reviews of the profiles' sides, which need the others' ends and so come last. */
 struct refit_plan {
     uint32_t n_profile, n_bootstrap, n_review;
     uint32_t *profile; /* n_profile parameters, the file's order, increasing */
