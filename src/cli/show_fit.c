@@ -176,7 +176,7 @@ static void print_quality(FILE *file, const struct result_info *info, const stru
             fprintf(file, ", residual standard error %.6g", record->residual_error);
         if (!isnan(record->r_squared))
             fprintf(file, ", R squared %.6g", record->r_squared);
-        fputs(record->n_noise > 0 ? "\n  sigma is fitted: compare fits by R squared, not by chi-square\n" : "\n", file);
+        fputs(record->n_own_noise > 0 ? "\n  sigma is fitted: compare fits by R squared, not by chi-square\n" : "\n", file);
     }
     if (!isnan(record->log_likelihood)) { /* llh of PEtab */
         fprintf(file, "  log-likelihood (llh) %.10g", record->log_likelihood);

@@ -14,7 +14,7 @@ static const double NEGLIGIBLE = 1e-17;
 
 bool fit_is_judged_by_chi_square(const struct fit_record *record)
 {
-    return !(record->notes & NOTE_no_model_sigma) && !(record->n_noise > 0);
+    return !(record->notes & NOTE_no_model_sigma) && !(record->n_own_noise > 0);
 }
 
 bool fit_has_reduced(const struct fit_record *record)

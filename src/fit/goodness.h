@@ -16,10 +16,12 @@ struct fit_criteria {
      * the number of rows for all losses. */
     double chi_square, distances;
     /* -2 log likelihood of the data under the loss's own distribution, kinks not rounded, without priors (for log-normal
-     * errors that of the values, not of their logarithms, so that it compares with the others). deviance_scaled: maximised
-     * over a common factor of all sigmas, for an unknown sigma; in closed form if all errors are normal or log-normal, or all
-     * are Laplace's. */
-    double deviance, deviance_scaled;
+     * errors that of the values, not of their logarithms, so that it compares with the others); and the part of it that depends
+     * on sigmas and values alone, without censored rows. */
+    double deviance, constants;
+    /* 1 if all errors are normal or log-normal, 2 if all are Laplace's: the most likely common factor of all sigmas makes the
+     * deviance this times n (log(chi_square / n) + 1) plus the constants. 0: there is no such closed form. */
+    double scaling;
     /* Sums of squares of plain residuals, and of the data about the weighted mean of each observable (log-normal: of
      * logarithms), without censored rows. */
     double squares, total_squares;

@@ -455,7 +455,8 @@ static double plan(struct walk *walk, double width)
     walk->ends_at_bound = isfinite(wall - walk->start);
     walk->end = walk->ends_at_bound ? wall : walk->start + walk->request->side * reach(walk, width);
     double most = fabs(walk->end - walk->start);
-    double step = isnan(width) ? 0.1 * fmin(most, fmax(1, fabs(walk->start))) : fmin(FIRST_STEP * width, most);
+    double size = walk->scale != SCALE_LIN ? 1 : walk->start != 0 ? fabs(walk->start) : most;
+    double step = isnan(width) ? 0.1 * fmin(most, size) : fmin(FIRST_STEP * width, most);
     walk->longest = walk->scale == SCALE_LIN ? INFINITY : fmax(LONGEST * DECADE[walk->scale], most / STEPS);
     step = fmin(step, walk->longest);
     walk->growth = fmax(GROWTH, step > 0 ? pow(most / step, 1 / STEPS) : 0);

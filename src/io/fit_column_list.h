@@ -33,7 +33,7 @@
       "number of measurements minus that of fitted parameters") \
     X(REDUCED, "/fits/reduced_chi_square", DOUBLE, PER_FIT, reduced_chi_square, NULL, \
       "chi_square over the dataset's degrees of freedom, its share of them in a fit of many datasets") \
-    X(N_NOISE, "/fits/noise_parameters", INT64, PER_FIT, n_noise, NULL, \
+    X(N_NOISE, "/fits/noise_parameters", INT64, PER_FIT, n_own_noise, NULL, \
       "number of the dataset's own fitted parameters that affect only the noise; -1: not known") \
     X(N_NO_SIGMA, "/fits/without_sigma", INT64, PER_FIT, n_no_sigma, NULL, \
       "number of measurements that have no sigma, their own or the model's") \

@@ -96,5 +96,6 @@ void fit_record_clear(struct fit_record *record, size_t n_parameter)
     record->dataset = dataset;
     record->limit = LIMIT_none;
     record->n_point = 0;
+    record->n_noise = 0;
     record->reason[0] = '\0';
 }

@@ -60,7 +60,7 @@ static void keep(struct population_work *work, const struct fit_record *record)
     work->freedom[i] = has_freedom ? (double)record->n_freedom : 0;
     work->variance[i] = has_freedom ? record->residual_error * record->residual_error : 1;
     if (!is_unknown)
-        work->variance[i] = record->n_noise > 0 ? (double)INFINITY : (double)NAN;
+        work->variance[i] = record->n_own_noise > 0 ? (double)INFINITY : (double)NAN;
     work->has_prior[i] = !isnan(record->log_prior);
 }
 

@@ -104,7 +104,7 @@ static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
     draw->n_row = bootstrap->n_row;
     draw->n_group = (bootstrap->data.end - bootstrap->data.first) * bootstrap->fitted.model.abi.n_observable;
     draw->group = bootstrap->group;
-    int64_t n_noise = bootstrap->data.record->n_noise;
+    int64_t n_noise = bootstrap->data.record->n_own_noise;
     draw->n_noise = n_noise > 0 ? (size_t)n_noise : 0;
     draw->n_loose = fit_bootstrap_count_loose(n_parameter, bootstrap->data.record->parameter, block->lower + first,
                                               block->upper + first, block->fixed + first, draw->n_noise);
