@@ -65,7 +65,7 @@ bool outcome_is_success(enum outcome outcome);
     X(24, hidden_pulses, "the rates depend on time, and the model declares neither breakpoints nor a largest step: a short " \
       "pulse may be stepped over (--max-step)") \
     X(25, poor_fit, "the curve does not describe the data: chi-square is far too large for their sigmas (below 1e-6 " \
-      "probable)") \
+      "probable) or, where these are unknown or fitted, residuals keep their signs or a constant does as well") \
     X(26, all_at_bounds, "bounds hold all free parameters: the data or the start are in other units, or the bounds too " \
       "narrow") \
     X(27, mixed_sigma, "some measurements have a sigma and the others none: these count with sigma 1, in their own units") \

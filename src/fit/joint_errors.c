@@ -576,8 +576,13 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
         .has_prior = findings->has_prior,
         .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
         .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->n_all == 1};
-    for (size_t c = 0; c < errors->n_above; c++)
-        part.n_alone += sum_of(joint, i, errors->kept[c])->n_block == 1;
+    for (size_t c = 0; c < row.n_own; c++)
+        part.n_noise += arrays.moves[errors->loose[c]] == MOVES_NOISE;
+    for (size_t c = 0; c < errors->n_above; c++) {
+        const struct column_sum *sum = sum_of(joint, i, errors->kept[c]);
+        part.n_alone += sum->n_block == 1;
+        part.n_noise += sum->n_block == 1 && is_noise(sum);
+    }
     return fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
 }
 
