@@ -49,19 +49,19 @@ double fit_certificate_variance(const struct fit_asker *asker, const struct fit_
         return variance;
     struct fit_answer answer = fit_point_answer(asker, best);
     double spread = fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable).total_squares;
-    double least = BEST_SPREAD * BEST_SPREAD * spread + 2 * BEST_VALUE * BEST_VALUE * fit_objective_scale(objective);
+    double least = BEST_SPREAD * BEST_SPREAD * spread + 2 * BEST_VALUE * BEST_VALUE * fit_point_scale(asker, best);
     return fmax(variance, least / (double)objective->n_row);
 }
 
-void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double objective,
-                           bool is_likelihood, double variance, double mean_square)
+void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double misfit,
+                           double variance, double mean_square)
 {
-    double f = fabs(objective), stop = options->f_tolerance * (is_likelihood ? fmax(1, f) : f);
+    double stop = options->f_tolerance * misfit;
     /* if the fit describes its data badly, the objective changes by more */
     double change = fabs(certificate->change) / (CHANGE_MOST * fmax(variance, mean_square) + stop);
     double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
-    certificate->is_confirmed = change <= 1 || f == 0;
-    certificate->is_certified = (change <= 1 && decrease <= 1) || f == 0;
+    certificate->is_confirmed = change <= 1 || misfit == 0;
+    certificate->is_certified = (change <= 1 && decrease <= 1) || misfit == 0;
     double needed = MARGIN * change;
     certificate->factor = FIT_TIGHTER;
     while (certificate->factor < needed && certificate->factor < FACTOR_MOST)
@@ -148,8 +148,8 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     }
     certificate->change = is_exact ? 0 : point.f - objective;
     certificate->decrease = fit_spectrum_decrease(spectrum, &asker->map);
-    fit_certificate_judge(certificate, asker->options, best->f, asker->objective.likelihood,
-                          fit_certificate_variance(asker, best), fit_point_mean_square(asker, best));
+    fit_certificate_judge(certificate, asker->options, fit_point_misfit(asker, best), fit_certificate_variance(asker, best),
+                          fit_point_mean_square(asker, best));
     /* Errors of this length in the weighted residuals can account for about half their square. */
     if (certificate->decrease > CLEAR * fabs(certificate->change))
         certificate->factor = 1;
