@@ -176,7 +176,8 @@ def as_user(number):
 
 
 def by_victim(folder, *args):
-    env = h.environment(HOME=folder / "home", XDG_CACHE_HOME=folder / "home", PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
+    home = folder / "home"
+    env = h.environment(HOME=home, XDG_CACHE_HOME=home, TMPDIR=home, PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
     return subprocess.run([str(h.STIFFIT), *args], cwd=folder, env=env, preexec_fn=as_user(VICTIM), capture_output=True,
                           text=True, check=False, timeout=100)
 
