@@ -36,6 +36,7 @@ void joint_agree_among(const struct joint_ranks *ranks, struct joint_facts *fact
         memcpy(&one, all + at, sizeof one);
         facts->any |= one.any;
         facts->most = fmax(facts->most, one.most);
+        facts->single = fmax(facts->single, one.single);
         facts->least = one.least < facts->least ? one.least : facts->least;
     }
 }

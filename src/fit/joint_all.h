@@ -19,7 +19,7 @@ const unsigned char *joint_gather(const struct joint *joint, const void *bytes, 
 
 struct joint_facts {
     uint32_t any;   /* bits that some process has set */
-    double most;    /* the largest number */
+    double most, single; /* the largest numbers */
     uint64_t least; /* the smallest one */
 };
 void joint_agree(const struct joint *joint, struct joint_facts *facts);

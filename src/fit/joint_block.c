@@ -4,7 +4,6 @@
 
 #include "fit/matrix.h"
 #include "fit/prepare.h"
-#include "fit/statistics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,8 +22,7 @@ enum { MAX_BOUNDED = 4 };
 static const double BOUNDED = 0.9;
 static const double SHARPER = 0.75, BLUNTER = 0.25;
 
-/* Writes the rows' triangle with own parameters first. False: an entry is not finite. */
-static bool reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
+bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
 {
     const struct fit_objective *objective = &work->asker->objective;
     size_t all = work->n + work->s, n_row = fit_objective_n_row(objective);
@@ -57,12 +55,15 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         return asked;
     if (own != side->theta)
         memcpy(side->theta, own, work->n * sizeof *own);
-    side->f = joint_weight(work->joint, (size_t)(work->block - work->joint->block)) * work->at.f;
+    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
+    side->f = weight * work->at.f;
+    side->misfit = weight * fit_point_misfit(work->asker, &work->at);
+    side->size = weight * fit_point_scale(work->asker, &work->at);
     side->mean_square = fit_point_mean_square(work->asker, &work->at);
     side->variance = fit_certificate_variance(work->asker, &work->at);
     side->noise = fit_asker_rtol(work->asker) * fit_point_size(work->asker, &work->at)
                   * sqrt(side->mean_square * (double)work->block->n_row);
-    if (!reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))
+    if (!joint_block_reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed, "the derivatives of the residuals are too large to be used");
     asked = work->block->is_curved ? joint_block_curve(work, side) : ASKED_FAILED;
     side->is_curved = asked == ASKED_OK;
@@ -223,7 +224,7 @@ static void step(struct joint_work *work, struct arena *arena)
         bool is_poor = adapt_radius(work, model->promise);
         is_kept = true;
         if (!is_poor || i + 1 >= MAX_POOR || !(model->promise > GOOD * fabs(block->promise))
-            || !(model->promise > joint->options->f_tolerance * fabs(block->best.f)))
+            || !(model->promise > joint->options->f_tolerance * block->best.misfit))
             break;
     }
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
@@ -250,30 +251,6 @@ static void keep(struct joint_work *work)
         uint32_t j = work->order[k], file = map->file_index[j];
         block->side[file] = block->p[file] <= map->natural_lower[j] ? -1 : block->p[file] >= map->natural_upper[j] ? 1 : 0;
     }
-}
-
-/* What the statistics and the record need, after the trial side has been evaluated at the best point. */
-static bool conclude(struct joint_work *work)
-{
-    const struct fit_asker *asker = work->asker;
-    struct joint_block *block = work->block;
-    struct joint_side *side = &block->trial;
-    size_t all = work->n + work->s;
-    struct fit_answer answer = fit_point_answer(asker, &work->at);
-    block->criteria = fit_objective_criteria(&asker->objective, &answer, asker->problem->model->abi.n_observable);
-    block->has_excess = fit_objective_has_excess(&asker->objective);
-    block->can_test = fit_statistics_can_test(asker, asker->objective.has_noise); /* a noise may follow any parameter */
-    keep(work);
-    for (size_t k = 0; k < all; k++)
-        block->chain[k] = work->at.chain[work->order[k]];
-    block->information = side->triangle;
-    if (asker->objective.is_plain && !side->is_curved)
-        return true;
-    if (!block->expected && !(block->expected = calloc(all * all + all + 1, sizeof *block->expected)))
-        return false;
-    block->information = block->expected;
-    reduce(work, CURVATURE_EXPECTED, block->expected, block->expected + all * all);
-    return true;
 }
 
 bool joint_block_again(struct joint_work *work)
@@ -338,6 +315,9 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (asked != ASKED_OK)
         return;
     joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
-    if (joint->pass == JOINT_CHECK && !conclude(work))
+    if (joint->pass != JOINT_CHECK)
+        return;
+    keep(work);
+    if (!joint_findings_take(work, arena))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
 }

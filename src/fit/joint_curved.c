@@ -43,9 +43,9 @@ enum asked joint_block_curve(struct joint_work *work, struct joint_side *side)
     struct trust_curvature curvature;
     struct fit_point near;
     double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
-    double size = sqrt(side->mean_square * (double)work->asker->objective.n_row), *by_differences;
+    double size = sqrt(side->mean_square * (double)work->asker->objective.n_row), *by_differences, *metric;
     if (!trust_curvature_init(&curvature, work->asker, work->arena) || !fit_point_init(&near, work->asker, work->arena)
-        || !ARENA_DOUBLES(work->arena, {&by_differences, all, all}))
+        || !ARENA_DOUBLES(work->arena, {&by_differences, all, all}, {&metric, all, 1}))
         return ASKED_FAILED;
     for (size_t k = 0; k < all; k++) {
         double length = sqrt(matrix_squares(k + 1, triangle + k * all) / weight);
@@ -61,6 +61,6 @@ enum asked joint_block_curve(struct joint_work *work, struct joint_side *side)
             curvature.s[i + k * all] = 0.5 * weight * (by_differences[i + k * all] + by_differences[k + i * all])
                                        - matrix_dot((i < k ? i : k) + 1, triangle + i * all, triangle + k * all);
     curvature.is_used = curvature.has_any = true;
-    trust_curvature_add(&curvature, side->triangle, side->rhs);
+    trust_curvature_add(&curvature, metric, side->triangle, side->rhs);
     return ASKED_OK;
 }

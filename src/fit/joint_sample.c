@@ -17,8 +17,8 @@
 enum { LEAST_SAMPLE = 64, BY_PARAMETER = 4, MOST_STRIDE = 32 };
 enum { LEAST_BUDGET = 20 }; /* of evaluations: with less there is none to share */
 enum { STREAM = 0x53414d50 };
-/* The datasets' own fits end here: the search that follows changes the shared parameters again. Also by how much the objective
- * of one of them must be lower to count. */
+/* The datasets' own fits end here: the search that follows changes the shared parameters again. Also by what part of the misfit
+ * the objective of one of them must be lower to count. */
 static const double LOOSE = 1e-4;
 
 static size_t stride_of(const struct joint *joint)
@@ -112,6 +112,7 @@ void joint_sample_follow(struct joint_work *work, const struct fit_problem *prob
     const struct joint *joint = work->joint;
     bool is_sampled = work->block->n_evaluation > 0;
     const struct fit_map *map = &work->asker->map;
+    const struct joint_side *best = &work->block->best;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
     struct fit_record record;
@@ -140,7 +141,7 @@ void joint_sample_follow(struct joint_work *work, const struct fit_problem *prob
     options.max_evaluations = (options.max_evaluations - work->asker->n_evaluation) / 2;
     options.max_total_steps = (options.max_total_steps - work->asker->n_step) / 2;
     bool is_good = joint_fit_alone(joint, &own, &options, host, arena, &record)
-                   && (!is_sampled || record.objective < (1 - LOOSE) * work->block->best.f);
+                   && (!is_sampled || record.objective < best->f - LOOSE * best->misfit);
     work->asker->n_evaluation += record.n_evaluation;
     work->asker->n_step += record.n_step;
     for (size_t k = 0; is_good && k < work->n; k++) {

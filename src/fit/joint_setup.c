@@ -163,7 +163,7 @@ bool joint_block_room(const struct joint *joint, struct joint_block *block, size
 {
     size_t all = n + s, each = n + all * all + all + n + s * s + s, n_parameter = joint->n_parameter;
     double *memory = calloc(2 * each + n_parameter + all + (joint->descent ? 2 * n : 0) + 1, sizeof *memory);
-    block->file_index = calloc(all + 1, sizeof *block->file_index);
+    block->file_index = calloc(2 * all + 1, sizeof *block->file_index);
     block->side = calloc(n_parameter + 1, 1);
     block->p = memory;
     if (!memory || !block->file_index || !block->side)
@@ -194,8 +194,10 @@ static bool make_block(struct joint_work *work)
         return false;
     for (size_t k = 0; work->joint->descent && k < 2 * n; k++)
         block->box[k] = (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
-    for (size_t k = 0; k < all; k++)
+    for (size_t k = 0; k < all; k++) {
         block->file_index[k] = work->asker->map.file_index[work->order[k]];
+        block->file_index[all + k] = work->order[k];
+    }
     for (size_t k = 0; k < n; k++)
         block->best.theta[k] = work->asker->map.start[work->order[k]];
     block->is_made = true;
@@ -235,6 +237,10 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     struct fit_record record = {.dataset = problem->dataset};
     bool is_known = block->is_made || block->saved;
     const struct fit_problem given = *problem;
+    block->findings.has_prior = false;
+    for (size_t k = 0; problem->prior && k < joint->n_parameter; k++)
+        block->findings.has_prior |= problem->prior[k].kind != PRIOR_NONE && !problem->fixed[k]
+                                     && problem->lower[k] != problem->upper[k];
     if (problem->prior) { /* those of shared parameters count once */
         struct fit_prior *prior = arena_calloc(arena, joint->n_parameter + 1, sizeof *prior);
         for (size_t k = 0; prior && k < joint->n_parameter; k++)
@@ -274,10 +280,9 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         asker->engine = block->engine;
     block->engine = asker->engine;
     block->gradient = asker->gradient;
-    block->likelihood = asker->objective.likelihood;
+    block->has_offset = asker->objective.has_offset;
     block->has_kinks = fit_objective_has_kinks(&asker->objective);
     block->is_sigma_known = asker->is_sigma_known;
-    block->objective_scale = joint_weight(joint, i) * fit_objective_scale(&asker->objective);
     return true;
 }
 
@@ -361,13 +366,14 @@ void joint_fini(struct joint *joint)
 {
     for (size_t i = 0; joint->block && i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
-        free(block->expected);
+        free(block->findings.memory);
         free(block->p); /* with everything else */
         free(block->file_index);
         free(block->side);
     }
     free(joint->block);
     joint_descent_fini(joint);
+    joint_errors_fini(joint);
     if (joint->options)
         monitor_fini(&joint->lock);
     arena_fini(&joint->arena);

@@ -87,7 +87,7 @@ static enum status read_bounds(struct follow *follow)
 static void chi_square_of(const void *context, const struct joint_block *block, double *number)
 {
     (void)context;
-    *number = block->criteria.chi_square;
+    *number = block->findings.criteria.chi_square;
 }
 
 /* What a profile must know of the fit that has ended. A dataset may have changed its engine: the sum does not notice. */
