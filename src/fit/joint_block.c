@@ -16,8 +16,9 @@ enum { MAX_TRY = 4, MAX_POOR = 2 };
 static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 /* Newton's curvature of Laplace's kinks is followed as far as a block's steps give what it promises. */
 enum { MAX_SHARPNESS = 6 };
-/* A block whose residuals stay large, where Gauss and Newton's model is poor, crawls: its radius bounds one short step after the
- * other, and as long as it promises more than most, all others wait for it. After so many it gets second derivatives. */
+/* A block whose residuals stay large, where Gauss and Newton's model is poor, crawls: its radius
+ * bounds one short step after the other, and as long as it promises more than most, all others wait
+ * for it. After so many steps it gets second derivatives. */
 enum { MAX_BOUNDED = 4 };
 static const double BOUNDED = 0.9;
 static const double SHARPER = 0.75, BLUNTER = 0.25;

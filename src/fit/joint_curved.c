@@ -1,5 +1,6 @@
-/* Second derivatives of a block whose residuals stay large. A fit of one dataset estimates them from its steps; a block has few
- * steps of its own, as each costs a pass over all blocks, and so takes an evaluation for each of its parameters instead.
+/* Second derivatives of a block whose residuals stay large. A fit of one dataset estimates them
+ * from its steps; a block has few steps of its own, as each costs a pass over all blocks, and so
+ * takes an evaluation for each of its parameters instead.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_internal.h"
 
@@ -9,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A difference's step changes the residuals by this part of their size, and the parameter by at most this part of its own. */
+/* A difference's step changes the residuals by this part of their size, and the parameter by at
+ * most this part of its own. */
 static const double STEP = 1e-3;
 
 /* Within the bounds; 0: there is no room. */

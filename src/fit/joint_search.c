@@ -13,8 +13,8 @@
 /* More's (1978) thresholds for the ratio of actual to predicted decrease. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 enum { MAX_NOISY = 20 };
-/* Values that differ by more than so many of the errors that the tolerances allow are not noise: slopes at the ends of steps that
- * are long for some block say less. */
+/* Values that differ by more than so many of the errors that the tolerances allow are not noise:
+ * slopes at the ends of a step that is long for some block say less. */
 static const double NOISE_ERRORS = 10;
 static const double LEAST_RTOL = 1e-12;
 /* The first steps need no accuracy. Their tolerance, by what it is divided once a stage promises no more than errors of that
