@@ -194,7 +194,9 @@ static struct fit_job *take_job(struct compute *compute, struct compute_lane *la
 {
     struct fit_job *job = lane->free_jobs;
     if (!job)
-        return fit_job_new(&compute->campaign, campaign_is_shared(&compute->campaign) ? NULL : &compute->replays, compute->trace);
+        return fit_job_new(&compute->campaign,
+                           campaign_is_shared(&compute->campaign) ? NULL : &compute->replays,
+                           compute->trace);
     lane->free_jobs = *fit_job_link(job);
     return job;
 }

@@ -356,8 +356,9 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, st
     const struct refit_plan *plan = refits->source.plan;
     refits->n_objective = 0;
     best->point = other->point = NULL; /* starts have none */
-    enum status status = best_of_starts(refits->source.journal, refits->identity, dataset, fit_of(refits, dataset)->chosen, best, other,
-                                        tally, see_start, refits, error);
+    enum status status = best_of_starts(refits->source.journal, refits->identity, dataset,
+                                        fit_of(refits, dataset)->chosen, best, other, tally, see_start,
+                                        refits, error);
     *work = *tally;
     if (!tally->any) {
         best->dataset = dataset;
