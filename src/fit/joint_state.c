@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 7, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 8, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -85,6 +85,7 @@ static void pass_block(struct cursor *cursor, struct joint_block *block)
     FIELD(block->n_row);
     FIELD(block->radius);
     FIELD(block->best.f);
+    FIELD(block->best.misfit);
     FIELD(block->best.sharpness);
     FIELD(block->sharpness);
     FIELD(block->outcome);

@@ -99,7 +99,7 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
 {
     struct fit_answer answer = fit_point_answer(model->asker, point);
     fit_triangle_take(&model->reduced, &answer, model->triangle, model->rhs);
-    trust_curvature_add(&model->curvature, model->triangle, model->rhs);
+    trust_curvature_add(&model->curvature, model->scale, model->triangle, model->rhs);
     return trust_model_adopt(model, point);
 }
 

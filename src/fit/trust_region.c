@@ -19,6 +19,8 @@ static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY
 /* The next step of such a parameter, in units of its size; the growth of the limit after a good step of that length. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
 enum { MAX_BACK = 12 };
+/* The first limit of each parameter's steps, as a part of the longest valid one. */
+static const double FIRST_LIMIT = 0.5;
 /* How often the search goes on by Gauss and Newton's model alone, where the estimated second derivatives promise no more. */
 enum { MAX_PLAIN = 1 };
 /* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls to this part of the start's. */
@@ -50,6 +52,14 @@ struct trust_region {
     int64_t n_iteration;
 };
 
+/* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it onto
+ * a plateau gains in the others' directions. Limits grow with good steps. */
+static void shorten_limits(struct trust_model *model)
+{
+    for (size_t j = 0; j < model->n; j++)
+        model->limit[j] *= FIRST_LIMIT;
+}
+
 static struct trust_region *new_search(struct fit_asker *asker, struct arena *arena)
 {
     struct trust_region *search = arena_calloc(arena, 1, sizeof *search);
@@ -65,6 +75,7 @@ static struct trust_region *new_search(struct fit_asker *asker, struct arena *ar
     search->n = asker->map.n_free;
     search->trial = &search->points[0];
     search->lost = 1;
+    shorten_limits(&search->model);
     stopping_init(&search->stopping, asker);
     return search;
 }
@@ -180,7 +191,7 @@ static void learn(struct trust_region *search, bool is_better)
                                search->best->f - search->trial->f))
         model->is_current = false;
     if (is_better)
-        trust_curvature_note(&model->curvature, search->asker, search->best, search->trial);
+        trust_curvature_note(&model->curvature, search->asker, model->scale, search->best, search->trial);
 }
 
 /* One step. ASKED_END: the fit is over. */
@@ -368,6 +379,7 @@ static enum asked approach(struct trust_region *search, const double *theta)
         search->probe.is_needed = false;
         search->lost = 1;
         trust_model_forget(&search->model);
+        shorten_limits(&search->model);
     }
     return asked;
 }

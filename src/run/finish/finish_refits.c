@@ -4,14 +4,16 @@
 
 #include "fit/distribution.h"
 #include "fit/map.h"
+#include "fit/objective.h"
 #include "io/result_columns.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Starts within this relative distance of the best objective have reached the same optimum. */
-static const double SAME = 1e-6;
+/* Starts within this relative distance of the best objective have reached the same optimum; the value of a likelihood depends
+ * on units and may be near 0, so it has an absolute one. */
+static const double SAME = 1e-6, SAME_LIKELIHOOD = 1e-3;
 static const double CONFIDENCE = 0.95;
 
 enum { BYTES = 1 << 20 };
@@ -134,7 +136,9 @@ static enum status see_start(void *context, const struct fit_record *record, str
 static void compare_starts(const struct finish_refits *refits, struct fit_record *best)
 {
     const double *objective = refits->sum ? refits->sum : refits->objective;
-    double lowest = refits->sum ? refits->sum[refits->chosen] : best->objective, near = SAME * fmax(1e-300, fabs(lowest));
+    double lowest = refits->sum ? refits->sum[refits->chosen] : best->objective;
+    bool is_likelihood = !strcmp(refits->source.info->objective_kind, fit_objective_kind(ERROR_NORMAL, true));
+    double near = is_likelihood ? SAME_LIKELIHOOD : SAME * fabs(lowest);
     best->n_same_optimum = 0;
     best->other_least = best->other_most = NAN;
     for (size_t i = 0; i < refits->n_objective && outcome_is_success((enum outcome)best->outcome); i++) {
