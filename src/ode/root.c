@@ -26,6 +26,8 @@
  */
 #define NEAR 200
 #define NEAR_PART 1e-2
+/* So often is a stretch of a step divided into STOPS_PARTS where a trigger is rough. */
+enum { DEEPEST = 3 };
 
 void root_evaluate(struct observer *ob, double t, const double *y, double *value)
 {
@@ -101,8 +103,28 @@ static size_t add_point(double *point, size_t n, double t)
     return n + 1;
 }
 
-/* The times at which the step is examined: each quarter, and the extrema between. */
-static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to)
+/* Whether a trigger may have more changes of its sign between the five values: four of them bend more than they are away from 0,
+ * or, if its sign changes, than half of the largest. Where the step is long and the trigger is not as smooth as the states, as
+ * sin(x), the parabola does not show it. */
+static bool is_rough(const struct stops *s, double *const at[STOPS_PARTS + 1])
+{
+    for (size_t i = s->abi->n_switching; i < s->n_function; i++)
+        for (size_t k = 3; k <= STOPS_PARTS && s->is_watched[i]; k++) {
+            double least = INFINITY, most = -INFINITY;
+            for (size_t m = k - 3; m <= k; m++) {
+                least = fmin(least, at[m][i]);
+                most = fmax(most, at[m][i]);
+            }
+            double bend = fabs(at[k][i] - at[k - 3][i] - 3 * (at[k - 1][i] - at[k - 2][i]));
+            if (bend > (least >= 0 ? least : most < 0 ? -most : 0.5 * fmax(most, -least)))
+                return true;
+        }
+    return false;
+}
+
+/* The times at which a stretch of the step is examined: each quarter, and the extrema between. 0: it must be examined in parts.
+ */
+static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to, bool may_divide)
 {
     struct stops *s = ob->stops;
     size_t n = s->n_function, n_point = 0;
@@ -113,6 +135,8 @@ static size_t choose_points(struct observer *ob, const struct latest_step *step,
         n_point = add_point(s->point, n_point, t);
         evaluate_at(ob, step, t, at[k]);
     }
+    if (may_divide && is_rough(s, at))
+        return 0;
     for (size_t k = 1; k < STOPS_PARTS; k++)
         for (size_t i = 0; i < n; i++) {
             double low = at[k - 1][i], middle = at[k][i], high = at[k + 1][i];
@@ -331,21 +355,23 @@ static bool may_be_near(const struct stops *s)
     return false;
 }
 
-bool root_find(struct observer *ob, const struct latest_step *step, double from)
+/* Examines a stretch of the step. True: the stop is a root. */
+static bool search(struct placing *placing, double from, double end, int depth)
 {
+    struct observer *ob = placing->ob;
+    const struct latest_step *step = placing->step;
     struct stops *s = ob->stops;
-    bool any = false, is_jump;
-    double begin = from;
-    s->is_root = false;
-    for (size_t i = 0; i < s->n_function; i++)
-        any = any || s->is_watched[i];
-    if (!any)
-        return false;
-    const struct ode_task *task = ob->evaluation->task;
-    double end = fmin(ob->t, task->time[task->n_time - 1]);
-    struct placing placing = {.ob = ob, .step = step, .begin = from, .end = end, .reach = NEAR_PART * (end - from), .size = s->y_new};
-    size_t n_point = choose_points(ob, step, from, end);
-    bool is_place = (end >= s->next || is_measured(ob, end)) && may_be_near(s);
+    bool is_jump;
+    double begin = from, part = (end - from) / STOPS_PARTS;
+    size_t n_point = choose_points(ob, step, from, end, depth < DEEPEST && from + part > from);
+    for (int k = 1; n_point == 0 && k <= STOPS_PARTS; k++) {
+        double to = k < STOPS_PARTS ? begin + k * part : end;
+        if (k > 1 || depth > 0)
+            evaluate_at(ob, step, from, s->last);
+        if (search(placing, from, to, depth + 1))
+            return true;
+        from = to;
+    }
     for (size_t k = 0; k < n_point; from = s->point[k++]) {
         evaluate_at(ob, step, s->point[k], s->value);
         while (any_matters(s)) {
@@ -355,7 +381,7 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
             leave_zero(ob, step, &to, ob->t, true);
             if (has_root(ob, step, from, to, &is_jump)) {
                 if (s->abi->n_event)
-                    place_root(&placing, &to, is_jump);
+                    place_root(placing, &to, is_jump);
                 return stop_at(ob, step, to);
             }
             take_all(s);
@@ -364,7 +390,26 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
         }
         take_all(s);
     }
-    if (!is_place || !place_look(&placing, end) || !take_near(&placing, end))
+    return false;
+}
+
+bool root_find(struct observer *ob, const struct latest_step *step, double from)
+{
+    struct stops *s = ob->stops;
+    const struct ode_task *task = ob->evaluation->task;
+    bool any = false;
+    s->is_root = false;
+    for (size_t i = 0; i < s->n_function; i++)
+        any = any || s->is_watched[i];
+    if (!any)
+        return false;
+    double end = fmin(ob->t, task->time[task->n_time - 1]);
+    struct placing placing = {.ob = ob, .step = step, .begin = from, .end = end, .reach = NEAR_PART * (end - from),
+                              .size = s->y_new};
+    if (search(&placing, from, end, 0))
+        return true;
+    bool is_place = end >= s->next || is_measured(ob, end);
+    if (!is_place || !may_be_near(s) || !place_look(&placing, end) || !take_near(&placing, end))
         return false;
     memcpy(s->f_left, s->f, ob->n_state * sizeof *s->f);
     return stop_at(ob, step, end);
