@@ -93,11 +93,11 @@ static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before, in
     teller->begun = true;
 }
 
-static void on_progress(void *context, uint64_t n_done, uint64_t n_failed)
+static void on_progress(void *context, uint64_t n_done, uint64_t n_failed, const char *where)
 {
     struct teller *teller = context;
     if (teller->begun)
-        progress_update(&teller->progress, n_done, n_failed, now_s());
+        progress_update(&teller->progress, n_done, n_failed, where, now_s());
 }
 
 static void on_end(void *context)
@@ -254,7 +254,7 @@ static void print_spread(const char *what, const struct run_goodness *goodness, 
 static void print_goodness(const struct run_summary *summary)
 {
     print_spread(": reduced chi-square", &summary->reduced, false);
-    print_spread(", without sigmas: R squared", &summary->unexplained, true);
+    print_spread(", sigmas unknown or fitted: R squared", &summary->unexplained, true);
     if (summary->n_at_bound)
         fprintf(stderr, "  bounds hold parameters of %llu %s: `stiffit show` names them\n",
                 (unsigned long long)summary->n_at_bound, summary->n_at_bound == 1 ? "fit" : "fits");

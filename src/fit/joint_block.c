@@ -5,7 +5,6 @@
 #include "fit/leap.h"
 #include "fit/matrix.h"
 #include "fit/prepare.h"
-#include "fit/statistics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,10 +17,14 @@ enum { MAX_TRY = 4, MAX_POOR = 2 };
 static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 /* Newton's curvature of Laplace's kinks is followed as far as a block's steps give what it promises. */
 enum { MAX_SHARPNESS = 6 };
+/* A block whose residuals stay large, where Gauss and Newton's model is poor, crawls: its radius
+ * bounds one short step after the other, and as long as it promises more than most, all others wait
+ * for it. After so many steps it gets second derivatives. */
+enum { MAX_BOUNDED = 4 };
+static const double BOUNDED = 0.9;
 static const double SHARPER = 0.75, BLUNTER = 0.25;
 
-/* Writes the rows' triangle with own parameters first. False: an entry is not finite. */
-static bool reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
+bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
 {
     const struct fit_objective *objective = &work->asker->objective;
     size_t all = work->n + work->s, n_row = fit_objective_n_row(objective);
@@ -60,9 +63,13 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     side->size = weight * fit_point_scale(work->asker, &work->at);
     side->mean_square = fit_point_mean_square(work->asker, &work->at);
     side->variance = fit_certificate_variance(work->asker, &work->at);
-    if (!reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))
+    side->noise = fit_asker_rtol(work->asker) * fit_point_size(work->asker, &work->at)
+                  * sqrt(side->mean_square * (double)work->block->n_row);
+    if (!joint_block_reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed, "the derivatives of the residuals are too large to be used");
-    return ASKED_OK;
+    asked = work->block->is_curved ? joint_block_curve(work, side) : ASKED_FAILED;
+    side->is_curved = asked == ASKED_OK;
+    return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
 /* Lanes could not finish an integration, or there is no derivative at a switch: from now on this block uses CVODES, or
@@ -137,11 +144,13 @@ static bool adapt_radius(struct joint_work *work, double gain)
 {
     struct joint_block *block = work->block;
     struct trust_model *model = &work->own.model;
+    bool is_noise = !block->has_kinks && fabs(block->promise) <= block->trial.noise;
+    double decrease = is_noise ? block->by_slopes : block->decrease;
     if (block->decrease >= SHARPER * block->promise && block->sharpness < MAX_SHARPNESS)
         block->sharpness += block->has_kinks;
     else if (block->decrease < BLUNTER * block->promise && block->sharpness > 0)
         block->sharpness--;
-    double missing = block->promise - block->decrease, unit = fmax(gain, fabs(block->promise));
+    double missing = block->promise - decrease, unit = fmax(gain, fabs(block->promise));
     if (missing > POOR * unit) { /* if nothing was promised, the shared step is to blame */
         if (block->promise > 0)
             block->radius = SHORTER * fmin(block->radius, model->length);
@@ -166,6 +175,17 @@ static void follow(struct joint_work *work)
     trust_model_target(model, &work->own.point, work->own.rhs);
 }
 
+/* After a step, whose length the radius bounded or not. */
+static void note_bounded(struct joint_work *work, bool is_bounded)
+{
+    const struct joint *joint = work->joint;
+    struct joint_block *block = work->block;
+    block->n_bounded = is_bounded ? block->n_bounded + 1 : 0;
+    if (block->n_bounded >= MAX_BOUNDED && joint->rough == 0 && joint->stride <= 1 && !block->has_kinks
+        && block->best.promise_free * (double)joint->n_all > joint->shared.promise)
+        block->is_curved = true;
+}
+
 /* Follows the shared trial by own steps, until one can be evaluated and gives what it promises. */
 static void step(struct joint_work *work, struct arena *arena)
 {
@@ -173,7 +193,7 @@ static void step(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     struct trust_model *model = &work->own.model;
     double *own = work->own.rhs, *shared_step = work->move + work->n, radius = block->radius;
-    bool is_kept = false;
+    bool is_kept = false, is_bounded = false;
     block->has_failed = true;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
@@ -187,6 +207,7 @@ static void step(struct joint_work *work, struct arena *arena)
         trust_model_target(model, &work->own.point, own);
         for (size_t j = 0; j < work->n; j++)
             work->move[j] = own[j] - block->best.theta[j];
+        is_bounded = is_bounded || (i == 0 && work->n > 0 && model->length > BOUNDED * radius);
         enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
         if (asked == ASKED_END)
             return;
@@ -210,6 +231,7 @@ static void step(struct joint_work *work, struct arena *arena)
     }
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     block->radius = block->has_failed ? radius : block->radius;
+    note_bounded(work, is_bounded && !block->has_failed);
     if (block->radius != radius)
         joint_own_rest(&work->own, &block->best, work->joint->least, &block->radius); /* in case that the trial is rejected */
     if (!block->has_failed)
@@ -266,30 +288,6 @@ static void keep(struct joint_work *work)
     }
 }
 
-/* What the statistics and the record need, after the trial side has been evaluated at the best point. */
-static bool conclude(struct joint_work *work)
-{
-    const struct fit_asker *asker = work->asker;
-    struct joint_block *block = work->block;
-    struct joint_side *side = &block->trial;
-    size_t all = work->n + work->s;
-    struct fit_answer answer = fit_point_answer(asker, &work->at);
-    block->criteria = fit_objective_criteria(&asker->objective, &answer, asker->problem->model->abi.n_observable);
-    block->has_excess = fit_objective_has_excess(&asker->objective);
-    block->can_test = fit_statistics_can_test(asker, asker->objective.has_noise); /* a noise may follow any parameter */
-    keep(work);
-    for (size_t k = 0; k < all; k++)
-        block->chain[k] = work->at.chain[work->order[k]];
-    block->information = side->triangle;
-    if (asker->objective.is_plain)
-        return true;
-    if (!block->expected && !(block->expected = calloc(all * all + all + 1, sizeof *block->expected)))
-        return false;
-    block->information = block->expected;
-    reduce(work, CURVATURE_EXPECTED, block->expected, block->expected + all * all);
-    return true;
-}
-
 bool joint_block_again(struct joint_work *work)
 {
     struct joint_block *block = work->block;
@@ -301,9 +299,12 @@ bool joint_block_again(struct joint_work *work)
     asker->n_evaluation = asker->n_step = 0;
     asker->tighter = work->joint->lands ? work->joint->lands_from : work->joint->tighter;
     int sharpness = block->sharpness;
+    bool is_curved = block->is_curved;
     block->sharpness = block->best.sharpness;
+    block->is_curved = block->best.is_curved;
     enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
     block->sharpness = sharpness;
+    block->is_curved = is_curved;
     asker->n_evaluation = n_evaluation;
     asker->n_step = n_step;
     asker->tighter = tighter;
@@ -352,6 +353,9 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (is_first && !joint->grows && !joint->descent && !leave_start(work, arena))
         return;
     joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
-    if (joint->pass == JOINT_CHECK && !conclude(work))
+    if (joint->pass != JOINT_CHECK)
+        return;
+    keep(work);
+    if (!joint_findings_take(work, arena))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
 }
