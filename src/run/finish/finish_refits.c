@@ -210,7 +210,8 @@ static enum status add_points(struct finish_refits *refits, uint32_t parameter, 
 }
 
 /* Of a profile, or of a review that has something to say. */
-static void take_side(struct finish_fit *fit, uint32_t i, uint32_t parameter, const struct fit_record *record, size_t n_parameter)
+static void take_side(struct finish_fit *fit, uint32_t i, uint32_t parameter, const struct fit_record *record,
+                      size_t n_parameter)
 {
     fit->limit[i] = record->parameter[parameter];
     fit->limit_word[i] = record->limit == LIMIT_none ? (uint8_t)LIMIT_failed : record->limit;
