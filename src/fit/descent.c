@@ -6,6 +6,7 @@
 #include "fit/search.h"
 
 #include "fit/lbfgs.h"
+#include "fit/leap.h"
 #include "fit/matrix.h"
 #include "fit/metric.h"
 #include "fit/stopping.h"
@@ -36,6 +37,7 @@ struct descent {
     bool is_adjoint;            /* a metric is used instead of a model */
     struct trust_model model;   /* of the best point */
     struct fit_metric metric;
+    struct fit_leap leap;
     bool has_metric;            /* of this round: `factor` is the metric's */
     int n_round;                /* iterations of this round */
     double *base, *place;       /* theta of libLBFGS's latest iterate and of its latest trial */
@@ -70,7 +72,7 @@ static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
                           {&descent->place, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
                           {&descent->known, KNOWN, 2 * n + 1})
         || !(descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose))
-        || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena)
+        || !fit_leap_init(&descent->leap, asker, arena) || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena)
         || (is_adjoint && !fit_metric_init(&descent->metric, asker, arena))
         || (!is_adjoint && !trust_model_init(&descent->model, asker, arena)))
         return NULL;
@@ -447,7 +449,8 @@ static enum outcome run_rounds(struct descent *descent)
             return descent->asker->outcome;
         bool barren = before - descent->best->f <= tolerance(descent);
         descent->met = STOP_step;
-        if (descent->is_flat && barren)
+        double left = promise(descent); /* far from the optimum of parameters in small units, gains are small too */
+        if (descent->is_flat && barren && (!isfinite(left) || left <= stopping_noise_likely(&descent->stopping, descent->best)))
             return OUTCOME_converged;
         /* A round that ends on a bound may gain almost nothing, yet the next round is a different search. */
         bool moved = descent->met_bound && !descent->n_missed && n_on_bound++ < 2 * descent->n;
@@ -463,6 +466,21 @@ static enum outcome run_rounds(struct descent *descent)
     return OUTCOME_converged;
 }
 
+/* Leaves a start that is orders of magnitude off, parameter by parameter. */
+static enum asked leap(struct descent *descent)
+{
+    bool may = !descent->is_adjoint && !descent->asker->is_near;
+    while (may && fit_leap_find(&descent->leap, descent->asker, descent->best)) {
+        memcpy(descent->trial->theta, descent->leap.theta, descent->n * sizeof(double));
+        enum asked asked = fit_ask(descent->asker, descent->trial, true);
+        if (asked == ASKED_END)
+            return ASKED_END;
+        if (fit_leap_is_good(&descent->leap, descent->best->f, asked == ASKED_OK ? descent->trial->f : (double)NAN))
+            take_trial(descent);
+    }
+    return ASKED_OK;
+}
+
 static enum outcome run(struct descent *descent, const double *theta)
 {
     struct fit_asker *asker = descent->asker;
@@ -474,6 +492,8 @@ static enum outcome run(struct descent *descent, const double *theta)
     case ASKED_OK: break;
     }
     take_trial(descent);
+    if (leap(descent) == ASKED_END)
+        return asker->outcome;
     return run_rounds(descent);
 }
 

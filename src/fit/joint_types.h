@@ -40,6 +40,7 @@ struct joint_side {
     double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
     double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
     double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
+    double noise;             /* what errors of integration could change f by */
     double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
     double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
@@ -52,7 +53,7 @@ struct joint_findings {
     struct fit_criteria criteria;
     double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
     double accuracy;          /* fit_asker_accuracy */
-    bool can_test, has_prior; /* fit_statistics_can_test without noise; some parameter has a prior, maybe in another block's sum */
+    bool can_test, has_prior; /* fit_statistics_can_test; some parameter has a prior, maybe in another block's sum */
     bool has_information, has_excess;
     size_t n_censored;        /* rows of these arrays */
     double *memory;           /* of struct joint_arrays */

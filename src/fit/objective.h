@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/measurements.h"
+#include "fit/goodness.h"
 #include "fit/loss.h"
 #include "fit/prior.h"
 
@@ -98,24 +99,6 @@ double fit_objective_sigma(const struct fit_objective *objective, const struct f
  * censored. */
 bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
                          double *weight, double *value);
-
-/* Summary numbers of a fit, from which chi-square, AIC and R squared are computed, for every loss. */
-struct fit_criteria {
-    /* The sum of rho'(r) r over uncensored rows: r squared for normal and log-normal errors, |r| for Laplace's (whose share
-     * is `distances`), and with less weight for outliers for Huber's and Student's. If sigma is right, its expectation is
-     * the number of rows for all losses. */
-    double chi_square, distances;
-    /* -2 log likelihood of the data under the loss's own distribution, kinks not rounded, without priors (for log-normal
-     * errors that of the values, not of their logarithms, so that it compares with the others); and the part of it that depends
-     * on sigmas and values alone, without censored rows. */
-    double deviance, constants;
-    /* 1 if all errors are normal or log-normal, 2 if all are Laplace's: the most likely common factor of all sigmas makes the
-     * deviance this times n (log(chi_square / n) + 1) plus the constants. 0: there is no such closed form. */
-    double scaling;
-    /* Sums of squares of plain residuals, and of the data about the weighted mean of each observable (log-normal: of
-     * logarithms), without censored rows. */
-    double squares, total_squares;
-};
 
 /* After fit_objective_value. */
 struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,

@@ -21,10 +21,13 @@
 #define FARTHEST 0x1p24
 /* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
 #define GRAZE 50
-/* A root is near to a place if the trigger's value there is within so many tolerances of 0 and, where it changes slowly, if the
- * time between them is at most a part of the step. */
-#define NEAR 10
-#define NEAR_PART 1e-3
+/* A root is near to a place if the trigger's value there is within so many tolerances of 0, and the time between them within a
+ * part of the step. Over a whole integration the errors of steps add up to about 100 tolerances (CVODES, x' = -5x until t = 1).
+ */
+#define NEAR 200
+#define NEAR_PART 1e-2
+/* So often is a stretch of a step divided into STOPS_PARTS where a trigger is rough. */
+enum { DEEPEST = 3 };
 
 void root_evaluate(struct observer *ob, double t, const double *y, double *value)
 {
@@ -100,8 +103,28 @@ static size_t add_point(double *point, size_t n, double t)
     return n + 1;
 }
 
-/* The times at which the step is examined: each quarter, and the extrema between. */
-static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to)
+/* Whether a trigger may have more changes of its sign between the five values: four of them bend more than they are away from 0,
+ * or, if its sign changes, than half of the largest. Where the step is long and the trigger is not as smooth as the states, as
+ * sin(x), the parabola does not show it. */
+static bool is_rough(const struct stops *s, double *const at[STOPS_PARTS + 1])
+{
+    for (size_t i = s->abi->n_switching; i < s->n_function; i++)
+        for (size_t k = 3; k <= STOPS_PARTS && s->is_watched[i]; k++) {
+            double least = INFINITY, most = -INFINITY;
+            for (size_t m = k - 3; m <= k; m++) {
+                least = fmin(least, at[m][i]);
+                most = fmax(most, at[m][i]);
+            }
+            double bend = fabs(at[k][i] - at[k - 3][i] - 3 * (at[k - 1][i] - at[k - 2][i]));
+            if (bend > (least >= 0 ? least : most < 0 ? -most : 0.5 * fmax(most, -least)))
+                return true;
+        }
+    return false;
+}
+
+/* The times at which a stretch of the step is examined: each quarter, and the extrema between. 0: it must be examined in parts.
+ */
+static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to, bool may_divide)
 {
     struct stops *s = ob->stops;
     size_t n = s->n_function, n_point = 0;
@@ -112,6 +135,8 @@ static size_t choose_points(struct observer *ob, const struct latest_step *step,
         n_point = add_point(s->point, n_point, t);
         evaluate_at(ob, step, t, at[k]);
     }
+    if (may_divide && is_rough(s, at))
+        return 0;
     for (size_t k = 1; k < STOPS_PARTS; k++)
         for (size_t i = 0; i < n; i++) {
             double low = at[k - 1][i], middle = at[k][i], high = at[k + 1][i];
@@ -189,12 +214,13 @@ static bool jumps(struct observer *ob, const struct latest_step *step, double fr
     return !known || change > JUMP;
 }
 
-static bool has_root(struct observer *ob, const struct latest_step *step, double from, double to)
+static bool has_root(struct observer *ob, const struct latest_step *step, double from, double to, bool *is_jump)
 {
     struct stops *s = ob->stops;
-    bool is_jump = jumps(ob, step, from, to), is_root = false;
+    bool is_root = false;
+    *is_jump = jumps(ob, step, from, to);
     for (size_t i = 0; i < s->n_function; i++)
-        is_root = is_root || (root_matters(s, i) && (is_jump || i >= s->abi->n_switching));
+        is_root = is_root || (root_matters(s, i) && (*is_jump || i >= s->abi->n_switching));
     return is_root;
 }
 
@@ -268,13 +294,11 @@ static double place_near(const struct placing *placing, double t, double reach)
     return best;
 }
 
-/* Counts as true the triggers that are near their roots at the place t, and sets s->value to the values there. True: any. */
+/* Counts as true the triggers that are near their roots at the place t. True: any. */
 static bool take_near(struct placing *placing, double t)
 {
     struct stops *s = placing->ob->stops;
     bool any = false;
-    if (!place_look(placing, t))
-        return false;
     for (size_t event = 0, i = s->abi->n_switching; event < s->abi->n_event; event++, i++) {
         double slope, width = width_of(placing, event, t, &slope);
         if (!s->is_watched[i] || s->is_true[i] || !(s->value[i] < 0 && slope > 0 && -s->value[i] <= width))
@@ -287,7 +311,7 @@ static bool take_near(struct placing *placing, double t)
 
 /* Moves the root at *t, where the triggers that change have their new signs in s->value, to a place that it is near to, and adds
  * the triggers that are near their roots there. */
-static void place_root(struct placing *placing, double *t)
+static void place_root(struct placing *placing, double *t, bool is_jump)
 {
     struct stops *s = placing->ob->stops;
     size_t n = s->abi->n_switching;
@@ -304,8 +328,21 @@ static void place_root(struct placing *placing, double *t)
     place = reach > 0 ? place_near(placing, *t, reach) : *t;
     for (size_t i = n; i < s->n_function && place != *t; i++)
         s->near[i] = fmax(s->near[i], 2 * s->sample[i]); /* the trigger need not be straight */
-    if (place != *t || s->abi->n_event > 1)
-        take_near(placing, *t = place);
+    if (place != *t && !place_look(placing, place))
+        return;
+    if (place != *t && !is_jump)
+        memcpy(s->f_left, s->f, placing->ob->n_state * sizeof *s->f);
+    *t = place;
+    take_near(placing, *t);
+}
+
+static bool is_measured(const struct observer *ob, double t)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    size_t i = ob->i_time;
+    while (i < task->n_time && task->time[i] < t)
+        i++;
+    return i < task->n_time && task->time[i] == t;
 }
 
 /* Whether a trigger may be near its root at the end of the examined step: a cheap look at its last two samples. */
@@ -318,21 +355,23 @@ static bool may_be_near(const struct stops *s)
     return false;
 }
 
-bool root_find(struct observer *ob, const struct latest_step *step, double from)
+/* Examines a stretch of the step. True: the stop is a root. */
+static bool search(struct placing *placing, double from, double end, int depth)
 {
+    struct observer *ob = placing->ob;
+    const struct latest_step *step = placing->step;
     struct stops *s = ob->stops;
-    bool any = false;
-    double begin = from;
-    s->is_root = false;
-    for (size_t i = 0; i < s->n_function; i++)
-        any = any || s->is_watched[i];
-    if (!any)
-        return false;
-    const struct ode_task *task = ob->evaluation->task;
-    double end = fmin(ob->t, task->time[task->n_time - 1]);
-    struct placing placing = {.ob = ob, .step = step, .begin = from, .end = end, .reach = NEAR_PART * (end - from), .size = s->y_new};
-    size_t n_point = choose_points(ob, step, from, end);
-    bool is_place = (end == task->time[task->n_time - 1] || end >= s->next) && may_be_near(s);
+    bool is_jump;
+    double begin = from, part = (end - from) / STOPS_PARTS;
+    size_t n_point = choose_points(ob, step, from, end, depth < DEEPEST && from + part > from);
+    for (int k = 1; n_point == 0 && k <= STOPS_PARTS; k++) {
+        double to = k < STOPS_PARTS ? begin + k * part : end;
+        if (k > 1 || depth > 0)
+            evaluate_at(ob, step, from, s->last);
+        if (search(placing, from, to, depth + 1))
+            return true;
+        from = to;
+    }
     for (size_t k = 0; k < n_point; from = s->point[k++]) {
         evaluate_at(ob, step, s->point[k], s->value);
         while (any_matters(s)) {
@@ -340,9 +379,9 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
             enclose(ob, step, &from, &to);
             leave_zero(ob, step, &from, begin, false);
             leave_zero(ob, step, &to, ob->t, true);
-            if (has_root(ob, step, from, to)) {
+            if (has_root(ob, step, from, to, &is_jump)) {
                 if (s->abi->n_event)
-                    place_root(&placing, &to);
+                    place_root(placing, &to, is_jump);
                 return stop_at(ob, step, to);
             }
             take_all(s);
@@ -351,7 +390,26 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
         }
         take_all(s);
     }
-    if (!is_place || !take_near(&placing, end))
+    return false;
+}
+
+bool root_find(struct observer *ob, const struct latest_step *step, double from)
+{
+    struct stops *s = ob->stops;
+    const struct ode_task *task = ob->evaluation->task;
+    bool any = false;
+    s->is_root = false;
+    for (size_t i = 0; i < s->n_function; i++)
+        any = any || s->is_watched[i];
+    if (!any)
+        return false;
+    double end = fmin(ob->t, task->time[task->n_time - 1]);
+    struct placing placing = {.ob = ob, .step = step, .begin = from, .end = end, .reach = NEAR_PART * (end - from),
+                              .size = s->y_new};
+    if (search(&placing, from, end, 0))
+        return true;
+    bool is_place = end >= s->next || is_measured(ob, end);
+    if (!is_place || !may_be_near(s) || !place_look(&placing, end) || !take_near(&placing, end))
         return false;
     memcpy(s->f_left, s->f, ob->n_state * sizeof *s->f);
     return stop_at(ob, step, end);

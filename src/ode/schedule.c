@@ -155,6 +155,23 @@ static double earliest(const struct observer *ob)
     return next;
 }
 
+/* The stop's time, or that of a measurement from which it differs by rounding alone: 3 and 30*0.1 are one time. */
+static double with_measurement(const struct observer *ob, double t)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    double closest = STOPS_CLOSEST * fabs(t);
+    size_t low = ob->i_time, high = task->n_time;
+    while (low < high) { /* the first measurement from t - closest on */
+        size_t middle = low + (high - low) / 2;
+        if (task->time[middle] < t - closest)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_one = t < INFINITY && low < task->n_time && task->time[low] <= t + closest && task->time[low] > ob->stops->limit;
+    return is_one ? task->time[low] : t;
+}
+
 bool schedule_look(struct observer *ob)
 {
     struct stops *s = ob->stops;
@@ -166,6 +183,7 @@ bool schedule_look(struct observer *ob)
             return false;
         s->next = earliest(ob);
     }
+    s->next = with_measurement(ob, s->next);
     return true;
 }
 

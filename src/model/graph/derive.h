@@ -50,8 +50,10 @@ struct node_list {
 bool changes_find_switches(struct graph *graph, const node *root, size_t n_root, const node *condition, size_t n_condition,
                            struct node_list *list, struct node_list *time);
 /* The largest parts of the roots that depend on time and on no state, and where their inner functions turn: steps at the
- * zeros of what is linear in time and inside of something steep, as (t - t_on)/width in exp(). May add nodes. */
-bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, struct node_list *list);
+ * zeros of what is linear in time and inside of something steep, as (t - t_on)/width in exp(); and comparisons in `condition` (of
+ * events) of what is not linear in time. May add nodes. */
+bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, const node *condition, size_t n_condition,
+                          struct node_list *list);
 
 /* The times at which values that are linear in time are 0: expressions of parameters and covariates; NODE_NONE where a value
  * is not linear in time, or depends on states or inputs. May add nodes. False: out of memory. */

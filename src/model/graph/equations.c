@@ -125,7 +125,7 @@ static bool find_changes(const struct equations *equations, struct functions *fu
             condition[n_condition++] = equations->event[i].condition;
     bool good = condition && changes_find_switches(equations->graph, rhs->entry, rhs->n_entry, condition, n_condition,
                                                    &switches, &time) &&
-                changes_find_forcing(equations->graph, rhs->entry, rhs->n_entry, &forcing) &&
+                changes_find_forcing(equations->graph, rhs->entry, rhs->n_entry, condition, n_condition, &forcing) &&
                 column_of_list(&functions->of[FUNCTION_switching], &switches) &&
                 column_of_times(equations->graph, &functions->of[FUNCTION_switching_time], &time) &&
                 column_of_list(&functions->of[FUNCTION_forcing], &forcing) && find_movers(equations, functions);
@@ -392,7 +392,8 @@ static bool list_switches(struct graph *graph, const node *root, size_t n_root, 
     return good;
 }
 
-/* Something that changes its sign where the truth of a condition, or its trigger's slope, may change; NODE_NONE: nothing. */
+/* Something that changes its sign where the truth of a condition may change or its trigger may turn, as (x - 3)^2 does at 3;
+ * NODE_NONE: nothing. */
 static node part_of(struct survey *survey, const struct graph_node *it)
 {
     node a = it->arg[0], b = it->arg[1];
@@ -400,8 +401,10 @@ static node part_of(struct survey *survey, const struct graph_node *it)
     case GRAPH_EQUAL: case GRAPH_NOT_EQUAL: case GRAPH_MIN: case GRAPH_MAX:
         return graph_binary(survey->graph, GRAPH_SUBTRACT, a, b);
     case GRAPH_ABS: return a;
-    default: return switch_of(survey, NULL, it);
+    default: break;
     }
+    bool turns = graph_operations[it->op].facts & IS_EVEN || (it->op == GRAPH_MULTIPLY && a == b);
+    return turns ? a : switch_of(survey, NULL, it);
 }
 
 /* A condition that is one comparison, or its negation, is watched itself. */
@@ -529,7 +532,26 @@ static bool look_at(struct survey *survey, node which)
     return good;
 }
 
-bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, struct node_list *list)
+/* The truth of comparisons of curves in time that events' conditions contain, so that no step passes over it. */
+static bool look_at_conditions(struct survey *survey, const node *condition, size_t n_condition)
+{
+    uint8_t *needed = malloc(survey->n_node);
+    if (needed)
+        changes_mark(survey->graph, condition, n_condition, needed, survey->n_node);
+    bool good = needed;
+    for (size_t i = 0; good && i < survey->n_node; i++) {
+        const struct graph_node *it = graph_node(survey->graph, (node)i);
+        bool is_curved = needed[i] && is_input(survey, (node)i) && graph_operations[it->op].facts & IS_STEP &&
+                         (survey->course[it->arg[0]] == CURVED ||
+                          (graph_n_argument(it->op) > 1 && survey->course[it->arg[1]] == CURVED));
+        good = !is_curved || add_marked(survey, (node)i, AS_IT_IS, (node)i);
+    }
+    free(needed);
+    return good;
+}
+
+bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, const node *condition, size_t n_condition,
+                          struct node_list *list)
 {
     struct survey survey;
     bool good = survey_init(&survey, graph, root, n_root, list);
@@ -539,6 +561,7 @@ bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, 
         good = survey.course[root[i]] != CURVED || add_marked(&survey, root[i], AS_IT_IS, root[i]);
     for (size_t i = 0; good && i < survey.n_node; i++)
         good = !survey.needed[i] || look_at(&survey, (node)i);
+    good = good && look_at_conditions(&survey, condition, n_condition);
     arena_fini(&survey.arena);
     return good;
 }
