@@ -253,3 +253,41 @@ void schedule_remove(struct stops *s, size_t i)
     if (i != last)
         memcpy(schedule_numbers(s, i), schedule_numbers(s, last), s->stride * sizeof(double));
 }
+
+bool schedule_is_due(const struct stops *s, const struct later *later)
+{
+    return !later->is_end && later->t <= s->limit && !later->is_waiting && (s->is_late || !later->is_late);
+}
+
+size_t schedule_execution(struct observer *ob, const double *y, unsigned kind)
+{
+    struct stops *s = ob->stops;
+    size_t best = s->n_later;
+    double best_priority = 0;
+    bool ranks = derivatives_is_there(&ob->model, MODEL_PRIORITY), known = false;
+    for (size_t i = 0; i < s->n_later; i++) {
+        const struct later *later = &s->later[i], *first = &s->later[best];
+        if (!schedule_is_due(s, later) || (stops_kind(s, later->index) & kind) != kind)
+            continue;
+        if (ranks && !known && derivatives_value(&ob->model, MODEL_PRIORITY, ob->t, y, s->row) != STIFFIT_OK)
+            return s->n_later + 1;
+        known = true;
+        double priority = ranks ? s->row[later->index] : 0;
+        bool is_first = best == s->n_later || priority > best_priority;
+        if (!is_first && !(priority < best_priority))
+            is_first = later->index < first->index || (later->index == first->index && later->order < first->order);
+        if (is_first) {
+            best = i;
+            best_priority = priority;
+        }
+    }
+    return best;
+}
+
+void schedule_cancel(struct stops *s, size_t event)
+{
+    bool can_lapse = stops_kind(s, event) & STIFFIT_EVENT_CAN_LAPSE;
+    for (size_t i = s->n_later; i-- > 0;)
+        if (!s->later[i].is_end && s->later[i].index == event && (can_lapse || s->later[i].is_waiting))
+            schedule_remove(s, i);
+}
