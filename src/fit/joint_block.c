@@ -19,9 +19,11 @@ static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 enum { MAX_SHARPNESS = 6 };
 /* A block whose residuals stay large, where Gauss and Newton's model is poor, crawls: its radius
  * bounds one short step after the other, and as long as it promises more than most, all others wait
- * for it. After so many steps it gets second derivatives. */
+ * for it. After so many such steps it gets second derivatives. It loses them where they are too
+ * large, twice the true ones or more along a step (the negative part is left out): the decrease is
+ * then 2 - 1/2 times the promise. */
 enum { MAX_BOUNDED = 4 };
-static const double BOUNDED = 0.9;
+static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
 static const double SHARPER = 0.75, BLUNTER = 0.25;
 
 bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
@@ -63,8 +65,6 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     side->size = weight * fit_point_scale(work->asker, &work->at);
     side->mean_square = fit_point_mean_square(work->asker, &work->at);
     side->variance = fit_certificate_variance(work->asker, &work->at);
-    side->noise = fit_asker_rtol(work->asker) * fit_point_size(work->asker, &work->at)
-                  * sqrt(side->mean_square * (double)work->block->n_row);
     if (!joint_block_reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed, "the derivatives of the residuals are too large to be used");
     asked = work->block->is_curved ? joint_block_curve(work, side) : ASKED_FAILED;
@@ -144,13 +144,11 @@ static bool adapt_radius(struct joint_work *work, double gain)
 {
     struct joint_block *block = work->block;
     struct trust_model *model = &work->own.model;
-    bool is_noise = !block->has_kinks && fabs(block->promise) <= block->trial.noise;
-    double decrease = is_noise ? block->by_slopes : block->decrease;
     if (block->decrease >= SHARPER * block->promise && block->sharpness < MAX_SHARPNESS)
         block->sharpness += block->has_kinks;
     else if (block->decrease < BLUNTER * block->promise && block->sharpness > 0)
         block->sharpness--;
-    double missing = block->promise - decrease, unit = fmax(gain, fabs(block->promise));
+    double missing = block->promise - block->decrease, unit = fmax(gain, fabs(block->promise));
     if (missing > POOR * unit) { /* if nothing was promised, the shared step is to blame */
         if (block->promise > 0)
             block->radius = SHORTER * fmin(block->radius, model->length);
@@ -181,7 +179,10 @@ static void note_bounded(struct joint_work *work, bool is_bounded)
     const struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     block->n_bounded = is_bounded ? block->n_bounded + 1 : 0;
-    if (block->n_bounded >= MAX_BOUNDED && joint->rough == 0 && joint->stride <= 1 && !block->has_kinks
+    if (block->best.is_curved && block->promise > 0
+        && block->decrease > TOO_CURVED * block->promise)
+        block->is_curved = false;
+    else if (block->n_bounded >= MAX_BOUNDED && joint->rough == 0 && joint->stride <= 1 && !block->has_kinks
         && block->best.promise_free * (double)joint->n_all > joint->shared.promise)
         block->is_curved = true;
 }
