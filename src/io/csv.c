@@ -18,6 +18,7 @@ struct csv_reader {
     FILE *file;
     char *path;
     char delimiter;      /* 0 before the header is read */
+    bool is_ragged;      /* lines may lack empty fields at their ends, or have more */
     uint64_t line, next_line, latin1_line;
     char *row;           /* the row's text; the fields point into it */
     size_t n_row, capacity;
@@ -249,6 +250,8 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     reader->delimiter = find_delimiter(reader->row);
     if ((status = split_row(reader, error)))
         return status;
+    while (reader->is_ragged && reader->n_field > 1 && !reader->field[reader->n_field - 1][0])
+        reader->n_field--;
     reader->name = calloc(reader->n_field, sizeof *reader->name);
     for (size_t i = 0; reader->name && i < reader->n_field; i++) {
         if (!reader->field[i][0])
@@ -264,7 +267,7 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     return reader->n_column == reader->n_field ? STATUS_OK : no_memory(reader, error);
 }
 
-enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
+static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged, struct error *error)
 {
     bool is_stdin = !strcmp(path, "-");
     *reader = NULL;
@@ -275,6 +278,7 @@ enum status csv_open(struct csv_reader **reader, const char *path, struct error 
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
     }
+    made->is_ragged = is_ragged;
     made->line = made->next_line = 1;
     made->file = is_stdin ? stdin : fopen(path, "re");
     enum status status = made->file ? take_header(made, error) : error_system(error, errno, "cannot read '%s'", path);
@@ -284,6 +288,16 @@ enum status csv_open(struct csv_reader **reader, const char *path, struct error 
     }
     *reader = made;
     return STATUS_OK;
+}
+
+enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
+{
+    return open_table(reader, path, false, error);
+}
+
+enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error)
+{
+    return open_table(reader, path, true, error);
 }
 
 void csv_close(struct csv_reader *reader)
@@ -334,6 +348,18 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
                      name, names);
 }
 
+/* Completes a row that lacks empty fields at its end, and drops surplus ones, which say nothing. */
+static enum status even_row(struct csv_reader *reader, struct error *error)
+{
+    static char empty[] = "";
+    enum status status = STATUS_OK;
+    while (reader->n_field > reader->n_column && !reader->field[reader->n_field - 1][0])
+        reader->n_field--;
+    while (!status && reader->n_field < reader->n_column)
+        status = add_field(reader, empty, error);
+    return status;
+}
+
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
 {
     enum status status = read_raw(reader, more, error);
@@ -342,7 +368,7 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
         status = read_raw(reader, more, error);
     if (status || !*more)
         return status;
-    if ((status = split_row(reader, error)))
+    if ((status = split_row(reader, error)) || (reader->is_ragged && (status = even_row(reader, error))))
         return status;
     if (reader->n_field != reader->n_column)
         return csv_fault(reader, CSV_NO_COLUMN, error, "there are %zu fields where the first line names %zu columns",
