@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "io/problem_write.h"
+#include "model/text/text.h"
 #include "petab/lower.h"
 
 #include <math.h>
@@ -264,7 +265,11 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
     if (!header.line_file)
         header.columns &= ~MEASUREMENT_BIT(line);
     fill_parameters(it, &header);
-    if (problem_writer_open(writer, output, options->overwrite, &header, &reader->error))
+    struct equations *equations = NULL; /* limits of model text are found before anything is written */
+    enum status status = sbml_parse(&it->model, header.model_source, problem->files.list[PETAB_MODEL].path[0], &equations,
+                                    &reader->error);
+    equations_free(equations);
+    if (status || problem_writer_open(writer, output, options->overwrite, &header, &reader->error))
         petab_leave_with(reader);
     double *covariate = petab_alloc(reader, writing->covariates.n, sizeof *covariate);
     for (size_t d = 0; d < it->n_dataset; d++)
