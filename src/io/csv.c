@@ -18,10 +18,17 @@ struct csv_reader {
     FILE *file;
     char *path;
     char delimiter;      /* 0 before the header is read */
-    bool is_ragged;      /* lines may lack empty fields at their ends, or have more */
+    bool is_ragged;      /* rows may leave out empty fields at their ends */
     uint64_t line, next_line, latin1_line;
+    struct csv_lines comments;
+    bool begins_with_hash;
     char *row;           /* the row's text; the fields point into it */
     size_t n_row, capacity;
+    struct held {
+        char *row;       /* read already: the next row; NULL: none */
+        size_t n_row;
+        uint64_t line, next_line;
+    } held;
     char **field;
     size_t n_field, field_capacity;
     char **name;
@@ -76,15 +83,33 @@ static void end_line(struct csv_reader *reader, int c)
     reader->next_line++;
 }
 
+/* Takes the row that was held, or false. */
+static bool take_held(struct csv_reader *reader)
+{
+    struct held *held = &reader->held;
+    if (!held->row)
+        return false;
+    free(reader->row);
+    reader->row = held->row;
+    reader->n_row = held->n_row;
+    reader->capacity = held->n_row + 1;
+    reader->line = held->line;
+    reader->next_line = held->next_line;
+    held->row = NULL;
+    return true;
+}
+
 /* Reads up to the line break outside quotes that ends the row. *more: there was a row, possibly empty. */
 static enum status read_raw(struct csv_reader *reader, bool *more, struct error *error)
 {
     enum { AT_START, PLAIN, QUOTED, AFTER_QUOTE } state = AT_START;
     enum status status = STATUS_OK;
     int c;
+    *more = take_held(reader);
+    if (*more)
+        return STATUS_OK;
     reader->n_row = 0;
     reader->line = reader->next_line;
-    *more = false;
     while ((c = getc_unlocked(reader->file)) != EOF) {
         *more = true;
         if ((c == '\n' || c == '\r') && state != QUOTED) {
@@ -180,6 +205,7 @@ static enum status make_utf8(struct csv_reader *reader, struct error *error)
 static enum status split_row(struct csv_reader *reader, struct error *error)
 {
     reader->n_field = 0;
+    reader->begins_with_hash = reader->row[0] == '#';
     enum status valid = make_utf8(reader, error);
     if (valid)
         return valid;
@@ -233,14 +259,134 @@ static enum status skip_mark(struct csv_reader *reader, struct error *error)
     return STATUS_OK;
 }
 
+static bool is_blank(const struct csv_reader *reader) { return reader->row[strspn(reader->row, " \t\n")] == '\0'; }
+
+/* Counts the fields of a row's text, and those that are numbers. */
+static size_t count_fields(const char *text, char delimiter, size_t *n_number)
+{
+    size_t n = 1, length = 0;
+    char field[64];
+    bool quoted = false;
+    *n_number = 0;
+    for (const char *p = text;; p++) {
+        quoted = quoted != (*p == '"');
+        bool ends = !*p || *p == '\n' || (*p == delimiter && !quoted);
+        if (!ends && length < sizeof field - 1)
+            field[length++] = *p;
+        if (!ends)
+            continue;
+        double number;
+        field[length] = '\0';
+        length = 0;
+        *n_number += csv_parse_double(field, &number) && isfinite(number);
+        if (*p != delimiter || !*p)
+            return n;
+        n++;
+    }
+}
+
+/* Whether a comment names the columns of the row below it, as numpy.savetxt writes: "# time,value" above numbers. */
+static bool is_header_of(const char *comment, const char *row)
+{
+    size_t n_number, n_below;
+    char delimiter = find_delimiter(comment);
+    size_t n = count_fields(comment, delimiter, &n_number);
+    return n > 1 && n_number == 0 && count_fields(row, delimiter, &n_below) == n && n_below > 0;
+}
+
+/* The comment becomes the row, and the row below it is held. */
+static void use_comment(struct csv_reader *reader, char *comment, uint64_t line)
+{
+    reader->held = (struct held){reader->row, reader->n_row, reader->line, reader->next_line};
+    reader->row = comment;
+    reader->n_row = strlen(comment);
+    reader->capacity = reader->n_row + 1;
+    reader->line = line;
+}
+
+static void count_comment(struct csv_reader *reader, uint64_t line)
+{
+    if (reader->comments.n++ == 0)
+        reader->comments.first = line;
+}
+
+/* Reads the row that names the columns: the first one that is neither blank nor a comment, or the last comment above it. */
+static enum status read_header(struct csv_reader *reader, bool *more, struct error *error)
+{
+    char *comment = NULL;
+    uint64_t line = 0;
+    enum status status = read_raw(reader, more, error);
+    while (!status && *more && (is_blank(reader) || reader->row[0] == '#')) {
+        if (reader->row[0] == '#') {
+            free(comment);
+            if (!(comment = strdup(reader->row + strspn(reader->row, "# \t"))))
+                return no_memory(reader, error);
+            count_comment(reader, line = reader->line);
+        }
+        status = read_raw(reader, more, error);
+    }
+    if (!status && *more && comment && is_header_of(comment, reader->row)) {
+        use_comment(reader, comment, line);
+        reader->comments.n--;
+    } else {
+        free(comment);
+    }
+    return status;
+}
+
+/* "time [h]", "value (nM)": without the unit. */
+static void drop_unit(char *name)
+{
+    size_t n = strlen(name);
+    char *unit = n && name[n - 1] == ']' ? strrchr(name, '[') : n && name[n - 1] == ')' ? strrchr(name, '(') : NULL;
+    if (!unit || unit == name || (*unit == '(' && unit[-1] != ' '))
+        return;
+    while (unit > name && unit[-1] == ' ')
+        unit--;
+    *unit = '\0';
+}
+
+struct bare_name {
+    char *name;
+    size_t column;
+};
+
+static int compare_bare(const void *a, const void *b)
+{
+    return strcasecmp(((const struct bare_name *)a)->name, ((const struct bare_name *)b)->name);
+}
+
+/* Names without their units, unless two columns would have the same. */
+static enum status drop_units(struct csv_reader *reader, struct error *error)
+{
+    size_t n = reader->n_column, n_made = 0;
+    struct bare_name *bare = calloc(n, sizeof *bare);
+    for (; bare && n_made < n; n_made++) {
+        if (!(bare[n_made].name = strdup(reader->name[n_made])))
+            break;
+        bare[n_made].column = n_made;
+        drop_unit(bare[n_made].name);
+    }
+    if (n_made == n)
+        qsort(bare, n, sizeof *bare, compare_bare);
+    for (size_t i = 0; i < n_made; i++) {
+        bool is_first = i == 0 || compare_bare(&bare[i - 1], &bare[i]) != 0;
+        bool is_last = i + 1 == n || compare_bare(&bare[i], &bare[i + 1]) != 0;
+        if (n_made == n && is_first && is_last)
+            strcpy(reader->name[bare[i].column], bare[i].name); /* which is no longer */
+    }
+    for (size_t i = 0; i < n_made; i++)
+        free(bare[i].name);
+    free(bare);
+    return n_made == n ? STATUS_OK : no_memory(reader, error);
+}
+
 static enum status take_header(struct csv_reader *reader, struct error *error)
 {
     bool more;
     enum status status = skip_mark(reader, error);
     if (!status)
-        status = read_raw(reader, &more, error);
-    while (!status && more && reader->row[strspn(reader->row, " \t\n")] == '\0')
-        status = read_raw(reader, &more, error);
+        status = read_header(reader, &more, error);
     if (status)
         return status;
     if (!more)
@@ -250,11 +396,11 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     reader->delimiter = find_delimiter(reader->row);
     if ((status = split_row(reader, error)))
         return status;
-    while (reader->is_ragged && reader->n_field > 1 && !reader->field[reader->n_field - 1][0])
-        reader->n_field--;
+    while (reader->n_field > 1 && !reader->field[reader->n_field - 1][0])
+        reader->n_field--; /* delimiters at the end of the line */
     reader->name = calloc(reader->n_field, sizeof *reader->name);
     for (size_t i = 0; reader->name && i < reader->n_field; i++) {
-        if (!reader->field[i][0])
+        if (!reader->field[i][0] && i > 0)
             return csv_fault(reader, CSV_NO_COLUMN, error, "column %zu has no name", i + 1);
         for (size_t j = 0; j < i; j++)
             if (!strcmp(reader->name[j], reader->field[i]))
@@ -264,7 +410,7 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
             break;
         reader->n_column = i + 1;
     }
-    return reader->n_column == reader->n_field ? STATUS_OK : no_memory(reader, error);
+    return reader->n_column == reader->n_field ? drop_units(reader, error) : no_memory(reader, error);
 }
 
 static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged, struct error *error)
@@ -311,6 +457,7 @@ void csv_close(struct csv_reader *reader)
     free(reader->name);
     free(reader->field);
     free(reader->row);
+    free(reader->held.row);
     free(reader->path);
     free(reader->decimals);
     free(reader);
@@ -320,6 +467,8 @@ size_t csv_n_column(const struct csv_reader *reader) { return reader->n_column; 
 const char *csv_column_name(const struct csv_reader *reader, size_t column) { return reader->name[column]; }
 uint64_t csv_line(const struct csv_reader *reader) { return reader->line; }
 uint64_t csv_latin1_line(const struct csv_reader *reader) { return reader->latin1_line; }
+struct csv_lines csv_comments(const struct csv_reader *reader) { return reader->comments; }
+bool csv_begins_with_hash(const struct csv_reader *reader) { return reader->begins_with_hash; }
 const char *csv_field(const struct csv_reader *reader, size_t column) { return reader->field[column]; }
 
 size_t csv_find_column(const struct csv_reader *reader, const char *name)
@@ -348,32 +497,56 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
                      name, names);
 }
 
-/* Completes a row that lacks empty fields at its end, and drops surplus ones, which say nothing. */
-static enum status even_row(struct csv_reader *reader, struct error *error)
+/* Fields beyond the columns that are empty: delimiters at the end of a row, as spreadsheets write them. */
+static void drop_empty_fields(struct csv_reader *reader)
+{
+    while (reader->n_field > reader->n_column && !reader->field[reader->n_field - 1][0])
+        reader->n_field--;
+}
+
+/* Empty ones for those that a row leaves out at its end. */
+static enum status complete_row(struct csv_reader *reader, struct error *error)
 {
     static char empty[] = "";
     enum status status = STATUS_OK;
-    while (reader->n_field > reader->n_column && !reader->field[reader->n_field - 1][0])
-        reader->n_field--;
-    while (!status && reader->n_field < reader->n_column)
+    while (!status && reader->is_ragged && reader->n_field < reader->n_column)
         status = add_field(reader, empty, error);
     return status;
 }
 
+static bool is_empty_row(const struct csv_reader *reader)
+{
+    for (size_t i = 0; i < reader->n_field; i++)
+        if (reader->field[i][0])
+            return false;
+    return true;
+}
+
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
 {
-    enum status status = read_raw(reader, more, error);
-    while (!status && *more && reader->row[strspn(reader->row, " \t\n")] == '\0' &&
-           !strchr(reader->row, reader->delimiter))
-        status = read_raw(reader, more, error);
-    if (status || !*more)
-        return status;
-    if ((status = split_row(reader, error)) || (reader->is_ragged && (status = even_row(reader, error))))
-        return status;
-    if (reader->n_field != reader->n_column)
-        return csv_fault(reader, CSV_NO_COLUMN, error, "there are %zu fields where the first line names %zu columns",
-                         reader->n_field, reader->n_column);
-    return STATUS_OK;
+    for (;;) {
+        enum status status = read_raw(reader, more, error);
+        if (status || !*more)
+            return status;
+        if (is_blank(reader) && !strchr(reader->row, reader->delimiter))
+            continue;
+        if ((status = split_row(reader, error)))
+            return status;
+        drop_empty_fields(reader);
+        if ((status = complete_row(reader, error)))
+            return status;
+        if (reader->n_column > 1 && is_empty_row(reader)) /* an empty field of a single column is written "" */
+            continue;
+        if (reader->n_field == reader->n_column)
+            return STATUS_OK;
+        if (!reader->begins_with_hash)
+            break;
+        count_comment(reader, reader->line);
+    }
+    bool is_one_more = reader->n_field == reader->n_column + 1;
+    return csv_fault(reader, CSV_NO_COLUMN, error, "there are %zu fields where the first line names %zu columns%s",
+                     reader->n_field, reader->n_column,
+                     is_one_more ? " (if the first field is a row's name: R's write.table needs row.names = FALSE)" : "");
 }
 
 /* 1,5 is a number where commas do not separate columns. 1.234 may be a thousand there, so a table has points or commas. */
@@ -435,7 +608,9 @@ static void begin_field(struct csv_writer *writer)
 void csv_put_text(struct csv_writer *writer, const char *text)
 {
     size_t n = strlen(text);
-    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) : !writer->in_row; /* would be lost without quotes */
+    /* Without quotes blanks and an empty row would be lost, and a row that begins with # might be a comment. */
+    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) || (text[0] == '#' && !writer->in_row)
+                  : !writer->in_row;
     begin_field(writer);
     if (!lost && !strpbrk(text, ",;\t\"\r\n")) {
         fputs(text, writer->file);

@@ -19,6 +19,7 @@ enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, DOSES, INPUTS, EVENTS, SUBST
 struct problem_writer {
     struct hdf5_file file;
     char *path, *temporary;
+    bool is_complete; /* the temporary file */
     bool overwrite;
     struct problem_header header; /* its arrays stay the caller's, who keeps them until the end */
     unsigned columns;           /* MEASUREMENT_BITs of what the file has */
@@ -308,7 +309,7 @@ static void close_columns(struct problem_writer *writer)
         write_close(&writer->rows[g]);
 }
 
-enum status problem_writer_finish(struct problem_writer *writer, struct error *error)
+enum status problem_writer_complete(struct problem_writer *writer, const char **temporary, struct error *error)
 {
     enum status status = STATUS_OK;
     for (int g = 0; g < N_ROWS && !status; g++)
@@ -316,8 +317,15 @@ enum status problem_writer_finish(struct problem_writer *writer, struct error *e
     if (!status)
         status = hdf5_flush(&writer->file, error);
     close_columns(writer);
-    if (!status)
-        status = hdf5_finish(&writer->file, error);
+    writer->is_complete = true;
+    *temporary = writer->temporary;
+    return status ? status : hdf5_finish(&writer->file, error);
+}
+
+enum status problem_writer_finish(struct problem_writer *writer, struct error *error)
+{
+    const char *temporary;
+    enum status status = writer->is_complete ? STATUS_OK : problem_writer_complete(writer, &temporary, error);
     if (!status && !writer->overwrite && access(writer->path, F_OK) == 0)
         status = error_set(error, STATUS_SYSTEM, "%s: appeared meanwhile; use --overwrite to replace it",
                            writer->path);
