@@ -312,6 +312,6 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (asked != ASKED_OK)
         return;
     joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
-    if (joint->pass == JOINT_CHECK && !conclude(work))
+    if ((joint->pass == JOINT_CHECK || joint->options->evaluates) && !conclude(work))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
 }

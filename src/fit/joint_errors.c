@@ -411,6 +411,28 @@ static void put_covariance(const struct joint *joint, size_t i, struct fit_recor
         }
 }
 
+static void put_goodness(const struct joint *joint, const struct joint_block *block, struct fit_record *record)
+{
+    const struct fit_criteria *criteria = &block->criteria;
+    record->chi_square = criteria->chi_square;
+    record->r_squared = criteria->total_squares > 0 ? 1 - criteria->squares / criteria->total_squares : NAN;
+    record->log_likelihood = joint->asker.is_sigma_known ? -0.5 * criteria->deviance : NAN;
+}
+
+/* What the row says of its share of the objective. */
+static void put_evaluation(const struct joint *joint, size_t i, struct fit_record *record)
+{
+    const struct joint_block *block = &joint->block[i];
+    size_t all = block->n + joint->s_block;
+    put_goodness(joint, block, record);
+    record->n_freedom = (int64_t)block->n_row;
+    record->reduced_chi_square = block->criteria.chi_square / (double)block->n_row;
+    for (size_t k = 0; k < joint->n_parameter; k++)
+        record->lack[k] = LACK_fixed;
+    for (size_t k = 0; k < all; k++)
+        record->slope[block->file_index[k]] = joint_slope(block->best.triangle, all, block->best.rhs, k) / block->chain[k];
+}
+
 static void put_statistics(struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_errors *errors = joint->errors;
@@ -426,12 +448,10 @@ static void put_statistics(struct joint *joint, size_t i, struct fit_record *rec
         put_covariance(joint, i, record);
     record->n_freedom = (int64_t)errors->freedom;
     record->residual_error = errors->residual_error;
-    record->chi_square = block->criteria.chi_square;
+    put_goodness(joint, block, record);
     record->reduced_chi_square = block->criteria.chi_square / (errors->freedom_per_row * (double)block->n_row);
-    record->r_squared = block->criteria.total_squares > 0 ? 1 - block->criteria.squares / block->criteria.total_squares : NAN;
     if (joint->asker.is_sigma_known) {
         double deviance = block->criteria.deviance, k = (1 - errors->freedom_per_row) * (double)block->n_row;
-        record->log_likelihood = -0.5 * deviance;
         record->aic = deviance + 2 * k;
         record->bic = deviance + k * log((double)block->n_row);
     }
@@ -473,7 +493,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->start = joint->task;
     record->outcome = joint->outcome;
     record->stop = joint->stop;
-    record->optimizer = joint->descent ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
+    record->optimizer = joint->options->evaluates ? OPTIMIZER_none : joint->descent ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
     record->gradient = block->is_made ? block->gradient : GRADIENT_none;
     record->n_iteration = joint->n_iteration;
     record->n_evaluation = block->n_evaluation;
@@ -487,6 +507,8 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->objective = block->best.f;
     memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
     memcpy(record->at_bound, block->side, joint->n_parameter);
+    if (joint->options->evaluates)
+        put_evaluation(joint, i, record);
     if (!joint->errors)
         return;
     record->gradient_norm = joint->stopping.beyond.gradient_norm;

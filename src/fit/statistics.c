@@ -107,7 +107,8 @@ static void fill_covariance(const struct work *work)
             covariance[d + c * n] = covariance[c + d * n];
 }
 
-/* The log of the priors' density between the bounds, of the parameters that have one and are not fixed; NaN: none has. */
+/* The log of the priors' density between the bounds, of the parameters that have one and are not fixed; NaN: none has. Beyond
+ * the bounds, where only evaluations are, the density is 0. */
 static double log_prior(const struct work *work)
 {
     const struct fit_problem *problem = work->asker->problem;
@@ -121,7 +122,9 @@ static double log_prior(const struct work *work)
             ends[k] = fit_scale_from_natural(map->scale[j], ends[k]);
         if (prior->kind == PRIOR_NONE)
             continue;
-        double natural = fit_scale_to_natural(map->scale[j], work->point->theta[j]);
+        double natural = work->point->p[i];
+        if (natural < problem->lower[i] || natural > problem->upper[i])
+            return -INFINITY;
         struct prior_terms terms = fit_prior_at(prior, work->point->theta[j], natural, 1, CURVATURE_ABOVE);
         sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) - (terms.f - terms.rounding);
     }
@@ -272,4 +275,19 @@ bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *a
         fill_flattest(&work, record);
     }
     return true;
+}
+
+void fit_statistics_describe(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point)
+{
+    struct work work = {.asker = asker, .point = point};
+    bool is_fitted = !asker->options->evaluates;
+    for (size_t j = 0; j < asker->map.n_free; j++)
+        work.spectrum.n += is_fitted && !fit_point_is_held(&asker->map, point, j);
+    record->n_freedom = (int64_t)asker->objective.n_row - (int64_t)work.spectrum.n;
+    fill_criteria(&work, record);
+    if (is_fitted)
+        return;
+    record->aic = record->aicc = record->bic = NAN;
+    for (size_t i = 0; i < asker->problem->n_parameter; i++)
+        record->lack[i] = LACK_fixed;
 }

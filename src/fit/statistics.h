@@ -17,6 +17,10 @@
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena);
 
+/* The criteria alone of any point, which needs no derivatives of its predictions. Of values that were not fitted: the degrees of
+ * freedom are the measurements, and AIC and BIC, which are about a maximum, are missing. */
+void fit_statistics_describe(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point);
+
 /* Whether chi-square follows its distribution if the model is right: errors are normal and every sigma is known. Not asked of
  * the rest: robust losses are chosen for data that do not, estimated sigmas follow the residuals, and censored rows are not
  * in the sum. */

@@ -61,7 +61,9 @@
     X(STEPS, "/fits/steps", INT64, PER_FIT, n_step, NULL, "steps of the integrator") \
     X(SECONDS, "/fits/seconds", DOUBLE, PER_FIT, seconds, "s", "computing time") \
     X(AT_BOUND, "/fits/at_bound", INT8, PER_PARAMETER, at_bound, NULL, \
-      "-1 at the lower bound, 1 at the upper bound, otherwise 0")
+      "-1 at the lower bound, 1 at the upper bound, otherwise 0") \
+    X(SLOPE, "/fits/objective_gradient", DOUBLE, PER_PARAMETER, slope, NULL, \
+      "derivative of the objective by each parameter, natural scale; NaN: the parameter is fixed") /* with --evaluate only */
 
 /* Numbers known only when all tasks of a dataset are done. These columns are in results, not in journals, and only if
  * requested; the last one only if some datasets have no row. */
