@@ -238,6 +238,7 @@ static bool conclude(struct joint_work *work)
     size_t all = work->n + work->s;
     struct fit_answer answer = fit_point_answer(asker, &work->at);
     block->criteria = fit_objective_criteria(&asker->objective, &answer, asker->problem->model->abi.n_observable);
+    block->log_prior = fit_statistics_log_prior(asker, &work->at);
     block->has_excess = fit_objective_has_excess(&asker->objective);
     block->can_test = fit_statistics_can_test(asker, asker->objective.has_noise); /* a noise may follow any parameter */
     keep(work);

@@ -425,6 +425,7 @@ static void put_evaluation(const struct joint *joint, size_t i, struct fit_recor
     const struct joint_block *block = &joint->block[i];
     size_t all = block->n + joint->s_block;
     put_goodness(joint, block, record);
+    record->log_prior = block->log_prior;
     record->n_freedom = (int64_t)block->n_row;
     record->reduced_chi_square = block->criteria.chi_square / (double)block->n_row;
     for (size_t k = 0; k < joint->n_parameter; k++)

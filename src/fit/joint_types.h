@@ -78,6 +78,7 @@ struct joint_block {
     uint32_t *file_index;     /* n + s */
     int8_t *side;             /* n_parameter: record.at_bound */
     struct fit_criteria criteria;
+    double log_prior;         /* with --evaluate */
     bool has_excess, is_sigma_known, can_test; /* can_test: fit_statistics_can_test */
 };
 

@@ -107,12 +107,10 @@ static void fill_covariance(const struct work *work)
             covariance[d + c * n] = covariance[c + d * n];
 }
 
-/* The log of the priors' density between the bounds, of the parameters that have one and are not fixed; NaN: none has. Beyond
- * the bounds, where only evaluations are, the density is 0. */
-static double log_prior(const struct work *work)
+double fit_statistics_log_prior(const struct fit_asker *asker, const struct fit_point *point)
 {
-    const struct fit_problem *problem = work->asker->problem;
-    const struct fit_map *map = &work->asker->map;
+    const struct fit_problem *problem = asker->problem;
+    const struct fit_map *map = &asker->map;
     double sum = NAN;
     for (size_t j = 0; problem->prior && j < map->n_free; j++) {
         uint32_t i = map->file_index[j];
@@ -122,10 +120,10 @@ static double log_prior(const struct work *work)
             ends[k] = fit_scale_from_natural(map->scale[j], ends[k]);
         if (prior->kind == PRIOR_NONE)
             continue;
-        double natural = work->point->p[i];
+        double natural = point->p[i];
         if (natural < problem->lower[i] || natural > problem->upper[i])
             return -INFINITY;
-        struct prior_terms terms = fit_prior_at(prior, work->point->theta[j], natural, 1, CURVATURE_ABOVE);
+        struct prior_terms terms = fit_prior_at(prior, point->theta[j], natural, 1, CURVATURE_ABOVE);
         sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) - (terms.f - terms.rounding);
     }
     return sum;
@@ -144,7 +142,7 @@ static void fill_criteria(const struct work *work, struct fit_record *record)
     record->residual_error = record->n_freedom > 0 ? fit_objective_common_scale(&criteria, (double)record->n_freedom) : NAN;
     record->r_squared = criteria.total_squares > 0 ? 1 - criteria.squares / criteria.total_squares : NAN;
     record->log_likelihood = -0.5 * deviance;
-    record->log_prior = log_prior(work);
+    record->log_prior = fit_statistics_log_prior(work->asker, work->point);
     record->aic = deviance + 2 * k;
     record->aicc = m - k - 1 > 0 ? record->aic + 2 * k * (k + 1) / (m - k - 1) : NAN;
     record->bic = deviance + k * log(m);
