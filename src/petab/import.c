@@ -151,6 +151,13 @@ static size_t *sort_rows(struct writing *writing)
     return order;
 }
 
+/* An id of a dataset or experiment, cut and with its number where a problem file has no room for it. */
+static const char *short_id(struct petab_reader *reader, const char *id, size_t number)
+{
+    enum { ROOM = 40 };
+    return strlen(id) < NAME_BYTES - ROOM ? id : petab_format(reader, "%.*s_%zu", NAME_BYTES - 2 * ROOM, id, number);
+}
+
 static void add_run(struct writing *writing, struct problem_writer *writer, size_t d, size_t r, const size_t *order,
                     double *covariate)
 {
@@ -171,9 +178,9 @@ static void add_run(struct writing *writing, struct problem_writer *writer, size
     take_period(writing, run, &run->period[0], false, covariate);
     for (size_t i = writing->first_row[r]; i < writing->first_row[r + 1]; i++)
         take_placeholders(writing, &it->problem->measurement[order[i]]);
-    const char *id = *experiment->id ? experiment->id : "default";
+    const char *id = *experiment->id ? short_id(it->reader, experiment->id, r - it->first_run[d]) : "default";
     const struct problem_dataset row = {
-        .id = r > it->first_run[d] ? NULL : *it->dataset[d] ? it->dataset[d] : "petab",
+        .id = r > it->first_run[d] ? NULL : *it->dataset[d] ? short_id(it->reader, it->dataset[d], d) : "petab",
         .start = it->problem->nominal ? it->problem->nominal[d] : NULL,
         .experiment_id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
         .t0 = run->is_before ? 0 : run->t0, .covariate = covariate,
