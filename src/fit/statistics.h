@@ -17,12 +17,13 @@
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena);
 
-/* The criteria alone of any point, which needs no derivatives of its predictions. Of values that were not fitted: the degrees of
- * freedom are the measurements, and AIC and BIC, which are about a maximum, are missing. */
+/* The criteria alone of any point, which needs no derivatives of its predictions. Of values that
+ * were not fitted: the degrees of freedom are the measurements, and AIC and BIC, which are about a
+ * maximum, are missing. */
 void fit_statistics_describe(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point);
 
-/* The log of the priors' density between the bounds, of the parameters that have one and are not fixed; NaN: none has. Beyond
- * the bounds, where only evaluations are, the density is 0. */
+/* The log of the priors' density between the bounds, of the parameters that have one and are not
+ * fixed; NaN: none has. Beyond the bounds, where only evaluations are, the density is 0. */
 double fit_statistics_log_prior(const struct fit_asker *asker, const struct fit_point *point);
 
 /* Whether chi-square follows its distribution if the model is right: errors are normal and every sigma is known. Not asked of

@@ -151,7 +151,7 @@ static size_t *sort_rows(struct writing *writing)
     return order;
 }
 
-/* An id of a dataset or experiment, cut and with its number where a problem file has no room for it. */
+/* An id of a dataset or experiment; cut, and with its number, where a problem file has no room. */
 static const char *short_id(struct petab_reader *reader, const char *id, size_t number)
 {
     enum { ROOM = 40 };

@@ -141,9 +141,10 @@ static const char *choose_scale(struct petab_reader *reader, const struct petab_
         petab_fault(reader, petab_cell_place(table, row, SCALE), "'%.300s' is not lin, log or log10", cell);
     if (i > 0 && !parameter->estimate && !(parameter->nominal > 0))
         return words[0]; /* it does not matter, and 0 has no logarithm */
-    if (i > 0 && parameter->estimate && parameter->nominal <= 0 && !(parameter->lower > 0)) /* otherwise it is moved there */
-        petab_fault(reader, petab_cell_place(table, row, NOMINAL), "must be positive with the scale %s, or the lower bound must "
-                    "be", words[i]);
+    bool is_lost = parameter->nominal <= 0 && !(parameter->lower > 0); /* else it is moved there */
+    if (i > 0 && parameter->estimate && is_lost)
+        petab_fault(reader, petab_cell_place(table, row, NOMINAL),
+                    "must be positive with the scale %s, or the lower bound must be", words[i]);
     if (i > 0 && parameter->estimate && parameter->upper <= 0)
         petab_fault(reader, petab_cell_place(table, row, UPPER), "must be positive with the scale %s", words[i]);
     if (i > 0 && parameter->estimate && parameter->lower < 0)
@@ -175,8 +176,9 @@ static void read_row(struct petab_reader *reader, const struct petab_problem *pr
         parameter->prior = "none";
         parameter->has_prior = false;
     } else if (parameter->nominal <= 0 && strcmp(parameter->scale, "lin") && parameter->lower > 0) {
-        petab_note(reader, "%s:%zu: the nominal value %g of %s has no logarithm: it starts at its lower bound %g",
-                   parameter->place.file, (size_t)parameter->place.line, parameter->nominal, parameter->id, parameter->lower);
+        petab_note(reader, "%s:%zu: the nominal value %g of %s has no logarithm: it starts at its "
+                   "lower bound %g", parameter->place.file, (size_t)parameter->place.line,
+                   parameter->nominal, parameter->id, parameter->lower);
         parameter->nominal = parameter->lower;
     } else if (isnan(parameter->nominal)) {
         bool is_log = strcmp(parameter->scale, "lin") && parameter->lower > 0;

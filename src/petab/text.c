@@ -19,7 +19,8 @@ const char *lower_name(struct lowering *it, const char *id)
             if (is_new)
                 return name;
         }
-        name = is_long ? petab_format(it->reader, "%.*s_%u", TOKEN_MAX_NAME - ROOM, id, k) : petab_format(it->reader, "%s_", name);
+        name = is_long ? petab_format(it->reader, "%.*s_%u", TOKEN_MAX_NAME - ROOM, id, k)
+                       : petab_format(it->reader, "%s_", name);
     }
 }
 

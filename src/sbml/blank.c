@@ -1,6 +1,7 @@
-/* Blanks what an SBML file says beside its mathematics before libSBML reads it: annotations, notes, and elements and attributes of
- * packages that are not required (layout and render in files of Level 2, stray elements in them), whose faults are none of ours.
- * Line breaks stay, so that lines in messages are those of the file.
+/* Blanks what an SBML file says beside its mathematics before libSBML reads it: annotations, notes,
+ * and elements and attributes of packages that are not required (layout and render in files of
+ * Level 2, stray elements in them), whose faults are none of ours. Line breaks stay, so that lines
+ * in messages are those of the file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/blank.h"
 
@@ -130,8 +131,8 @@ static bool bind(struct blanking *it)
     return true;
 }
 
-/* Whether the namespace is that of a package which does not count. Layout and render, which Level 2 has in annotations, say
- * nothing about mathematics in any case. */
+/* Whether the namespace is that of a package which does not count. Layout and render, which Level 2
+ * has in annotations, say nothing about mathematics in any case. */
 static bool is_ignored(const struct blanking *it, struct span uri)
 {
     bool is_package = has(uri, "sbml.org/sbml/level3/") && !has(uri, "/core") && !has(uri, "/l3v2extendedmath/");
@@ -141,7 +142,8 @@ static bool is_ignored(const struct blanking *it, struct span uri)
     return (is_package && is_drawing) || has(uri, "eml.org/bcb/sbml/");
 }
 
-/* Whether the text has an element of the package. Ports do not count: they are places for other models to connect to. */
+/* Whether the text has an element of the package. Ports do not count: they are places for other
+ * models to connect to. */
 bool blank_has_element(const char *text, const char *prefix)
 {
     size_t n = strlen(prefix);
@@ -152,7 +154,8 @@ bool blank_has_element(const char *text, const char *prefix)
     return false;
 }
 
-/* The root says which packages need not be understood. Level 2 knows none: there only their elements count. */
+/* The root says which packages need not be understood. Level 2 knows none: there only their
+ * elements count. */
 static void find_free(struct blanking *it)
 {
     bool is_3 = has(uri_of(it, it->tag.prefix), "/level3/");
@@ -186,7 +189,8 @@ static void blank_attributes(struct blanking *it)
 /* Skips what is no tag; false: it is malformed, or needs more than this reader knows. */
 static bool skip_others(struct blanking *it, bool *is_tag)
 {
-    static const struct { const char *begin, *end; } others[] = {{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}};
+    static const struct { const char *begin, *end; } others[] = {
+        {"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}};
     *is_tag = true;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strncmp(it->at, others[i].begin, strlen(others[i].begin))) {
@@ -222,8 +226,9 @@ static bool run(struct blanking *it)
             if (it->depth++ == 0)
                 find_free(it);
             struct span uri = uri_of(it, it->tag.prefix);
-            bool is_plain = has(uri, "sbml.org/sbml/level") && !is_ignored(it, uri);
-            if (!hidden && ((is_plain && (is(it->tag.name, "annotation") || is(it->tag.name, "notes"))) || is_ignored(it, uri))) {
+            bool is_free = is_ignored(it, uri), is_core = has(uri, "sbml.org/sbml/level") && !is_free;
+            bool is_remark = is(it->tag.name, "annotation") || is(it->tag.name, "notes");
+            if (!hidden && (is_free || (is_core && is_remark))) {
                 hidden = begin;
                 hidden_depth = it->depth;
             } else if (!hidden) {

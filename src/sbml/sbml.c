@@ -133,8 +133,8 @@ static struct span defined_name(const char *text, uint32_t line)
     struct span name = {0, 0};
     token_begin(&lexer, &source, NULL);
     for (bool begins = true; token_next(&lexer, &token), token.kind != TOKEN_END && token.line <= line;) {
-        bool is_word = token.kind == TOKEN_NAME && (token.reserved || (token.length == 5 && !memcmp(text + token.offset, "event", 5)));
-        if (begins && token.kind == TOKEN_NAME && !is_word) {
+        bool is_event = token.length == 5 && !memcmp(text + token.offset, "event", 5);
+        if (begins && token.kind == TOKEN_NAME && !token.reserved && !is_event) {
             name = token.span;
             begins = false;
         }
@@ -144,21 +144,23 @@ static struct span defined_name(const char *text, uint32_t line)
 }
 
 /* What the text says in this line is about this id of the file; NULL: about none. */
-static const struct sbml_name *find_line(const struct sbml_model *model, const char *text, uint32_t line, struct span *defined)
+static const struct sbml_name *find_line(const struct sbml_model *model, const char *text,
+                                         uint32_t line, struct span *defined)
 {
     *defined = defined_name(text, line);
     for (size_t i = 0; i < model->n_name; i++) {
         const struct sbml_name *at = &model->names[i];
         const char *const own[] = {at->name, at->state, at->initial, at->is_given};
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)
-            if (own[k] && strlen(own[k]) == defined->length && !memcmp(own[k], text + defined->offset, defined->length))
+            if (own[k] && strlen(own[k]) == defined->length
+                && !memcmp(own[k], text + defined->offset, defined->length))
                 return at;
     }
     return NULL;
 }
 
-enum status sbml_parse(const struct sbml_model *model, const char *text, const char *path, struct equations **equations,
-                       struct error *error)
+enum status sbml_parse(const struct sbml_model *model, const char *text, const char *path,
+                       struct equations **equations, struct error *error)
 {
     struct text_messages messages = {.n_message = 0};
     const struct text_message *first = NULL;
@@ -167,7 +169,8 @@ enum status sbml_parse(const struct sbml_model *model, const char *text, const c
     for (size_t i = 0; i < messages.n_message && status == STATUS_BAD_MODEL && !first; i++)
         first = messages.message[i].is_error ? &messages.message[i] : NULL;
     if (messages.n_error > 1)
-        snprintf(more, sizeof more, " (and %zu more fault%s)", messages.n_error - 1, messages.n_error > 2 ? "s" : "");
+        snprintf(more, sizeof more, " (and %zu more fault%s)", messages.n_error - 1,
+                 messages.n_error > 2 ? "s" : "");
     if (first) {
         struct span name = {0, 0};
         const struct sbml_name *at = first->line ? find_line(model, text, first->line, &name) : NULL;

@@ -21,7 +21,8 @@ struct writer begin_line(struct translation *translation, struct line *line, con
     return (struct writer){.translation = translation, .out = line->out ? line->out : stderr, .about = about};
 }
 
-/* Text that continues on lines of its own where it is long. Labels, which are in double quotes, have no end on another line. */
+/* Text that continues on lines of its own where it is long. Labels, which are in double quotes, are
+ * never broken: they have no end on another line. */
 static void put_wrapped(FILE *out, const char *text)
 {
     size_t column = 0;
@@ -42,8 +43,8 @@ static void put_wrapped(FILE *out, const char *text)
     }
 }
 
-/* What authors call something, as a comment or a label can hold it: at most `most` bytes of characters that can be printed, with
- * `quote` for double quotes. */
+/* What authors call something, as a comment or a label can hold it: at most `most` bytes of
+ * characters that can be printed, with `quote` for double quotes. */
 static void put_label(FILE *out, const char *text, size_t most, char quote)
 {
     size_t n = 0;

@@ -33,7 +33,8 @@ static const struct option table[] = {
      .help = "start again: drop the journal of an earlier, unfinished run instead of resuming it"},
     {.name = "retry-failed", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_FLAG, .offset = FIELD(retry_failed),
      .help = "repeat the fits that failed in an existing result, perhaps with other options; other rows do not change"},
-    {.name = "evaluate", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .offset = FIELD(recipe.fit.evaluates),
+    {.name = "evaluate", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .in_file = true,
+     .offset = FIELD(recipe.fit.evaluates),
      .help = "search nothing: evaluate objective, log-likelihood, log-prior and gradient of every dataset at its start values, "
      "even outside their bounds"},
     {.name = "only", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_STRING, .metavar = "ID[,ID...]",
@@ -340,6 +341,8 @@ enum status run_options_of_file(struct run_options *options, const struct proble
             error->status = STATUS_BAD_PROBLEM;
             return error_context(error, "%s: /options@%s", info->path, info->option_name[i]);
         }
+    if (check_evaluation(options, error))
+        return error->status;
     if (options->recipe.fit.evaluates) {
         struct recipe *recipe = &options->recipe;
         recipe->n_start = 1;
