@@ -60,7 +60,7 @@ bool outcome_is_success(enum outcome outcome);
     X(20, lower_start, "the start with the lowest objective did not converge: this row is from it (raise --max-evaluations)") \
     X(21, one_sided, "only censored data limit some combination of parameters, from one side only: its optimum is at " \
       "infinity") \
-    X(22, changed_engine, "an integration in lanes failed: the fit continued from its best point with CVODES") \
+    X(22, changed_engine, "lanes failed, or their best point was not confirmed: the fit continued from it with CVODES") \
     X(23, engines_differ, "CVODES does not confirm the optimum that was found in lanes: try --engine cvodes, or a smaller " \
       "--rtol") \
     X(24, hidden_pulses, "the rates depend on time, and the model declares neither breakpoints nor a largest step: a short " \

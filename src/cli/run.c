@@ -93,11 +93,11 @@ static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before, in
     teller->begun = true;
 }
 
-static void on_progress(void *context, uint64_t n_done, uint64_t n_failed)
+static void on_progress(void *context, uint64_t n_done, uint64_t n_failed, const char *where)
 {
     struct teller *teller = context;
     if (teller->begun)
-        progress_update(&teller->progress, n_done, n_failed, now_s());
+        progress_update(&teller->progress, n_done, n_failed, where, now_s());
 }
 
 static void on_end(void *context)

@@ -25,9 +25,9 @@ struct fit_certificate {
 enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
                        struct fit_certificate *certificate);
 
-/* Fills is_confirmed, is_certified and factor of a certificate with change and decrease. variance: of the measurements' errors,
- * fit_certificate_variance; mean_square: of the weighted residuals. */
-void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double objective,
-                           bool is_likelihood, double variance, double mean_square);
+/* Fills is_confirmed, is_certified and factor of a certificate with change and decrease. misfit: fit_point_misfit; variance: of
+ * the measurements' errors, fit_certificate_variance; mean_square: of the weighted residuals. */
+void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double misfit,
+                           double variance, double mean_square);
 /* As fit_point_variance, but if no sigma is known, not below a negligible part of the data's spread and size. */
 double fit_certificate_variance(const struct fit_asker *asker, const struct fit_point *best);

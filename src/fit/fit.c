@@ -52,10 +52,12 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
                                                       (problem->measured.censored && asker->is_sigma_known),
                                         .loss = problem->loss, .prior = terms};
     objective->is_plain = fit_objective_is_plain(objective);
+    objective->has_offset = objective->likelihood;
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
         const struct fit_prior *prior = &problem->prior[map->file_index[j]];
         if (prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM) /* that is in the bounds */
             terms[objective->n_prior++] = (struct fit_prior_term){*prior, j, map->file_index[j]};
+        objective->has_offset = objective->has_offset || fit_prior_has_offset(prior);
     }
     return terms != NULL;
 }
@@ -179,7 +181,7 @@ static void search(struct fit_asker *asker, struct arena *arena, double *theta, 
     if (point && asker->options->statistics && !asker->options->evaluates)
         has_room = fit_statistics_compute(record, asker, point, arena) && has_room;
     else if (end.best && asker->options->statistics)
-        fit_statistics_describe(record, asker, end.best);
+        fit_statistics_glance(record, asker, end.best);
     if (!has_room)
         fail(record, OUTCOME_out_of_memory, "no memory for this fit's statistics");
     if (!outcome_is_success(record->outcome))

@@ -205,7 +205,7 @@ static void window(const struct fit_map *map, size_t j, double *low, double *hig
 {
     static const double DECADE[] = {[SCALE_LIN] = 0, [SCALE_LOG] = 2.302585092994045684, [SCALE_LOG10] = 1};
     double start = map->start[j];
-    double reach = map->scale[j] == SCALE_LIN ? fmax(1, fabs(start)) : DECADE[map->scale[j]];
+    double reach = map->scale[j] != SCALE_LIN ? DECADE[map->scale[j]] : start != 0 ? fabs(start) : 1;
     *low = isfinite(map->lower[j]) ? map->lower[j] : start - reach;
     *high = isfinite(map->upper[j]) ? map->upper[j] : start + reach;
 }

@@ -432,7 +432,8 @@ void fit_profile_follow(const struct fit_profile_subject *subject, const struct 
         return;
     }
     double most = fabs(walk.end - walk.start);
-    double step = isnan(width) ? 0.1 * fmin(most, fmax(1, fabs(walk.start))) : fmin(FIRST_STEP * width, most);
+    double size = walk.scale != SCALE_LIN ? 1 : walk.start != 0 ? fabs(walk.start) : most;
+    double step = isnan(width) ? 0.1 * fmin(most, size) : fmin(FIRST_STEP * width, most);
     walk.origin.theta = walk.place[0].theta = walk.place[1].theta = walk.start;
     while (march(&walk, step) && close_in(&walk))
         step = AFTER_JUMP * fabs(walk.place[1].theta - walk.start);

@@ -28,7 +28,8 @@ struct trust_model {
     double length, promise;  /* |D step|; the decrease predicted by the model at step, >= 0 */
     bool is_restricted;      /* by the trust region, a bound or a step limit */
     double *limit;           /* n: the longest step of each parameter, on the optimiser's scale; the user may shorten it */
-    double *scale, *low, *high, *triangle, *rhs;
+    double *scale;           /* n: the metric D. Negative: the column is zero, and D's entry is not remembered */
+    double *low, *high, *triangle, *rhs;
     struct fit_triangle reduced;               /* of the rows at the point */
     uint32_t *loose;                           /* n_loose parameters that no bound or limit holds */
     size_t n_loose;
@@ -67,6 +68,8 @@ double trust_model_promise_free(struct trust_model *model, const struct fit_poin
  * predictions' second difference along the step, in units of their standard deviations. False: the correction would be large,
  * and the step stays. */
 bool trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second);
+/* The largest decrease predicted for any single parameter that no bound holds. */
+double trust_model_promise_single(const struct trust_model *model, const struct fit_point *point);
 /* point's theta + step, exactly on the bounds that it reaches. */
 void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta);
 /* The decrease predicted from the gradient's loose entries in the model's metric, without damping. */

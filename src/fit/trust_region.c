@@ -19,10 +19,11 @@ static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY
 /* The next step of such a parameter, in units of its size; the growth of the limit after a good step of that length. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
 enum { MAX_BACK = 12 };
+/* The first limit of each parameter's steps, as a part of the longest valid one. */
+static const double FIRST_LIMIT = 0.5;
 /* How often the search goes on by Gauss and Newton's model alone, where the estimated second derivatives promise no more. */
 enum { MAX_PLAIN = 1 };
-/* Only far from the optimum do other parameters' gains hide such a step: until the objective falls to this part of the
- * start's. */
+/* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls to this part of the start's. */
 static const double FAR = 1e-3;
 
 /* The relative tolerance of the first steps, and its divisor from stage to stage. A stage is used only if its tolerance is
@@ -51,6 +52,14 @@ struct trust_region {
     int64_t n_iteration;
 };
 
+/* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it onto
+ * a plateau gains in the others' directions. Limits grow with good steps. */
+static void shorten_limits(struct trust_model *model)
+{
+    for (size_t j = 0; j < model->n; j++)
+        model->limit[j] *= FIRST_LIMIT;
+}
+
 static struct trust_region *new_search(struct fit_asker *asker, struct arena *arena)
 {
     struct trust_region *search = arena_calloc(arena, 1, sizeof *search);
@@ -66,6 +75,7 @@ static struct trust_region *new_search(struct fit_asker *asker, struct arena *ar
     search->n = asker->map.n_free;
     search->trial = &search->points[0];
     search->lost = 1;
+    shorten_limits(&search->model);
     stopping_init(&search->stopping, asker);
     return search;
 }
@@ -149,7 +159,8 @@ static bool went_too_far(struct trust_region *search)
     const struct fit_map *map = &search->asker->map;
     struct trust_model *model = &search->model;
     bool any = false;
-    bool is_far = search->best->f > FAR * search->asker->start_f && search->n_back < MAX_BACK;
+    double misfit = fit_point_misfit(search->asker, search->best);
+    bool is_far = misfit > FAR * search->asker->start_misfit && search->n_back < MAX_BACK;
     for (size_t j = 0; j < search->n && is_far; j++) {
         double size = map->scale[j] == SCALE_LIN ? fabs(search->best->theta[j]) : fit_map_size(map, j, 0);
         if (!is_too_far(search, j, size))
@@ -180,7 +191,7 @@ static void learn(struct trust_region *search, bool is_better)
                                search->best->f - search->trial->f))
         model->is_current = false;
     if (is_better)
-        trust_curvature_note(&model->curvature, search->asker, search->best, search->trial);
+        trust_curvature_note(&model->curvature, search->asker, model->scale, search->best, search->trial);
 }
 
 /* One step. ASKED_END: the fit is over. */
@@ -280,7 +291,7 @@ static enum asked begin(struct trust_region *search, const double *theta)
 static enum asked land(struct trust_region *search)
 {
     const struct fit_point *rough = search->best;
-    double margin = stopping_noise_ceiling(&search->stopping, rough->f);
+    double margin = stopping_noise_ceiling(&search->stopping, rough);
     trust_model_target(&search->model, rough, search->trial->theta);
     enum asked asked = fit_ask(search->asker, search->trial, true);
     forget_values(search);
@@ -308,7 +319,7 @@ static enum asked run_stage(struct trust_region *search)
         if (!model->is_current && !trust_model_update(model, search->best))
             return ASKED_FAILED;
         find_step(search);
-        if (model->promise <= stopping_noise_ceiling(stopping, search->best->f) || !has_rough_ones(search->asker))
+        if (model->promise <= stopping_noise_ceiling(stopping, search->best) || !has_rough_ones(search->asker))
             break;
         if (iterate(search) == ASKED_END)
             return ASKED_END;
@@ -325,6 +336,7 @@ static enum asked look_back(struct trust_region *search, const double *theta)
     memcpy(search->trial->theta, theta, search->n * sizeof *theta);
     if (fit_asker_is_same(asker, theta, search->best->theta)) {
         asker->start_f = search->best->f;
+        asker->start_misfit = fit_point_misfit(asker, search->best);
         return ASKED_OK;
     }
     enum asked asked = fit_ask(asker, search->trial, true);
@@ -343,7 +355,7 @@ static enum asked approach(struct trust_region *search, const double *theta)
     asker->is_rough = true;
     enum asked asked = begin(search, theta);
     stopping_init(&search->stopping, asker);
-    double doubt = asked == ASKED_OK ? stopping_noise_ceiling(&search->stopping, asker->start_f) : 0;
+    double doubt = asked == ASKED_OK ? stopping_noise_ceiling(&search->stopping, search->best) : 0;
     while (asked == ASKED_OK && rough > asked_for) {
         asked = run_stage(search);
         rough = rough / REFINE >= ROUGHER_LEAST * asked_for && has_rough_ones(asker) ? rough / REFINE : asked_for;
@@ -367,6 +379,7 @@ static enum asked approach(struct trust_region *search, const double *theta)
         search->probe.is_needed = false;
         search->lost = 1;
         trust_model_forget(&search->model);
+        shorten_limits(&search->model);
     }
     return asked;
 }
@@ -405,7 +418,7 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
     if (search->lowest && (is_above
                            || stopping_is_lower(&search->stopping, search->lowest, search->best)))
         end->best = search->lowest;
-    if (end->stop != STOP_none && search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best->f)) {
+    if (end->stop != STOP_none && search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best)) {
         end->outcome = OUTCOME_stalled;
         end->stop = STOP_none;
         fit_asker_end(asker, OUTCOME_stalled, "the search ended at %.6g, above the best point: its derivatives are wrong",

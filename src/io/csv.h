@@ -66,6 +66,8 @@ struct csv_writer {
     bool in_row;
     bool decimal_comma; /* and columns are separated by semicolons, as spreadsheets of half the world read */
     char delimiter; /* 0: a comma, or with decimal commas a semicolon */
+    /* By its first text: a terminal gets '?' for control characters. */
+    enum { CSV_UNKNOWN, CSV_TERMINAL, CSV_FILE } kind;
 };
 void csv_put_text(struct csv_writer *writer, const char *text);
 void csv_put_number(struct csv_writer *writer, double value); /* reads back to the same bits; NaN, Inf, -Inf */

@@ -303,7 +303,7 @@ static bool is_early(const struct stops *s, size_t event)
 bool jump_fire(struct observer *ob, double *y, size_t event, const double *dt)
 {
     struct stops *s = ob->stops;
-    double delay, *numbers = schedule_add(ob, (struct later){.t = ob->t, .index = (uint32_t)event});
+    double delay, *numbers = schedule_add(ob, (struct later){.t = ob->t, .is_late = s->is_late, .index = (uint32_t)event});
     if (!numbers)
         return false;
     struct later *later = &s->later[s->n_later - 1];

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Within its tolerance a state may be below zero. This many times rtol times its size is no such error. */
+/* Within its tolerance, and within that of what could drive it, a state may be below zero. This many times rtol times its size or
+ * its reach (reach.h) is no such error. */
 #define FAR 1000
 /* More than this many tolerances below zero is no error of one step; a repeated step goes this part of the way to zero. */
 #define ERRORS 10
@@ -107,8 +108,8 @@ size_t positive_look(struct observer *ob, const double *y)
         }
         if (p->side[i] == ABOVE)
             p->side[i] = BELOW;
-        if (p->side[i] == FALLEN && magnitude > FAR * (ob->rtol * fmax(p->size[i], ob->sizes[i]) + ob->atol)
-            && goes_on_falling(ob, i, y))
+        double size = fmax(p->size[i], fmax(ob->sizes[i], ob->reach[i])), allowed = ob->rtol * size + ob->atol;
+        if (p->side[i] == FALLEN && magnitude > FAR * fmax(allowed, ob->tolerance_beyond[i]) && goes_on_falling(ob, i, y))
             return i;
     }
     return ob->n_state;

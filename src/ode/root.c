@@ -1,6 +1,10 @@
 /* Times that depend on the trajectory: roots of switching functions and of events' triggers. Each step is examined at its
  * quarters, and where the parabola through three values of a function has an extremum of another sign. The first change is
  * enclosed by bisection on the integrator's polynomial.
+ *
+ * The errors of the integration move a root, so that rounding would decide on the order of events and measurements of one time.
+ * Therefore a trigger becomes true at a stop or a measurement that its root is near to, and together with others whose roots are
+ * near.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/stops_parts.h"
 
@@ -17,6 +21,10 @@
 #define FARTHEST 0x1p24
 /* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
 #define GRAZE 50
+/* A root is near to a place if the trigger's value there is within so many tolerances of 0 and, where it changes slowly, if the
+ * time between them is at most a part of the step. */
+#define NEAR 10
+#define NEAR_PART 1e-3
 
 void root_evaluate(struct observer *ob, double t, const double *y, double *value)
 {
@@ -30,15 +38,21 @@ void root_evaluate(struct observer *ob, double t, const double *y, double *value
             value[n + i] = NAN;
 }
 
+/* Whether a value counts as true. */
+static bool is_true(const struct stops *s, size_t i, double value) { return value >= 0 || -value <= s->near[i]; }
+
 bool root_differs(const struct stops *s, size_t i)
 {
-    return s->is_watched[i] && !isnan(s->value[i]) && (s->value[i] >= 0) != s->is_true[i];
+    return s->is_watched[i] && !isnan(s->value[i]) && is_true(s, i, s->value[i]) != s->is_true[i];
 }
 
 void root_take(struct stops *s, size_t i)
 {
-    if (s->is_watched[i] && !isnan(s->value[i]))
-        s->is_true[i] = s->value[i] >= 0;
+    if (!s->is_watched[i] || isnan(s->value[i]))
+        return;
+    s->is_true[i] = is_true(s, i, s->value[i]);
+    if (fabs(s->value[i]) > s->near[i])
+        s->near[i] = 0;
 }
 
 bool root_matters(const struct stops *s, size_t i)
@@ -134,8 +148,8 @@ static void enclose(struct observer *ob, const struct latest_step *step, double 
 static bool is_beside(const struct stops *s, const double *value, bool after)
 {
     for (size_t i = 0; i < s->n_function; i++) {
-        bool changes = root_differs(s, i), sign = after ? s->value[i] >= 0 : s->is_true[i];
-        if (s->is_watched[i] && !isnan(s->value[i]) && ((value[i] >= 0) != sign || (changes && value[i] == 0)))
+        bool changes = root_differs(s, i), sign = after ? is_true(s, i, s->value[i]) : s->is_true[i];
+        if (s->is_watched[i] && !isnan(s->value[i]) && (is_true(s, i, value[i]) != sign || (changes && value[i] == 0)))
             return false;
     }
     return true;
@@ -184,6 +198,126 @@ static bool has_root(struct observer *ob, const struct latest_step *step, double
     return is_root;
 }
 
+/* The stop is a root, at time t of the step. */
+static bool stop_at(struct observer *ob, const struct latest_step *step, double t)
+{
+    struct stops *s = ob->stops;
+    const double *y = step->state_at(step->context, t);
+    if (y)
+        memcpy(s->y_begin, y, ob->n_state * sizeof *y);
+    s->has_state = y != NULL;
+    ob->t = t;
+    return s->is_root = true;
+}
+
+/* A step in which a stop is placed, and the largest time between a root and a place that it is near to. */
+struct placing {
+    struct observer *ob;
+    const struct latest_step *step;
+    double begin, end, reach;
+    double *size; /* n_state: of the states in the step */
+};
+
+/* The derivatives of all triggers and the right-hand side, s->f, at time t; false: they cannot be computed. */
+static bool place_look(struct placing *placing, double t)
+{
+    struct observer *ob = placing->ob;
+    struct stops *s = ob->stops;
+    size_t n = ob->n_state;
+    const double *y = placing->step->state_at(placing->step->context, placing->begin);
+    for (size_t j = 0; j < n; j++)
+        placing->size[j] = y ? fabs(y[j]) : NAN;
+    y = y ? placing->step->state_at(placing->step->context, t) : NULL;
+    for (size_t j = 0; j < n && y; j++)
+        placing->size[j] = fmax(placing->size[j], fabs(y[j]));
+    if (y)
+        root_evaluate(ob, t, y, s->value);
+    return y && derivatives_rhs(&ob->model, t, y, s->f) == STIFFIT_OK &&
+           derivatives_by_state_and_time(&ob->model, MODEL_WHEN, t, y, s->by_state) == STIFFIT_OK;
+}
+
+/* The slope of an event's trigger along the trajectory at the time of place_look, and the size of a value that is near 0. */
+static double width_of(const struct placing *placing, size_t event, double t, double *slope)
+{
+    const struct observer *ob = placing->ob;
+    const struct stops *s = ob->stops;
+    size_t n = ob->n_state, n_row = s->abi->n_event;
+    const double *by = s->by_state + event;
+    double tolerance = 0;
+    *slope = by[n * n_row];
+    for (size_t j = 0; j < n; j++) {
+        *slope += by[j * n_row] * s->f[j];
+        tolerance += fabs(by[j * n_row]) * (ob->rtol * placing->size[j] + ob->tolerance_beyond[j]);
+    }
+    return fmin(NEAR * tolerance, fabs(*slope) * placing->reach) + fabs(*slope) * STOPS_CLOSEST * fabs(t);
+}
+
+/* The place that a root at `t` is moved to, if it is within `reach`: the next stop, or else a measurement. */
+static double place_near(const struct placing *placing, double t, double reach)
+{
+    const struct observer *ob = placing->ob;
+    const struct ode_task *task = ob->evaluation->task;
+    double next = ob->stops->next, best = t, distance = reach;
+    if (fabs(next - t) <= reach && next <= placing->end)
+        return next;
+    for (size_t i = ob->i_time; i < task->n_time && task->time[i] <= fmin(t + reach, placing->end); i++)
+        if (task->time[i] > placing->begin && fabs(task->time[i] - t) <= distance) {
+            best = task->time[i];
+            distance = fabs(best - t);
+        }
+    return best;
+}
+
+/* Counts as true the triggers that are near their roots at the place t, and sets s->value to the values there. True: any. */
+static bool take_near(struct placing *placing, double t)
+{
+    struct stops *s = placing->ob->stops;
+    bool any = false;
+    if (!place_look(placing, t))
+        return false;
+    for (size_t event = 0, i = s->abi->n_switching; event < s->abi->n_event; event++, i++) {
+        double slope, width = width_of(placing, event, t, &slope);
+        if (!s->is_watched[i] || s->is_true[i] || !(s->value[i] < 0 && slope > 0 && -s->value[i] <= width))
+            continue;
+        s->near[i] = fmax(s->near[i], width);
+        any = true;
+    }
+    return any;
+}
+
+/* Moves the root at *t, where the triggers that change have their new signs in s->value, to a place that it is near to, and adds
+ * the triggers that are near their roots there. */
+static void place_root(struct placing *placing, double *t)
+{
+    struct stops *s = placing->ob->stops;
+    size_t n = s->abi->n_switching;
+    double reach = 0, place = *t;
+    memcpy(s->sample, s->value, s->n_function * sizeof(double));
+    if (!place_look(placing, *t))
+        return;
+    for (size_t i = n; i < s->n_function; i++) {
+        double slope, width = width_of(placing, i - n, *t, &slope);
+        s->sample[i] = root_matters(s, i) && is_true(s, i, s->value[i]) ? width : 0;
+        if (s->sample[i] > 0)
+            reach = fmax(reach, width / fabs(slope));
+    }
+    place = reach > 0 ? place_near(placing, *t, reach) : *t;
+    for (size_t i = n; i < s->n_function && place != *t; i++)
+        s->near[i] = fmax(s->near[i], 2 * s->sample[i]); /* the trigger need not be straight */
+    if (place != *t || s->abi->n_event > 1)
+        take_near(placing, *t = place);
+}
+
+/* Whether a trigger may be near its root at the end of the examined step: a cheap look at its last two samples. */
+static bool may_be_near(const struct stops *s)
+{
+    const double *end = s->sample + (STOPS_PARTS - 1) * s->n_function, *before = end - s->n_function;
+    for (size_t i = s->abi->n_switching; i < s->n_function; i++)
+        if (s->is_watched[i] && !s->is_true[i] && end[i] < 0 && -end[i] <= 2 * STOPS_PARTS * NEAR_PART * (end[i] - before[i]))
+            return true;
+    return false;
+}
+
 bool root_find(struct observer *ob, const struct latest_step *step, double from)
 {
     struct stops *s = ob->stops;
@@ -195,7 +329,10 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
     if (!any)
         return false;
     const struct ode_task *task = ob->evaluation->task;
-    size_t n_point = choose_points(ob, step, from, fmin(ob->t, task->time[task->n_time - 1]));
+    double end = fmin(ob->t, task->time[task->n_time - 1]);
+    struct placing placing = {.ob = ob, .step = step, .begin = from, .end = end, .reach = NEAR_PART * (end - from), .size = s->y_new};
+    size_t n_point = choose_points(ob, step, from, end);
+    bool is_place = (end == task->time[task->n_time - 1] || end >= s->next) && may_be_near(s);
     for (size_t k = 0; k < n_point; from = s->point[k++]) {
         evaluate_at(ob, step, s->point[k], s->value);
         while (any_matters(s)) {
@@ -204,13 +341,9 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
             leave_zero(ob, step, &from, begin, false);
             leave_zero(ob, step, &to, ob->t, true);
             if (has_root(ob, step, from, to)) {
-                const double *y = step->state_at(step->context, to);
-                if (y)
-                    memcpy(s->y_begin, y, ob->n_state * sizeof *y);
-                s->has_state = y != NULL;
-                ob->t = to;
-                s->is_root = true;
-                return true;
+                if (s->abi->n_event)
+                    place_root(&placing, &to);
+                return stop_at(ob, step, to);
             }
             take_all(s);
             from = to;
@@ -218,7 +351,10 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
         }
         take_all(s);
     }
-    return false;
+    if (!is_place || !take_near(&placing, end))
+        return false;
+    memcpy(s->f_left, s->f, ob->n_state * sizeof *s->f);
+    return stop_at(ob, step, end);
 }
 
 void root_look_begin(struct observer *ob, const double *y)

@@ -123,6 +123,8 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
         if (ws->pass == PASS_FORWARD && !observer_answer(&ws->o, ws->o.n_state ? vector_data(ws->y) : NULL, initial))
             return observer_fail(&ws->o);
         ws->o.i_time += !ws->o.begins_anew;
+        if (!initial && ws->o.grows)
+            tolerance_look(&ws->o, vector_data(ws->y));
     }
     if (ws->o.begins_anew || ws->pass == PASS_REPLAY || ws->o.i_time < task->n_time)
         return true;
@@ -335,25 +337,28 @@ static const double *state_at(void *context, double t)
 
 struct look {
     struct workspace *ws;
-    N_Vector ahead, weights;
+    N_Vector f, ahead, weights;
 };
 
 static bool rhs(void *context, double *ydot)
 {
     struct look *look = context;
-    (void)ydot; /* look->ahead */
+    size_t n_number = look->ws->o.n_state * (1 + look->ws->o.n_block);
     look->ws->factor_gamma = 0; /* the corrector's factors are gone */
-    return newton_rhs(look->ws->o.t, look->ws->y, look->ahead, look->ws) == 0;
+    bool good = newton_rhs(look->ws->o.t, look->ws->y, look->f, look->ws) == 0;
+    memcpy(ydot, vector_data(look->f), n_number * sizeof *ydot);
+    return good;
 }
 
 static bool look_for_steady_state(struct workspace *ws)
 {
     if (!steady_is_due(&ws->o))
         return false;
-    struct look look = {.ws = ws, .ahead = vector_new(ws->bank), .weights = vector_new(ws->bank)};
-    const struct steady_solver solver = {.linear = ws->linear, .rhs = rhs, .context = &look,
+    struct look look = {.ws = ws, .f = vector_new(ws->bank), .ahead = vector_new(ws->bank), .weights = vector_new(ws->bank)};
+    const struct steady_solver solver = {.linear = ws->linear, .rhs = rhs, .context = &look, .is_sparse = ws->sparse,
                                          .change = vector_data(look.ahead), .weight = vector_data(look.weights)};
     bool arrived = steady_look(&ws->o, vector_data(ws->y), &solver);
+    N_VDestroy(look.f);
     N_VDestroy(look.ahead);
     N_VDestroy(look.weights);
     return arrived;

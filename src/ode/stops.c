@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Stops closer together than this, relative to their times, are one. On either side of a stop, the right-hand side is evaluated
- * at times that are ASIDE away from it at least. */
-#define CLOSEST (16 * DBL_EPSILON)
+/* On either side of a stop, the right-hand side is evaluated at times that are ASIDE away from it at least. */
 #define ASIDE (4 * DBL_EPSILON)
 /* So many executions of events, in all or at one time, never end. */
 enum { MOST_EXECUTIONS = 100000, MOST_HERE = 1000 };
@@ -34,7 +32,7 @@ struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
     s->n_block = n_block;
     s->stride = n_block + larger(n_block, n_early);
     const struct { double **at; size_t n; } arrays[] = {
-        {&s->fixed, n_function}, {&s->value, n_function}, {&s->last, n_function}, {&s->sample, STOPS_PARTS * n_function},
+        {&s->fixed, n_function}, {&s->value, n_function}, {&s->last, n_function}, {&s->near, n_function}, {&s->sample, STOPS_PARTS * n_function},
         {&s->point, STOPS_PARTS * (1 + n_function)}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n}, {&s->y_begin, n},
         {&s->star, larger(n, n_block)}, {&s->all, n * (1 + n_block)}, {&s->row, n_row}, {&s->by_state, n_row * (n + 1)},
         {&s->by_parameter, n_row * abi->n_parameter}, {&s->dt, n_block}, {&s->dt_cause, n_block}, {&s->rate, n},
@@ -56,7 +54,7 @@ void stops_free(struct stops *s)
 {
     if (!s)
         return;
-    void *const arrays[] = {s->fixed, s->value, s->last, s->sample, s->point, s->f, s->f_left, s->y_new, s->y_begin, s->star,
+    void *const arrays[] = {s->fixed, s->value, s->last, s->near, s->sample, s->point, s->f, s->f_left, s->y_new, s->y_begin, s->star,
                             s->all, s->row, s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate, s->rate_parameter,
                             s->dt_switch, s->by_share, s->by_rate, s->by_length, s->i_knot,
                             s->is_watched, s->is_true, s->dose, s->later, s->later_number, s};
@@ -91,7 +89,7 @@ bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *t
 
 static unsigned kind_of(const struct stops *s, size_t event) { return s->abi->event_kind ? s->abi->event_kind[event] : 0; }
 
-static void set_limit(struct observer *ob) { ob->stops->limit = ob->t + CLOSEST * fabs(ob->t); }
+static void set_limit(struct observer *ob) { ob->stops->limit = ob->t + STOPS_CLOSEST * fabs(ob->t); }
 
 /* The times after and before `t` at which the right-hand side is that of the next and the previous stretch. */
 static double behind(double t) { return t + fmax(ASIDE * fabs(t), DBL_MIN); }
@@ -105,7 +103,8 @@ bool stops_begin(struct observer *ob)
     ob->model.rate = s->rate;
     ob->model.rate_parameter = s->rate_parameter;
     ob->model.span = ode_task_last(task) - task->t0;
-    s->is_root = s->restarts = false;
+    s->is_root = s->restarts = s->is_late = false;
+    memset(s->near, 0, s->n_function * sizeof *s->near);
     set_limit(ob);
     if (s->abi->n_input > 0)
         (void)schedule_pass_knots(ob, s->limit);
@@ -162,6 +161,12 @@ bool stops_begin_state(struct observer *ob, const double *y)
     return schedule_look(ob);
 }
 
+/* Whether an execution is due, before or after the measurements of this time. */
+static bool is_due(const struct stops *s, const struct later *later)
+{
+    return !later->is_end && later->t <= s->limit && !later->is_waiting && (s->is_late || !later->is_late);
+}
+
 /* The execution that comes first of those that are due and have all bits of `kind`; n_later: none is. */
 static size_t choose_execution(struct observer *ob, const double *y, unsigned kind)
 {
@@ -171,7 +176,7 @@ static size_t choose_execution(struct observer *ob, const double *y, unsigned ki
     bool ranks = derivatives_is_there(&ob->model, MODEL_PRIORITY), known = false;
     for (size_t i = 0; i < s->n_later; i++) {
         const struct later *later = &s->later[i], *first = &s->later[best];
-        if (later->is_end || later->t > s->limit || (kind_of(s, later->index) & kind) != kind)
+        if (!is_due(s, later) || (kind_of(s, later->index) & kind) != kind)
             continue;
         if (ranks && !known && derivatives_value(&ob->model, MODEL_PRIORITY, ob->t, y, s->row) != STIFFIT_OK)
             return s->n_later + 1;
@@ -188,11 +193,25 @@ static size_t choose_execution(struct observer *ob, const double *y, unsigned ki
     return best;
 }
 
+/* The event's trigger has become false: what waits for the measurements never fires, and what can lapse is cancelled. */
 static void cancel(struct stops *s, size_t event)
 {
+    bool can_lapse = kind_of(s, event) & STIFFIT_EVENT_CAN_LAPSE;
     for (size_t i = s->n_later; i-- > 0;)
-        if (!s->later[i].is_end && s->later[i].index == event)
+        if (!s->later[i].is_end && s->later[i].index == event && (can_lapse || s->later[i].is_waiting))
             schedule_remove(s, i);
+}
+
+/* At a time that moves by dt, an event fires, or will do so after the measurements. */
+static bool fire_one(struct observer *ob, double *y, size_t event, const double *dt)
+{
+    struct stops *s = ob->stops;
+    if (!(kind_of(s, event) & STIFFIT_EVENT_AFTER))
+        return jump_fire(ob, y, event, dt);
+    double *numbers = schedule_add(ob, (struct later){.t = ob->t, .is_waiting = true, .index = (uint32_t)event});
+    if (numbers)
+        memcpy(numbers, dt, ob->n_block * sizeof(double));
+    return numbers;
 }
 
 /* Fires the events whose triggers have become true by what has happened, at a time that moves by dt. */
@@ -206,7 +225,7 @@ static bool look_at_triggers(struct observer *ob, double *y, const double *dt)
         root_take(s, i);
         if (!changes || i < n)
             continue;
-        if (!s->is_true[i] && kind_of(s, i - n) & STIFFIT_EVENT_CAN_LAPSE)
+        if (!s->is_true[i])
             cancel(s, i - n);
         if (s->is_true[i] && !jump_fire(ob, y, i - n, dt))
             return false;
@@ -333,7 +352,7 @@ static bool fire(struct observer *ob, double *y)
     const struct ode_task *task = ob->evaluation->task;
     memset(s->dt_cause, 0, s->n_block * sizeof(double));
     for (; s->i_call < task->n_call && task->call[s->i_call].time <= s->limit; s->i_call++)
-        if (!jump_fire(ob, y, task->call[s->i_call].event, s->dt_cause))
+        if (!fire_one(ob, y, task->call[s->i_call].event, s->dt_cause))
             return false;
     for (size_t i = n; i < s->n_function; i++) {
         double *dt = s->dt_cause;
@@ -344,8 +363,7 @@ static bool fire(struct observer *ob, double *y)
         s->fixed[i] = is_due ? INFINITY : s->fixed[i];
         root_take(s, i);
         if (is_root && !s->is_true[i]) {
-            if (kind_of(s, i - n) & STIFFIT_EVENT_CAN_LAPSE)
-                cancel(s, i - n);
+            cancel(s, i - n);
             continue;
         }
         if (is_late)
@@ -356,7 +374,7 @@ static bool fire(struct observer *ob, double *y)
             return observer_fail(ob);
         else if (is_due ? !jump_fixed(ob, y, i, dt) : !root_differentiate(ob, y, i, s->f_left, dt, &slope))
             return false;
-        if (!jump_fire(ob, y, i - n, dt))
+        if (!fire_one(ob, y, i - n, dt))
             return false;
     }
     return true;
@@ -432,10 +450,37 @@ static bool happen_before(struct observer *ob, double *y)
     return look_at_triggers(ob, y, s->dt_cause) && execute(ob, y);
 }
 
+/* Fires the events that have waited for the measurements, and executes these and the late ones. */
+static bool happen_late(struct observer *ob, double *y)
+{
+    struct stops *s = ob->stops;
+    bool any = false;
+    s->is_late = true;
+    for (size_t i = 0; i < s->n_later; i++)
+        any = any || s->later[i].is_waiting || (s->later[i].is_late && is_due(s, &s->later[i]));
+    for (size_t i = 0; any && i < s->n_later;) {
+        size_t event = s->later[i].index;
+        if (!s->later[i].is_waiting) {
+            i++;
+            continue;
+        }
+        memcpy(s->dt_cause, schedule_numbers(s, i), ob->n_block * sizeof(double));
+        schedule_remove(s, i);
+        i = 0;
+        if (!jump_fire(ob, y, event, s->dt_cause))
+            return false;
+    }
+    bool good = !any || execute(ob, y);
+    s->is_late = false;
+    return good;
+}
+
 /* And after them. */
 static bool happen_after(struct observer *ob, double *y)
 {
     struct stops *s = ob->stops;
+    if (!happen_late(ob, y))
+        return false;
     for (size_t i; (i = schedule_dose(s)) < s->n_dose;) {
         s->restarts = true;
         if (s->dose[i].is_steady ? !jump_steady(ob, y, i) : !jump_dose(ob, y, i) || !schedule_repeat(ob, i))

@@ -8,7 +8,7 @@
  *     s+ = g_y (s- + f- dt/dp) + g_p + g_t dt/dp - f+ dt/dp
  *
  * At one time, in this order: measurements of side -1; knots; ends of infusions; parameters; switches; events;
- * measurements of side 0; doses and the events that they cause; measurements of side 1.
+ * measurements of side 0; events of the kind AFTER; doses and the events that they cause; measurements of side 1.
  *
  * schedule.c knows the times, root.c finds those that depend on the states, jump.c has the maps, stops.c the order, and meet.c
  * the places without derivatives.
@@ -37,6 +37,8 @@ struct next_dose {
 struct later {
     double t;
     bool is_end;
+    bool is_late;    /* an execution that comes after the measurements of its time */
+    bool is_waiting; /* the event fires only then; until then its numbers are dt/dp */
     uint32_t index;  /* event, or state */
     double rate;
     uint64_t order;  /* of creation */
@@ -66,6 +68,8 @@ struct stops {
     /* root.c */
     bool *is_watched, *is_true;  /* n_function; true: not negative */
     double *value, *last;        /* n_function each: latest values; those at the end of the last step */
+    double *near;                /* n_function: up to this size, `value` counts as not negative: a trigger that became true at a
+                                  * stop near its root; 0: its sign counts */
     double *sample, *point;      /* at STOPS_PARTS times of the step; these and further times */
     double begin, *y_begin;      /* the time and state (n_state) behind the last stop; then, at a root, the state there */
     bool has_state;              /* of the root */
@@ -87,6 +91,7 @@ struct stops {
     bool steady_crosses;         /* as evaluation.crosses */
     double *rate, *rate_parameter; /* of derivatives.h */
     bool restarts, has_switch;   /* the integrator must begin anew; dt_switch is in use */
+    bool is_late;                /* during a stop: what fires now is executed after the measurements of its time */
 };
 
 /* For at most so many sensitivities. NULL: out of memory. */

@@ -9,6 +9,9 @@
 #include <float.h>
 #include <math.h>
 
+/* Stops closer together than this, relative to their times, are one. */
+#define STOPS_CLOSEST (16 * DBL_EPSILON)
+
 /* schedule.c */
 /* Times closer than this to that of a steady dose are the same. */
 static inline double schedule_slack(const struct dose *dose)

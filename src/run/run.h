@@ -29,7 +29,8 @@ struct run_hooks {
     void (*say)(void *context, const char *line);    /* one line for the user, no newline */
     /* Before the first fit of the process; the run began at `begun_ns`, when `n_done_before` fits were done. */
     void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns);
-    void (*progress)(void *context, uint64_t n_done, uint64_t n_failed);    /* about ten times a second */
+    /* About ten times a second; `where`: of fits over many datasets, how far those have come that are under way; or NULL. */
+    void (*progress)(void *context, uint64_t n_done, uint64_t n_failed, const char *where);
     void (*end)(void *context);
     /* The errors of the model's text (model/build/build.h). */
     void (*show)(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin);

@@ -141,7 +141,9 @@ static void read_compartment(struct reading *reading, Compartment_t *from)
     struct item *item = add(reading, from, ITEM_COMPARTMENT);
     if (!item)
         return;
-    item->is_amount = lib->Compartment_isSetSpatialDimensions(from) && lib->Compartment_getSpatialDimensionsAsDouble(from) == 0;
+    /* Without dimensions there is no size in Levels 1 and 2; in Level 3 it has one as others have. */
+    item->is_amount = reading->document->level < 3 && lib->Compartment_isSetSpatialDimensions(from) &&
+                      lib->Compartment_getSpatialDimensionsAsDouble(from) == 0;
     if (lib->Compartment_isSetSize(from))
         item->value = lib->Compartment_getSize(from);
     item->is_constant = lib->Compartment_getConstant(from);

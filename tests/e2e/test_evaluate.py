@@ -69,7 +69,7 @@ def evaluate(problem, *options, code=0):
     return fits, done
 
 
-def check(fits, start, values, likelihood=True):
+def check(fits, start, values, likelihood=True, freedom=6):
     for i, p in enumerate(start):
         f = lambda at: objective(at, values[i])
         assert fits["status"][i] == "evaluated"
@@ -77,7 +77,7 @@ def check(fits, start, values, likelihood=True):
         assert np.allclose(fits["objective_gradient"][i], slope(f, p), **GRADIENT), (i, fits["objective_gradient"][i])
         if likelihood:
             assert abs(fits["log_likelihood"][i] + f(p)) <= 1e-7, (i, fits["log_likelihood"][i])
-        assert fits["degrees_of_freedom"][i] == 6 and np.all(np.isnan(fits["standard_error"][i]))
+        assert fits["degrees_of_freedom"][i] == freedom and np.all(np.isnan(fits["standard_error"][i]))
         assert np.array_equal(fits["parameters"][i], p) and fits["iterations"][i] == 0
         assert np.isnan(fits["aic"][i]) and np.isnan(fits["tight_objective_change"][i])
 
@@ -89,20 +89,24 @@ def test_every_engine_and_gradient(tmp):
                     ("--share", "k,s"), ("--share", "k", "--gradient", "differences"), ("--share", "k,s", "--engine", "cvodes"),
                     ("--share", "k", "--leave-out-failed")):
         fits, done = evaluate(tmp / "p.h5", *options)
-        check(fits, start, values)
+        check(fits, start, values, freedom=18 if "--share" in options else 6)
         assert "3 fits, 3 evaluated, 0 failed" in done.stderr, done.stderr
         assert not fits["notes"].any() or "differences" in options, fits["notes"]
 
 
 def test_unknown_sigma(tmp):
-    """Of a single fit: the likelihood is the largest one over sigma."""
+    """The likelihood is the largest one over sigma, which a shared fit has in common."""
     start, values = write(tmp / "p.h5", has_sd=False)
     fits, _ = evaluate(tmp / "p.h5")
     check(fits, start, values, likelihood=False)
     for i, p in enumerate(start):
         sigma = math.sqrt(2*objective(p, values[i])/6)
         assert abs(fits["log_likelihood"][i] + objective([*p, sigma], values[i])) <= 1e-7
-    check(evaluate(tmp / "p.h5", "--share", "k")[0], start, values, likelihood=False)
+    fits, _ = evaluate(tmp / "p.h5", "--share", "k")
+    check(fits, start, values, likelihood=False, freedom=18)
+    sigma = math.sqrt(2*sum(map(objective, start, values))/18)
+    for i, p in enumerate(start):
+        assert abs(fits["log_likelihood"][i] + objective([*p, sigma], values[i])) <= 1e-7
 
 
 def test_what_is_printed(tmp):

@@ -289,7 +289,7 @@ void functions_fini(struct functions *functions)
     *functions = (struct functions){0};
 }
 
-enum { AS_IT_IS = 2, AS_STEP = 4 }; /* bits in addition to 1, which means: needed */
+enum { AS_IT_IS = 2, AS_STEP = 4, WATCHED = 8 }; /* bits in addition to 1, which means: needed */
 enum { ON_TIME = 1 << GRAPH_TIME, ON_MOVING = 1 << GRAPH_STATE | 1 << GRAPH_INPUT, ON_PARAMETER = 1 << GRAPH_PARAMETER };
 #define PI 3.141592653589793238462643383280
 
@@ -357,8 +357,8 @@ static node alternate(struct graph *graph, node whole, node rest)
     return graph_binary(graph, GRAPH_MULTIPLY, sign, graph_unary(graph, GRAPH_SIN, angle));
 }
 
-/* Something that changes its sign where the operation jumps; NODE_NONE: it does not jump, or nowhere but at single points,
- * as x == 0 does. a - b and b - a: a difference is negative exactly where a < b, and not where a <= b is false. */
+/* Something that changes its sign where the operation jumps; NODE_NONE: it does not jump, or nowhere but at single points, as
+ * x == 0 does; continuity NULL: it may jump everywhere. a - b and b - a: a difference is negative exactly where a < b, and not where a <= b is false. */
 static node switch_of(struct survey *survey, struct continuity *continuity, const struct graph_node *it)
 {
     struct graph *graph = survey->graph;
@@ -375,15 +375,14 @@ static node switch_of(struct survey *survey, struct continuity *continuity, cons
     }
 }
 
-/* The switches below the roots; continuity NULL: all that depend on time alone. */
+/* The switches below the roots. */
 static bool list_switches(struct graph *graph, const node *root, size_t n_root, struct continuity *continuity,
                           struct node_list *list)
 {
     struct survey survey;
     bool good = survey_init(&survey, graph, root, n_root, list);
     for (size_t i = 0; good && i < survey.n_node; i++) {
-        unsigned on = survey.depends[i];
-        if (!survey.needed[i] || !(on & (ON_MOVING | ON_TIME)) || (!continuity && on & ON_MOVING))
+        if (!survey.needed[i] || !(survey.depends[i] & (ON_MOVING | ON_TIME)))
             continue;
         struct graph_node it = *graph_node(graph, (node)i);
         node found = switch_of(&survey, continuity, &it);
@@ -393,12 +392,62 @@ static bool list_switches(struct graph *graph, const node *root, size_t n_root, 
     return good;
 }
 
-/* Keeps those whose time is known, and those of rates that depend on more than time: jumps at other times are forcing. */
+/* Something that changes its sign where the truth of a condition, or its trigger's slope, may change; NODE_NONE: nothing. */
+static node part_of(struct survey *survey, const struct graph_node *it)
+{
+    node a = it->arg[0], b = it->arg[1];
+    switch (it->op) {
+    case GRAPH_EQUAL: case GRAPH_NOT_EQUAL: case GRAPH_MIN: case GRAPH_MAX:
+        return graph_binary(survey->graph, GRAPH_SUBTRACT, a, b);
+    case GRAPH_ABS: return a;
+    default: return switch_of(survey, NULL, it);
+    }
+}
+
+/* A condition that is one comparison, or its negation, is watched itself. */
+static node watched_itself(const struct graph *graph, node condition)
+{
+    while (graph_node(graph, condition)->op == GRAPH_NOT)
+        condition = graph_node(graph, condition)->arg[0];
+    return condition;
+}
+
+static bool has(const struct node_list *list, node which)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->item[i] == which)
+            return true;
+    return false;
+}
+
+/* The parts of conditions: a condition may be true for less than a step, but then its parts change their signs. Those of one
+ * condition are listed with those of others, each once if it moves. */
+static bool list_parts(struct graph *graph, const node *condition, size_t n_condition, struct node_list *list)
+{
+    struct survey survey;
+    bool good = survey_init(&survey, graph, condition, n_condition, list);
+    for (size_t i = 0; good && i < n_condition; i++)
+        survey.needed[watched_itself(graph, condition[i])] |= WATCHED;
+    for (size_t i = 0; good && i < survey.n_node; i++) {
+        unsigned on = survey.depends[i];
+        struct graph_node it = *graph_node(graph, (node)i);
+        if (!survey.needed[i] || !(on & (ON_MOVING | ON_TIME)) || (on & ON_MOVING && survey.needed[i] & WATCHED))
+            continue;
+        node found = part_of(&survey, &it);
+        good = found == NODE_NONE || (on & ON_MOVING && has(list, found)) || add(list, found);
+    }
+    arena_fini(&survey.arena);
+    return good;
+}
+
+/* Keeps those whose time is known, those of rates that depend on more than time (jumps at other times are forcing), and those of
+ * conditions that move. */
 static void keep_switches(size_t n_of_rates, const uint8_t *depends, struct node_list *list, struct node_list *time)
 {
     size_t n = 0;
     for (size_t i = 0; i < list->n; i++) {
-        if (time->item[i] == NODE_NONE && (i >= n_of_rates || !(depends[list->item[i]] & (ON_MOVING | ON_PARAMETER))))
+        unsigned kept = i < n_of_rates ? ON_MOVING | ON_PARAMETER : ON_MOVING;
+        if (time->item[i] == NODE_NONE && !(depends[list->item[i]] & kept))
             continue;
         list->item[n] = list->item[i];
         time->item[n++] = time->item[i];
@@ -412,7 +461,7 @@ bool changes_find_switches(struct graph *graph, const node *root, size_t n_root,
     struct continuity *continuity = continuity_new(graph, root, n_root);
     bool good = continuity && list_switches(graph, root, n_root, continuity, list);
     size_t n_of_rates = list->n;
-    good = good && list_switches(graph, condition, n_condition, NULL, list);
+    good = good && list_parts(graph, condition, n_condition, list);
     continuity_free(continuity);
     time->item = malloc((list->n + 1) * sizeof *time->item);
     good = good && time->item && timing_solve(graph, list->item, list->n, time->item);

@@ -111,9 +111,10 @@ static void run_warm(const struct task *task)
 void task_run(const struct task *task)
 {
     const struct campaign *campaign = task->campaign;
-    if (campaign->joint) {
-        joint_block_run(campaign->joint, (size_t)task->problem->dataset - campaign->ranks.first, task->problem, task->host,
-                        task->arena);
+    if (campaign_is_shared(campaign)) {
+        size_t block;
+        struct campaign_fit *fit = campaign_fit_of(campaign, task->problem->dataset, &block);
+        joint_block_run(&fit->joint, block, task->problem, task->host, task->arena);
     } else if (task->number >= campaign->n_start) {
         const struct refit refit = refit_plan_get(&campaign->plan.refits, task->number - campaign->n_start);
         (refit.kind == REFIT_PROFILE ? run_profile : run_replicate)(task, &refit);

@@ -142,16 +142,16 @@ static enum status count_rows(struct result *result, struct run_summary *summary
     return status;
 }
 
-/* What no option makes us replace: a directory, the problem itself, other data. */
+/* What no option makes us replace: a directory, a device, the problem itself, other data. */
 static enum status check_replaceable(const struct place *place, struct error *error)
 {
-    struct stat result;
     struct problem *other = NULL;
     struct error ignored;
-    if (place->in_place || stat(place->result, &result))
+    struct destination destination;
+    if (destination_find_file(&destination, place->result, error))
+        return error->status;
+    if (place->in_place || destination.kind == DESTINATION_NEW)
         return STATUS_OK;
-    if (S_ISDIR(result.st_mode))
-        return error_set(error, STATUS_SYSTEM, "%s: is a directory: choose the name of a file with -o", place->result);
     if (spare_file(place->result, place->problem, error))
         return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or "
                          "put the result into it with --in-place", place->result);

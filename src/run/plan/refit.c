@@ -45,7 +45,7 @@ enum status refit_mark_names(const char *option, const char *list, const char *c
 }
 
 enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
-                            const uint8_t *level, size_t n_parameter, struct error *error)
+                            const uint8_t *is_common, size_t n_parameter, struct error *error)
 {
     *plan = (struct refit_plan){.n_bootstrap = (uint32_t)recipe->n_bootstrap,
                                 .bootstrap_kind = (enum bootstrap_kind)recipe->bootstrap_kind,
@@ -64,12 +64,12 @@ enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe
                              : error_set(error, STATUS_NO_MEMORY, "out of memory for --profile");
     bool is_all = !strcmp(recipe->profile, "all");
     for (size_t i = 0; !status && i < n_parameter; i++) {
-        bool is_possible = !level || level[i] == 1;
+        bool is_possible = !is_common || is_common[i];
         if (wanted[i] && is_possible)
             plan->profile[plan->n_profile++] = (uint32_t)i;
         else if (wanted[i] && !is_all)
-            status = error_set(error, STATUS_USAGE, "--profile: '%s' has not one value for all datasets; a fit with shared "
-                               "parameters (--share, /parameters/level) has profiles of these only", names[i]);
+            status = error_set(error, STATUS_USAGE, "--profile: '%s' has more than one value in a fit of many datasets, which "
+                               "has profiles only of what all of them share (--share, /parameters/level)", names[i]);
     }
     free(wanted);
     return status;

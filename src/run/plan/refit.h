@@ -23,10 +23,10 @@ struct refit {
     uint32_t replicate;
 };
 
-/* STATUS_USAGE where a name is unknown or options do not fit together; refit_plan_fini is legal after a failure. `level`: as in
- * struct joint_levels for a fit over all datasets, which has profiles of parameters that all share; otherwise NULL. */
+/* STATUS_USAGE where a name is unknown or options do not fit together; refit_plan_fini is legal after a failure. `is_common`: of
+ * fits over many datasets, whether a parameter has one value in each, as a profile must; otherwise NULL. */
 enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
-                            const uint8_t *level, size_t n_parameter, struct error *error);
+                            const uint8_t *is_common, size_t n_parameter, struct error *error);
 void refit_plan_fini(struct refit_plan *plan);
 /* The number of refits of a dataset, and refit i. */
 uint32_t refit_plan_n(const struct refit_plan *plan);

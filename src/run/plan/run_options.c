@@ -62,7 +62,7 @@ static const struct option table[] = {
      .default_text = "1", .in_file = true,
      .help = "fit each dataset from N starts and keep the one with the lowest objective: the given start, and N-1 points of "
      "a Latin hypercube between the bounds; a missing bound is replaced by a distance from the start: a factor of 10 on "
-     "scales log and log10, max(1, |start|) on scale lin; a parameter with a prior is drawn from it"},
+     "scales log and log10, |start| (1 if that is 0) on scale lin; a parameter with a prior is drawn from it"},
     {.name = "seed", .effect = RUN_INPUT, .kind = OPTION_INTEGER, .offset = FIELD(recipe.seed), .min = 0, .max = NO_LIMIT,
      .default_text = "1", .in_file = true,
      .help = "seed of the random starts, which also depend on the dataset and the number of the start"},
@@ -137,11 +137,12 @@ static const struct option table[] = {
      "differences"},
     {.name = "ftol", .effect = RUN_FITS, .kind = OPTION_NUMBER, .offset = FIELD(recipe.fit.f_tolerance), .min = 0, .max = 1,
      .default_text = "1e-9", .in_file = true,
-     .help = "a fit has converged when the relative decrease of its objective is below this"},
+     .help = "a fit has converged when the relative decrease of its objective is below this; of a likelihood, relative to half "
+     "the number of measurements or, if that is more, half the sum of squares of the weighted residuals"},
     {.name = "gtol", .effect = RUN_FITS, .kind = OPTION_NUMBER, .offset = FIELD(recipe.fit.g_tolerance), .min = 0, .max = 1e300,
      .default_text = "1e-6", .in_file = true,
-     .help = "or when the largest entry of the projected gradient, on the optimiser's scale, is below this times max(1, "
-     "objective)"},
+     .help = "or when the cosine of the angle between the weighted residuals and the derivatives by each parameter is below "
+     "this, and all parameters together promise little"},
     {.name = "certify", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE, .offset = FIELD(recipe.fit.certify), .choice = no_yes,
      .metavar = "yes|no", .default_text = "yes", .in_file = true,
      .help = "evaluate each optimum again with a tenth of the integrator's tolerances, and continue with tighter ones if "
