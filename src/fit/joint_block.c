@@ -354,7 +354,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (is_first && !joint->grows && !joint->descent && !leave_start(work, arena))
         return;
     joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
-    if (joint->pass != JOINT_CHECK)
+    if (joint->pass != JOINT_CHECK && !joint->options->evaluates)
         return;
     keep(work);
     if (!joint_findings_take(work, arena))

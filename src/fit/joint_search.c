@@ -58,7 +58,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint_set_tighter(joint, 1);
     double rtol = fit_asker_rtol(&joint->asker);
     bool is_rough = model->abi.n_state > 0 && options->gradient != GRADIENT_differences && !options->is_near
-                    && options->optimizer != OPTIMIZER_lbfgs;
+                    && options->optimizer != OPTIMIZER_lbfgs && !options->evaluates;
     if (is_rough && ROUGHER_LEAST * rtol <= ROUGH)
         go_rough(joint, ROUGH);
     joint->block = calloc(n_block + 1, sizeof *joint->block);
@@ -361,6 +361,10 @@ static bool judge_start(struct joint *joint)
     joint->lands = false;
     joint->has_best = true;
     begin_stopping(joint);
+    if (joint->options->evaluates) {
+        joint->outcome = OUTCOME_evaluated;
+        return !joint_errors_describe(joint) && finish_without_memory(joint);
+    }
     if (isnan(joint->asker.start_f)) {
         joint->asker.start_f = joint->f;
         joint->doubt = joint->grows       ? -INFINITY /* the sample has gained already */
