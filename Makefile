@@ -98,7 +98,7 @@ TEXT_LIBS := $(patsubst %,$(B)/models/%.text.so,$(filter $(MODELS_C),$(MODELS_TE
 TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c tests/fault/test_*.c))
 ZOO := $(patsubst tests/zoo/%.c,$(B)/tests/zoo/%.so,$(wildcard tests/zoo/*.c))
 # What tests in Python run: a fuzz target as a plain program, a writer of many models' C sources, stiffit with other engines.
-ENGINES := $(addprefix $(B)/tests/engine/stiffit-,four failing lanes failing-lanes wrong-lanes)
+ENGINES := $(addprefix $(B)/tests/engine/stiffit-,four failing lanes failing-lanes wrong-lanes noisy-lanes)
 TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(addprefix $(B)/tests/property/,write_model_sources judge_lanes simulate_events) $(ENGINES)
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
@@ -212,6 +212,7 @@ $(B)/tests/%: tests/%.c $(B)/libstiffit.a
 # The object that defines engine_in_use comes before the archive, which is then not asked for its own.
 $(filter %failing %failing-lanes,$(ENGINES)): private ALL_CPPFLAGS += -DBAD=FAILS
 $(filter %wrong-lanes,$(ENGINES)): private ALL_CPPFLAGS += -DBAD=WRONG
+$(filter %noisy-lanes,$(ENGINES)): private ALL_CPPFLAGS += -DBAD=NOISY
 $(filter %lanes,$(ENGINES)): private ALL_CPPFLAGS += -DSTANDS_IN
 $(ENGINES): tests/engine/four.c $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 	@mkdir -p $(@D)

@@ -21,6 +21,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import warnings
 from typing import Any, Dict, List, Optional, Union
 
 import pandas as pd
@@ -71,19 +72,38 @@ def _run(command: str, *words: str, accept: tuple[int, ...] = (0,), progress: bo
         said += rest.decode("utf-8", "replace")
         lines = [line for line in said.replace("\r", "\n").splitlines() if line.strip()]
         raise StiffitError("\n".join(lines) or f"exit code {process.returncode}", process.returncode)
+    for line in rest.decode("utf-8", "replace").splitlines():
+        if "stiffit: note: " in line:
+            warnings.warn(line.partition("note: ")[2], stacklevel=4)
     return out.decode()
+
+
+def _with_index(table: pd.DataFrame, what: str, key: str) -> pd.DataFrame:
+    """The table with named levels of its index as columns. An index without a name may be dropped only if the column that it
+    could stand for is there."""
+    levels = [name for name in table.index.names if name is not None]
+    doubled = [name for name in levels if name in table.columns]
+    if doubled:
+        raise ValueError(f"{what}: {doubled[0]!r} is both a column and a level of the index: reset_index(drop=True) or rename")
+    is_plain = table.index.nlevels == 1 and pd.api.types.is_integer_dtype(table.index)
+    unnamed = len(levels) < table.index.nlevels and not is_plain
+    if unnamed and key not in levels and key not in table.columns:
+        raise ValueError(f"{what}: there is no column {key!r}, but an index without a name: rename_axis({key!r}) if it is that")
+    return table.reset_index(level=levels) if levels else table
 
 
 def problem(df: pd.DataFrame, model: Path, output: Path, *, covariates: Optional[pd.DataFrame] = None,
             parameters: Optional[pd.DataFrame] = None, **options: Any) -> pathlib.Path:
     """Writes a problem file: df has a row for each measurement, covariates one for each dataset (column dataset), parameters
-    one for each parameter (column parameter). An option of `stiffit import` is a keyword. Replaces output."""
+    one for each parameter (column parameter); a named index counts as columns. An option of `stiffit import` is a keyword.
+    Replaces output."""
     tables = {"measurements": df, "datasets": covariates, "parameters": parameters}
     with tempfile.TemporaryDirectory() as folder:
         files: Dict[str, str] = {}
         for name, table in tables.items():
             if table is not None:
                 files[name] = str(pathlib.Path(folder, name + ".csv"))
+                table = _with_index(table, name, "parameter" if name == "parameters" else "dataset")
                 table.to_csv(files[name], index=False, float_format="%.17g")
         measurements = files.pop("measurements")
         _run("import", measurements, f"--model={os.fspath(model)}", f"--output={os.fspath(output)}", "--overwrite",

@@ -170,6 +170,44 @@ static enum status choose_errors(const struct import_options *options, const str
     return STATUS_OK;
 }
 
+/* Reads the written file as a run does, before it gets its name: what a run would complain about is reported now, and no file
+ * is left that a run would refuse. */
+static enum status check_written(const char *written, const char *path, const struct model *model, bool quiet,
+                                 struct error *error)
+{
+    struct problem *problem = NULL;
+    const struct problem_expectation expectation = campaign_expectation(model);
+    unsigned char hash[32];
+    uint64_t n_bad = 0;
+    enum status status = problem_open(&problem, written, error);
+    if (!status)
+        status = problem_validate(problem, &expectation, hash, &n_bad, error);
+    if (!status && !quiet) {
+        const struct problem_info *info = problem_info(problem);
+        const struct { uint64_t n; const char *what; } counts[] = {
+            {info->has_experiments ? info->n_experiment : 0, "experiment"}, {info->n_dose, "dose"},
+            {info->n_knot, "input value"}, {info->n_call, "event"}, {info->n_substitute, "substitute"}};
+        char more[120] = "";
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+            if (counts[i].n)
+                words_add(more, sizeof more, ", %llu %s%s", (unsigned long long)counts[i].n, counts[i].what,
+                          plural(counts[i].n));
+        message_say("%.300s: %llu dataset%s%s, %llu measurement%s, %u parameter%s", path, (unsigned long long)info->n_dataset,
+                    plural(info->n_dataset), more, (unsigned long long)info->n_measurement, plural(info->n_measurement),
+                    (unsigned)info->n_parameter, plural(info->n_parameter));
+        if (n_bad)
+            message_say("note: %llu dataset%s cannot be fitted as %s: bad_data in the result, with the reason",
+                        (unsigned long long)n_bad, plural(n_bad), n_bad == 1 ? "it is" : "they are");
+    }
+    problem_close(problem);
+    size_t n = strlen(written);
+    if (status && !strncmp(error->message, written, n)) { /* by the name that it would have got */
+        const struct error fault = *error;
+        error_set(error, status, "%.300s (not written)%s", path, fault.message + n);
+    }
+    return status;
+}
+
 static enum status write_problem(const struct import_options *options, const char *path, const struct model *model,
                                  const struct import_parameters *parameters, const char *const *error_words,
                                  const struct contents *contents, struct error *error)
@@ -179,6 +217,7 @@ static enum status write_problem(const struct import_options *options, const cha
     const struct import_subjects *subjects = &contents->subjects;
     struct plugin_reference reference = {.path = NULL};
     struct problem_writer *writer = NULL;
+    const char *written;
     struct problem_header header = {
         .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
         .start = subjects->has_start ? NULL : parameters->start, .lower = parameters->lower, .upper = parameters->upper,
@@ -209,40 +248,13 @@ static enum status write_problem(const struct import_options *options, const cha
     if (!status)
         status = add_datasets(writer, contents, model, error);
     if (!status)
+        status = problem_writer_complete(writer, &written, error);
+    if (!status)
+        status = check_written(written, path, model, options->quiet, error);
+    if (!status)
         status = problem_writer_finish(writer, error);
     problem_writer_close(writer);
     plugin_reference_fini(&reference);
-    return status;
-}
-
-/* Reads the written file as a run does, in order to report now what a run would complain about. */
-static enum status check_written(const char *path, const struct model *model, bool quiet, struct error *error)
-{
-    struct problem *problem = NULL;
-    const struct problem_expectation expectation = campaign_expectation(model);
-    unsigned char hash[32];
-    uint64_t n_bad = 0;
-    enum status status = problem_open(&problem, path, error);
-    if (!status)
-        status = problem_validate(problem, &expectation, hash, &n_bad, error);
-    if (!status && !quiet) {
-        const struct problem_info *info = problem_info(problem);
-        const struct { uint64_t n; const char *what; } counts[] = {
-            {info->has_experiments ? info->n_experiment : 0, "experiment"}, {info->n_dose, "dose"},
-            {info->n_knot, "input value"}, {info->n_call, "event"}, {info->n_substitute, "substitute"}};
-        char more[120] = "";
-        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-            if (counts[i].n)
-                words_add(more, sizeof more, ", %llu %s%s", (unsigned long long)counts[i].n, counts[i].what,
-                          plural(counts[i].n));
-        message_say("%.300s: %llu dataset%s%s, %llu measurement%s, %u parameter%s", path, (unsigned long long)info->n_dataset,
-                    plural(info->n_dataset), more, (unsigned long long)info->n_measurement, plural(info->n_measurement),
-                    (unsigned)info->n_parameter, plural(info->n_parameter));
-        if (n_bad)
-            message_say("note: %llu dataset%s cannot be fitted as %s: bad_data in the result, with the reason",
-                        (unsigned long long)n_bad, plural(n_bad), n_bad == 1 ? "it is" : "they are");
-    }
-    problem_close(problem);
     return status;
 }
 
@@ -283,7 +295,7 @@ static enum status read_contents(struct contents *contents, const struct import_
     if (!status)
         status = import_substitutes_widen(substitutes, model, owners->experiment.n, error);
     if (!status)
-        status = import_parameters_choose(parameters, options, &substitutes->wide, error);
+        status = import_parameters_choose(parameters, options, &substitutes->wide, model, error);
     /* the model's own priors know its names only */
     parameters->has_prior = parameters->has_prior || (substitutes->n && substitutes->wide.abi.parameter_prior);
     if (!status && !options->nonmem)
@@ -345,8 +357,6 @@ static enum status import_all(const struct import_options *options, const char *
     import_rows_fini(&contents.rows);
     free(contents.first);
     free(error_words);
-    if (!status)
-        status = check_written(path, &model, options->quiet, error);
     import_parameters_fini(&parameters);
     model_unload(&model);
     return status;

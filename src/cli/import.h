@@ -30,9 +30,10 @@ struct import_parameters {
     const char **prior, **prior_on;
     double *prior_number[4];     /* location, scale, lower, upper; NaN: none */
 };
-/* The model's parameters, changed by the table --parameters and then by the other options. Zero-initialise. */
+/* The parameters of `model` (the model itself, or widened by those that substitute others), changed by the table --parameters
+ * and then by the other options. Zero-initialise. */
 enum status import_parameters_choose(struct import_parameters *parameters, const struct import_options *options,
-                                     const struct model *model, struct error *error);
+                                     const struct model *model, const struct model *itself, struct error *error);
 /* per_dataset: starts may come from the table of datasets, so a missing one is not a fault yet. */
 enum status import_parameters_check(const struct import_parameters *parameters, const struct stiffit_model *abi,
                                     bool per_dataset, struct error *error);

@@ -6,6 +6,7 @@
 #include "cli/import_happenings.h"
 #include "use/values.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@ enum { ID, TIME, DV, AMT, RATE, DUR, EVID, MDV, CMT, ADDL, II, SS, CENS, LIMIT, 
 static const char *const column_name[N_COLUMN] = {"ID", "TIME", "DV", "AMT", "RATE", "DUR", "EVID", "MDV", "CMT", "ADDL", "II",
                                                   "SS", "CENS", "LIMIT", "DVID"};
 enum { MAX_CMT = 1000 };
+/* Records that are left out if it holds a word. */
+static const char comment_column[] = "C";
 
 /* A record of an individual. Numbers that are missing are 0, but those of time, value and limit NaN. */
 struct record {
@@ -32,11 +35,13 @@ struct nonmem {
     struct import_subjects *subjects;
     struct import_happenings *happenings;
     size_t column[N_COLUMN];
+    size_t comment;            /* the column C, or CSV_NO_COLUMN */
     size_t *covariate, *input; /* columns of those of the model */
     uint32_t cmt[MAX_CMT];     /* the state of each number; UINT32_MAX: none */
     struct id_table seen;      /* individuals */
     char *id;
-    unsigned n_reset;
+    unsigned n_reset;          /* experiments of the individual before this one */
+    bool is_later;             /* this one is not the individual's first */
     uint32_t owner;
     double time;               /* of the record before; NaN: an experiment begins */
     bool dosed, measured_after; /* at this time: a dose; a measurement after it */
@@ -49,6 +54,9 @@ struct nonmem {
         uint32_t n_dataset, n_experiment;
         bool has_experiments;
     } before;                  /* the individual */
+    size_t n_missing;          /* covariates of this experiment that no record has given */
+    struct error missing;      /* the first of them */
+    struct csv_lines left_out, idle; /* comments; records whose II has no effect */
     uint64_t n_empty;          /* individuals without measurements */
     char *empty;               /* the first one */
 };
@@ -67,6 +75,7 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
     enum status status = STATUS_OK;
     for (int c = 0; c < N_COLUMN; c++)
         nonmem->column[c] = csv_find_column(reader, column_name[c]);
+    nonmem->comment = csv_find_column(reader, comment_column);
     for (int c = ID; c <= DV && !status; c++)
         status = csv_need_column(reader, column_name[c], &nonmem->column[c], error);
     for (uint32_t i = 0; i < abi->n_covariate && !status; i++)
@@ -83,8 +92,8 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
             is_used = is_used || nonmem->covariate[i] == j;
         for (uint32_t i = 0; i < abi->n_input; i++)
             is_used = is_used || nonmem->input[i] == j;
-        if (!is_used)
-            message_say("note: %s: column '%.100s' is not used", nonmem->path, csv_column_name(reader, j));
+        if (!is_used && j != nonmem->comment)
+            import_say_unused_column(nonmem->path, csv_column_name(reader, j), "");
     }
     return status;
 }
@@ -107,6 +116,27 @@ static enum status find_states(struct nonmem *nonmem, struct error *error)
         nonmem->cmt[number] = (uint32_t)index;
     }
     return STATUS_OK;
+}
+
+static void count_line(struct csv_lines *lines, const struct csv_reader *reader)
+{
+    if (lines->n++ == 0)
+        lines->first = csv_line(reader);
+}
+
+static bool is_comment_mark(const char *field)
+{
+    double number;
+    return (isalpha((unsigned char)*field) || *field == '@' || *field == '#') && !csv_parse_double(field, &number);
+}
+
+/* As NM-TRAN with IGNORE=@, IGNORE=# or IGNORE=C: a word in a first column that is not the ID, or in a column C, or a row that
+ * begins with #. */
+static bool is_comment(const struct nonmem *nonmem)
+{
+    bool is_id = nonmem->column[ID] == 0;
+    return csv_begins_with_hash(nonmem->reader) || (!is_id && is_comment_mark(csv_field(nonmem->reader, 0)))
+           || (nonmem->comment != CSV_NO_COLUMN && is_comment_mark(csv_field(nonmem->reader, nonmem->comment)));
 }
 
 /* CMT and DVID may be words; their meaning is found where it is needed. */
@@ -132,7 +162,7 @@ static enum status read_record(struct nonmem *nonmem, struct record *record, str
     if (record->evid < 0)
         return fault(nonmem, EVID, error, "must be 0, 1, 2, 3 or 4");
     if (!isfinite(number[TIME]))
-        return fault(nonmem, TIME, error, "the time is missing or infinite");
+        return fault(nonmem, TIME, error, isnan(number[TIME]) ? "the time is missing" : "the time must be finite");
     return STATUS_OK;
 }
 
@@ -218,6 +248,8 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
     if (is_modelled && !import_has_infusion(nonmem->model, &dose))
         return csv_fault(nonmem->reader, nonmem->column[RATE], error, "the model has no %s(%.60s), which %g means",
                          number[RATE] == -1 ? "rate" : "duration", abi->state_name[dose.target], number[RATE]);
+    if (dose.interval > 0 && number[ADDL] == 0 && number[SS] == 0)
+        count_line(&nonmem->idle, nonmem->reader);
     dose.count = is_constant(record) ? 0 : 1 + (uint32_t)number[ADDL];
     dose.interval = is_constant(record) ? 1 : dose.interval;
     nonmem->dosed = true;
@@ -247,7 +279,7 @@ static enum status add_measurement(struct nonmem *nonmem, const struct record *r
     return STATUS_OK;
 }
 
-/* Covariates must stay what they are at the experiment's first record. */
+/* Covariates are constant within an experiment: each has the value of the first record that gives one. */
 static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct error *error)
 {
     uint32_t n = nonmem->model->abi.n_covariate;
@@ -257,15 +289,39 @@ static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct
         enum status status = csv_number(nonmem->reader, nonmem->covariate[i], &value, error);
         if (status)
             return status;
-        if (is_first && !isfinite(value))
-            import_faults_add(&nonmem->subjects->faults, nonmem->reader, nonmem->covariate[i], "a covariate must be a number");
-        if (is_first)
+        if (isinf(value))
+            import_faults_add(&nonmem->subjects->faults, nonmem->reader, nonmem->covariate[i], "a covariate must be finite");
+        if (is_first && isnan(value) && nonmem->n_missing++ == 0)
+            csv_fault(nonmem->reader, nonmem->covariate[i], &nonmem->missing,
+                      "no record of this individual has this covariate");
+        if (is_first) {
             kept[i] = value;
-        else if (!isnan(value) && value != kept[i])
+        } else if (isnan(kept[i]) && !isnan(value)) {
+            kept[i] = value;
+            nonmem->n_missing--;
+        } else if (!isnan(value) && value != kept[i]) {
             return csv_fault(nonmem->reader, nonmem->covariate[i], error, "the covariate was %g before; to let it vary, the "
                              "model must declare it as an input", kept[i]);
+        }
     }
     return STATUS_OK;
+}
+
+/* A covariate that an experiment lacks is that of the individual's experiment before it. */
+static void settle_covariates(struct nonmem *nonmem)
+{
+    uint32_t n = nonmem->model->abi.n_covariate;
+    double *kept = nonmem->n_missing ? nonmem->subjects->covariate + (size_t)nonmem->owner * n : NULL;
+    for (uint32_t i = 0; kept && i < n; i++)
+        if (isnan(kept[i]) && nonmem->is_later && !isnan((kept - n)[i])) {
+            kept[i] = (kept - n)[i];
+            nonmem->n_missing--;
+        }
+    struct import_faults *faults = &nonmem->subjects->faults;
+    if (nonmem->n_missing && faults->n == 0)
+        faults->first = nonmem->missing;
+    faults->n += nonmem->n_missing;
+    nonmem->n_missing = 0;
 }
 
 /* Knots of an input: from a record's time on, its own value if linear or carried forward; carried backward, the value of the
@@ -319,6 +375,7 @@ static void end_experiment(struct nonmem *nonmem)
     const struct stiffit_model *abi = &nonmem->model->abi;
     struct import_happenings *happenings = nonmem->happenings;
     settle_constants(nonmem);
+    settle_covariates(nonmem);
     size_t n = nonmem->first_knot;
     for (uint32_t i = 0; i < abi->n_input; i++)
         nonmem->last_knot[i] = SIZE_MAX;
@@ -373,7 +430,8 @@ static enum status begin_experiment(struct nonmem *nonmem, double time, struct e
         || (n && !array_grow(&subjects->covariate, e, &nonmem->room_covariate, n * sizeof *subjects->covariate)))
         return no_memory(error);
     subjects->t0[e] = time;
-    nonmem->rows->owners.has_experiments = nonmem->rows->owners.has_experiments || nonmem->n_reset > 0;
+    nonmem->is_later = nonmem->n_reset > 0;
+    nonmem->rows->owners.has_experiments = nonmem->rows->owners.has_experiments || nonmem->is_later;
     nonmem->time = NAN;
     return STATUS_OK;
 }
@@ -424,6 +482,18 @@ static enum status add_record(struct nonmem *nonmem, struct error *error)
     return status;
 }
 
+static void say_records(const struct nonmem *nonmem)
+{
+    const struct { const struct csv_lines *lines; const char *what; } notes[] = {
+        {&nonmem->left_out, "marked as comments (a C, # or other word in front) left out"},
+        {&nonmem->idle, "with an II but neither ADDL nor SS: II has no effect"}};
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (notes[i].lines->n)
+            message_say("note: %.300s: %llu record%s %s; the first is line %llu", nonmem->path,
+                        (unsigned long long)notes[i].lines->n, plural(notes[i].lines->n), notes[i].what,
+                        (unsigned long long)notes[i].lines->first);
+}
+
 enum status import_nonmem(struct import_rows *rows, struct import_subjects *subjects, struct import_happenings *happenings,
                           const struct import_options *options, const struct model *model, struct error *error)
 {
@@ -443,14 +513,19 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     if (!status)
         status = find_states(&nonmem, error);
     while (!status && !(status = csv_next(nonmem.reader, &more, error)) && more)
-        status = add_record(&nonmem, error);
+        if (is_comment(&nonmem))
+            count_line(&nonmem.left_out, nonmem.reader);
+        else
+            status = add_record(&nonmem, error);
     if (!status && !end_individual(&nonmem))
         status = no_memory(error);
+    if (!status)
+        say_records(&nonmem);
     if (!status && nonmem.n_empty)
         message_say("note: %s: %llu individual%s without measurements left out, the first is '%.100s'", nonmem.path,
                     (unsigned long long)nonmem.n_empty, plural(nonmem.n_empty), nonmem.empty);
     if (!status)
-        import_say_encoding(nonmem.reader, nonmem.path);
+        import_say_reading(nonmem.reader, nonmem.path);
     if (!status && rows->n == 0)
         status = error_set(error, STATUS_BAD_PROBLEM, "%s: there are no measurements below its header", nonmem.path);
     csv_close(nonmem.reader);

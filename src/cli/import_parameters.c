@@ -5,6 +5,7 @@
 
 #include "base/words.h"
 #include "cli/command.h"
+#include "cli/import_tables.h"
 #include "io/csv.h"
 #include "io/problem_adopt.h"
 #include "use/values.h"
@@ -110,7 +111,7 @@ static enum status find_columns(struct table *table, const char *path, struct er
             return error_set(error, STATUS_BAD_PROBLEM, "%s: unknown column '%.100s'; did you mean '%s'?", path,
                              csv_column_name(reader, j), near);
         if (!used)
-            message_say("note: %.200s: column '%.100s' is not used", path, csv_column_name(reader, j));
+            import_say_unused_column(path, csv_column_name(reader, j), "");
     }
     return STATUS_OK;
 }
@@ -259,8 +260,10 @@ static enum status take_model(struct import_parameters *parameters, const struct
     return STATUS_OK;
 }
 
-/* Settings that nobody has chosen come from the model, and the file says so. */
-static void fill_from_model(struct import_parameters *parameters, const struct stiffit_model *abi)
+/* Settings that nobody has chosen come from the model, and the file says so. A parameter that the model itself lacks, which
+ * substitutes others, is the file's own: a run with another model keeps it. */
+static void fill_from_model(struct import_parameters *parameters, const struct stiffit_model *abi,
+                            const struct stiffit_model *itself)
 {
     for (size_t i = 0; i < abi->n_parameter; i++) {
         const double model[3] = {abi->parameter_start ? abi->parameter_start[i] : (double)NAN,
@@ -268,18 +271,19 @@ static void fill_from_model(struct import_parameters *parameters, const struct s
                                  abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY};
         double *from_model = parameters->from_model + i * N_FROM_MODEL;
         double *const value[3] = {parameters->start + i, parameters->lower + i, parameters->upper + i};
+        bool is_own = words_find(abi->parameter_name[i], itself->parameter_name, itself->n_parameter) < 0;
         for (int k = 0; k < 3; k++) {
-            from_model[FROM_MODEL_START + k] = isnan(*value[k]) ? model[k] : (double)NAN;
+            from_model[FROM_MODEL_START + k] = isnan(*value[k]) && !is_own ? model[k] : (double)NAN;
             *value[k] = isnan(*value[k]) ? model[k] : *value[k];
         }
         const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
-        from_model[FROM_MODEL_SCALE] = parameters->scale[i] ? (double)NAN : problem_scale_number(scale);
+        from_model[FROM_MODEL_SCALE] = parameters->scale[i] || is_own ? (double)NAN : problem_scale_number(scale);
         parameters->scale[i] = parameters->scale[i] ? parameters->scale[i] : scale;
     }
 }
 
 enum status import_parameters_choose(struct import_parameters *parameters, const struct import_options *options,
-                                     const struct model *model, struct error *error)
+                                     const struct model *model, const struct model *itself, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
     enum status status = take_model(parameters, abi, error);
@@ -298,7 +302,7 @@ enum status import_parameters_choose(struct import_parameters *parameters, const
         status = set_scales(parameters, options, abi, error);
     if (!status)
         status = set_fixed(parameters, options, abi, error);
-    fill_from_model(parameters, abi);
+    fill_from_model(parameters, abi, &itself->abi);
     if (!status)
         status = check_kept_priors(parameters, abi, error);
     return status ? status : import_parameters_check(parameters, abi, options->datasets != NULL, error);

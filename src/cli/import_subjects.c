@@ -100,8 +100,8 @@ static enum status find_columns(struct table *table, const struct import_owners 
         if (column.kind == COLUMN_UNUSED && !table->of_experiments && parameter_of(name, &kind))
             return no_such_parameter(name, parameter_of(name, &kind), table->path, model, error);
         if (column.kind == COLUMN_UNUSED)
-            message_say("note: %s: column '%.100s' is not used%s", table->path, name,
-                        nearest_hint(hint, " (nearest: '", "')", name, model->abi.covariate_name, model->abi.n_covariate));
+            import_say_unused_column(table->path, name, nearest_hint(hint, " (nearest: '", "')", name,
+                                                                     model->abi.covariate_name, model->abi.n_covariate));
     }
     return status;
 }
@@ -283,7 +283,7 @@ enum status import_subjects_read(struct import_subjects *subjects, const struct 
         if (!status)
             status = check_complete(&table[k], owners, error);
         if (!status)
-            import_say_encoding(table[k].reader, table[k].path);
+            import_say_reading(table[k].reader, table[k].path);
     }
     close_table(&table[0]);
     close_table(&table[1]);

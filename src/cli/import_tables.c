@@ -38,7 +38,7 @@ static enum status find_wide(const struct csv_reader *reader, const struct model
     static const struct { int column; const char *prefix; } parts[] = {
         {MEASUREMENT_value, ""}, {MEASUREMENT_sigma, "sigma_"}, {MEASUREMENT_censored, "censored_"}};
     uint32_t n_observable = model->abi.n_observable, n_found = 0;
-    char name[300];
+    char name[NAME_BYTES + 20];
     if (csv_find_column(reader, "value") != CSV_NO_COLUMN)
         return STATUS_OK;
     if (!(columns->wide = calloc(n_observable, sizeof *columns->wide)))
@@ -46,7 +46,7 @@ static enum status find_wide(const struct csv_reader *reader, const struct model
     for (uint32_t k = 0; k < n_observable; k++) {
         memcpy(columns->wide[k], columns->of, sizeof columns->of);
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-            snprintf(name, sizeof name, "%s%.200s", parts[i].prefix, model->abi.observable_name[k]);
+            snprintf(name, sizeof name, "%s%s", parts[i].prefix, model->abi.observable_name[k]);
             size_t column = csv_find_column(reader, name);
             if (i == 0 || column != CSV_NO_COLUMN)
                 columns->wide[k][parts[i].column] = column;
@@ -91,6 +91,9 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
     if (columns->owner.dataset == CSV_NO_COLUMN)
         columns->owner.dataset = csv_find_column(reader, "id");
     columns->owner.experiment = csv_find_column(reader, "experiment");
+    if (columns->owner.dataset == CSV_NO_COLUMN && !*csv_column_name(reader, 0))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: the first column has no name and there is no column 'dataset': "
+                         "name it 'dataset' if it says which dataset a row belongs to, or leave it out", path);
     if (columns->owner.dataset == CSV_NO_COLUMN)
         message_say("note: there is no column 'dataset': all rows are one dataset, 'data'");
     if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1 && !columns->n_observable)
@@ -98,8 +101,9 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
                          model->abi.n_observable);
     for (size_t j = 0; j < csv_n_column(reader); j++)
         if (!is_used(columns, j))
-            message_say("note: %s: column '%.100s' is not used%s", path, csv_column_name(reader, j),
-                        nearest_hint(hint, " (did you mean '", "'?)", csv_column_name(reader, j), names, N_MEASUREMENT + 1));
+            import_say_unused_column(path, csv_column_name(reader, j),
+                                     nearest_hint(hint, " (did you mean '", "'?)", csv_column_name(reader, j), names,
+                                                  N_MEASUREMENT + 1));
     return STATUS_OK;
 }
 
@@ -146,8 +150,21 @@ static enum status find_side(const struct csv_reader *reader, size_t column, int
                      "(it), 0 (before doses, after everything else)", field);
 }
 
-void import_say_encoding(const struct csv_reader *reader, const char *path)
+void import_say_unused_column(const char *path, const char *name, const char *hint)
 {
+    if (*name)
+        message_say("note: %.300s: column '%.100s' is not used%s", path, name, hint);
+    else
+        message_say("note: %.300s: the first column has no name (an index?) and is not used", path);
+}
+
+void import_say_reading(const struct csv_reader *reader, const char *path)
+{
+    struct csv_lines comments = csv_comments(reader);
+    if (comments.n)
+        message_say("note: %.300s: %llu line%s that begin%s with # left out, the first is line %llu", path,
+                    (unsigned long long)comments.n, plural(comments.n), comments.n == 1 ? "s" : "",
+                    (unsigned long long)comments.first);
     if (csv_latin1_line(reader))
         message_say("note: %.300s:%llu: not UTF-8, read as Latin-1", path,
                     (unsigned long long)csv_latin1_line(reader));
@@ -165,8 +182,9 @@ static void check_row(const struct csv_reader *reader, const size_t of[N_MEASURE
 {
     if (isnan(*row->value))
         return;
-    if (!isfinite(*row->time))
-        import_faults_add(faults, reader, of[MEASUREMENT_time], "the time is missing or infinite");
+    if (!(*row->time > -INFINITY)) /* +infinity is the steady state */
+        import_faults_add(faults, reader, of[MEASUREMENT_time],
+                          isnan(*row->time) ? "the time is missing" : "the time is infinite, before all others");
     if (isinf(*row->value))
         import_faults_add(faults, reader, of[MEASUREMENT_value],
                           "the value is infinite (leave it empty if it is missing)");
@@ -295,14 +313,21 @@ enum status import_measurements(struct import_rows *rows, const char *path, cons
     rows->owners.has_experiments = !status && columns.owner.experiment != CSV_NO_COLUMN;
     if (!status && has_units)
         status = csv_next(reader, &more, error);
+    struct csv_lines hashes = {0, 0};
     while (!status) {
         status = csv_next(reader, &more, error);
         if (status || !more)
             break;
+        if (csv_begins_with_hash(reader) && hashes.n++ == 0)
+            hashes.first = csv_line(reader);
         status = read_row(reader, &columns, model, rows, error);
     }
     if (!status)
-        import_say_encoding(reader, path);
+        import_say_reading(reader, path);
+    if (!status && hashes.n)
+        message_say("note: %.300s: %llu row%s that begin%s with # read as data, the first is line %llu", path,
+                    (unsigned long long)hashes.n, plural(hashes.n), hashes.n == 1 ? "s" : "",
+                    (unsigned long long)hashes.first);
     csv_close(reader);
     free(columns.wide);
     if (!status && rows->n == 0)

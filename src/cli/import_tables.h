@@ -13,7 +13,10 @@ struct import_faults {
     uint64_t n;
     struct error first;
 };
-void import_say_encoding(const struct csv_reader *reader, const char *path); /* for text that is not UTF-8 */
+/* A note; hint: "", or words to add. */
+void import_say_unused_column(const char *path, const char *name, const char *hint);
+/* Notes about text that is not UTF-8 and about comments. */
+void import_say_reading(const struct csv_reader *reader, const char *path);
 void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what);
 
 /* Datasets and their experiments, in the order of their first rows; zero-initialise. Without experiments each dataset is one,

@@ -39,6 +39,7 @@ struct fit_asker {
     double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
     double tighter;         /* as in struct evaluation: the current accuracy. Below 1 for the first steps */
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that evaluation; NaN: none yet */
+    double start_misfit;           /* fit_point_misfit there */
     double prediction_error;       /* norm of the weighted predictions' errors at the best point, measured by the certificate;
                                     * NaN: not known */
     const struct fit_spectrum *spectrum; /* the certificate's, with the derivatives of this point; NULL: there is none */

@@ -17,6 +17,8 @@ static const double BEST_SPREAD = 1e-6, BEST_VALUE = 1e-8;
 static const double MARGIN = 3, FACTOR_MOST = 1000;
 /* A predicted decrease of so many times what the integrator's errors can account for is not due to them. */
 static const double CLEAR = 100;
+/* Derivatives that differ by more than this part, or the errors of difference quotients, are not those of one function. */
+static const double DISAGREE = 0.01;
 
 /* Uses derivatives of the best point with residuals of the new evaluation. Errors in the derivatives change the predicted
  * decrease quadratically, so derivatives at the fit's tolerances suffice, which saves most of the cost of the evaluation. */
@@ -47,23 +49,72 @@ double fit_certificate_variance(const struct fit_asker *asker, const struct fit_
         return variance;
     struct fit_answer answer = fit_point_answer(asker, best);
     double spread = fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable).total_squares;
-    double least = BEST_SPREAD * BEST_SPREAD * spread + 2 * BEST_VALUE * BEST_VALUE * fit_objective_scale(objective);
+    double least = BEST_SPREAD * BEST_SPREAD * spread + 2 * BEST_VALUE * BEST_VALUE * fit_point_scale(asker, best);
     return fmax(variance, least / (double)objective->n_row);
 }
 
-void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double objective,
-                           bool is_likelihood, double variance, double mean_square)
+void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double misfit,
+                           double variance, double mean_square, bool is_sigma_known)
 {
-    double f = fabs(objective), stop = options->f_tolerance * (is_likelihood ? fmax(1, f) : f);
+    double stop = options->f_tolerance * misfit, scatter = is_sigma_known ? variance : mean_square;
     /* if the fit describes its data badly, the objective changes by more */
     double change = fabs(certificate->change) / (CHANGE_MOST * fmax(variance, mean_square) + stop);
     double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
-    certificate->is_confirmed = change <= 1 || f == 0;
-    certificate->is_certified = (change <= 1 && decrease <= 1) || f == 0;
+    certificate->is_confirmed = change <= 1 || misfit == 0;
+    certificate->is_certified = (change <= 1 && decrease <= 1) || misfit == 0;
+    certificate->is_below = certificate->is_certified && misfit > 0
+                            && (fabs(certificate->change) > CHANGE_MOST * fmax(scatter, mean_square) + stop
+                                || certificate->decrease > DECREASE_MOST * scatter + 2 * stop);
     double needed = MARGIN * change;
     certificate->factor = FIT_TIGHTER;
     while (certificate->factor < needed && certificate->factor < FACTOR_MOST)
         certificate->factor *= FIT_TIGHTER;
+}
+
+/* Whether the derivatives of two evaluations of a point agree, as far as difference quotients are accurate. */
+static bool agrees(const struct fit_asker *asker, const struct fit_point *quotients, const struct fit_point *slopes)
+{
+    size_t n_row = asker->objective.n_row;
+    double error = fit_asker_accuracy(asker) * fit_point_size(asker, quotients);
+    for (size_t j = 0; j < asker->map.n_free; j++) {
+        const double *by_quotients = quotients->d_prediction + j * n_row, *by_slopes = slopes->d_prediction + j * n_row;
+        double apart = 0, size = 0;
+        for (size_t i = 0; i < n_row; i++) {
+            double weight = quotients->weight[i] * quotients->chain[j];
+            double a = weight * by_quotients[i], b = weight * by_slopes[i];
+            apart += (a - b) * (a - b);
+            size += a * a + b * b;
+        }
+        if (!(sqrt(apart) <= DISAGREE * sqrt(size) + error / fit_map_size(&asker->map, j, quotients->theta[j])))
+            return false;
+    }
+    return true;
+}
+
+/* Evaluates the best point with tighter tolerances. Difference quotients are too coarse to show a slope along a direction that
+ * the data determine badly, so a fit that uses them is judged by sensitivities, unless there are none, or they are wrong and
+ * the reason why quotients were asked for (*with_slopes false). */
+static enum asked evaluate(struct fit_asker *asker, const struct fit_point *best, struct fit_point *point,
+                           bool *with_slopes)
+{
+    enum asked asked = ASKED_FAILED;
+    *with_slopes = false;
+    asker->tighter *= FIT_TIGHTER;
+    if (asker->gradient == GRADIENT_differences && !(asker->notes & NOTE_state_jump)) {
+        asker->gradient = GRADIENT_forward;
+        asker->tighter *= FIT_QUOTIENT_TIGHTER; /* as all evaluations for quotients are */
+        asked = fit_ask(asker, point, true);
+        asker->tighter /= FIT_QUOTIENT_TIGHTER;
+        asker->gradient = GRADIENT_differences;
+        if (asker->meets_jump)
+            asked = ASKED_FAILED;
+        asker->meets_jump = false;
+        *with_slopes = asked == ASKED_OK && agrees(asker, best, point);
+    }
+    if (asked == ASKED_FAILED)
+        asked = fit_ask(asker, point, false);
+    asker->tighter /= FIT_TIGHTER;
+    return asked;
 }
 
 enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
@@ -72,8 +123,8 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     struct fit_point point;
     struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
     asker->spectrum = NULL;
-    *certificate = (struct fit_certificate){NAN, NAN, false, false, 0};
-    bool is_exact = asker->problem->model->abi.n_state == 0;
+    *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
+    bool is_exact = asker->problem->model->abi.n_state == 0, with_slopes = false;
     if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) || !fit_point_init(&point, asker, arena)) {
         asker->outcome = OUTCOME_out_of_memory;
         return ASKED_END;
@@ -82,22 +133,26 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     if (!is_exact) {
         for (size_t j = 0; j < asker->map.n_free; j++)
             point.theta[j] = best->theta[j];
-        asker->tighter *= FIT_TIGHTER;
-        enum asked asked = fit_ask(asker, &point, false);
-        asker->tighter /= FIT_TIGHTER;
+        enum asked asked = evaluate(asker, best, &point, &with_slopes);
         asker->prediction_error = NAN;
         if (asked != ASKED_OK)
             return asked;
         asker->prediction_error = error_of(asker, best, &point);
-        take_derivatives(asker, best, &point);
+        if (!with_slopes)
+            take_derivatives(asker, best, &point);
     }
+    enum gradient_method gradient = asker->gradient;
+    asker->gradient = with_slopes ? GRADIENT_forward : gradient; /* it says how accurate the derivatives are */
     fit_spectrum_take(spectrum, asker, is_exact ? best : &point, false);
-    asker->spectrum = spectrum;
-    asker->spectrum_point = best;
+    asker->gradient = gradient;
+    if (!with_slopes) {
+        asker->spectrum = spectrum;
+        asker->spectrum_point = best;
+    }
     certificate->change = is_exact ? 0 : point.f - objective;
     certificate->decrease = fit_spectrum_decrease(spectrum, &asker->map);
-    fit_certificate_judge(certificate, asker->options, best->f, asker->objective.likelihood,
-                          fit_certificate_variance(asker, best), fit_point_mean_square(asker, best));
+    fit_certificate_judge(certificate, asker->options, fit_point_misfit(asker, best), fit_certificate_variance(asker, best),
+                          fit_point_mean_square(asker, best), asker->is_sigma_known);
     /* Errors of this length in the weighted residuals can account for about half their square. */
     if (certificate->decrease > CLEAR * fabs(certificate->change))
         certificate->factor = 1;

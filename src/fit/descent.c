@@ -6,6 +6,8 @@
 #include "fit/search.h"
 
 #include "fit/lbfgs.h"
+#include "fit/leap.h"
+#include "fit/matrix.h"
 #include "fit/metric.h"
 #include "fit/stopping.h"
 
@@ -22,6 +24,8 @@ enum { MEMORY = 10, HISTORY = 10, FEW_BARREN = 3, MAX_BARREN = 6, MAX_MISSED = 2
 static const double LOOSEST_TEST = 1e3;
 /* Length of the first trial: a tenth of a natural unit on a logarithmic scale, a tenth of the values on a linear one. */
 static const double FIRST_LENGTH = 0.1;
+/* A point within rounding of a bound: this part of the parameter's size. */
+static const double AT_BOUND = 1e-13;
 /* The least size of a parameter, as a part of its range, if it has one. */
 static const double LEAST_SIZE = 1e-2;
 
@@ -33,6 +37,7 @@ struct descent {
     bool is_adjoint;            /* a metric is used instead of a model */
     struct trust_model model;   /* of the best point */
     struct fit_metric metric;
+    struct fit_leap leap;
     bool has_metric;            /* of this round: `factor` is the metric's */
     int n_round;                /* iterations of this round */
     double *base, *place;       /* theta of libLBFGS's latest iterate and of its latest trial */
@@ -67,6 +72,7 @@ static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
                           {&descent->place, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
                           {&descent->known, KNOWN, 2 * n + 1})
         || !(descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose))
+        || !fit_leap_init(&descent->leap, asker, arena)
         || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena)
         || (is_adjoint && !fit_metric_init(&descent->metric, asker, arena))
         || (!is_adjoint && !trust_model_init(&descent->model, asker, arena)))
@@ -113,30 +119,7 @@ static double promise(struct descent *descent)
 
 static double tolerance(const struct descent *descent)
 {
-    return stopping_tolerance(&descent->stopping, descent->best->f);
-}
-
-/* The decrease within the bounds along the steepest descent in the metric of the model's scale: at most the promised one, and
- * found without the many factorisations that bounds cost. */
-static double least_promise(const struct descent *descent)
-{
-    const struct trust_model *model = &descent->model;
-    double *step = descent->model.scratch, slope = 0, longest = 1, curvature = 0;
-    for (size_t j = 0; j < descent->n; j++) {
-        double down = -descent->best->gradient[j] / (model->scale[j] * model->scale[j]);
-        double limit = down < 0 ? model->low[j] : model->high[j];
-        step[j] = limit != 0 ? down : 0;
-        slope -= descent->best->gradient[j] * step[j];
-        longest = step[j] != 0 ? fmin(longest, limit / down) : longest;
-    }
-    for (size_t i = 0; i < descent->n; i++) {
-        double row = 0;
-        for (size_t j = i; j < descent->n; j++)
-            row += model->triangle[i + j * descent->n] * step[j];
-        curvature += row * row;
-    }
-    double part = curvature > 0 ? fmin(longest, slope / curvature) : longest;
-    return part * (slope - 0.5 * part * curvature);
+    return stopping_tolerance(&descent->stopping, descent->best);
 }
 
 /* Whether the remaining decrease is within the tolerance. */
@@ -146,7 +129,7 @@ static bool is_done(struct descent *descent)
     double enough = tolerance(descent);
     bool has_model = !descent->has_metric && !descent->is_adjoint
                      && (model->is_current || trust_model_update(model, descent->best));
-    return !(has_model && least_promise(descent) > enough) && promise(descent) <= enough;
+    return !(has_model && trust_model_promise_steepest(model, descent->best) > enough) && promise(descent) <= enough;
 }
 
 /* Records a trial without improvement: by how much value and slopes disagree, and where the slopes along the step put the
@@ -177,7 +160,7 @@ static double place_trial(struct descent *descent, const double *x)
         size_t j = descent->loose[k];
         double bound = x[k] < map->lower[j] ? map->lower[j] : x[k] > map->upper[j] ? map->upper[j] : x[k];
         /* A point within rounding of the bound is put on it. */
-        if (fabs(x[k] - bound) <= 1e-13 * (1 + fabs(bound)))
+        if (fabs(x[k] - bound) <= AT_BOUND * (fit_map_size(map, j, theta[j]) + fabs(bound)))
             continue;
         double allowed = (bound - theta[j]) / (x[k] - theta[j]);
         if (allowed < part) {
@@ -266,7 +249,7 @@ static bool try_point(void *context, const double *x, double *f, double *gradien
     case ASKED_END:
         return false;
     case ASKED_FAILED: /* a value that no line search accepts, and slope 0 */
-        *f = 1e30;
+        *f = INFINITY;
         memset(gradient, 0, descent->n_loose * sizeof *gradient);
         return descent->n_missed < MAX_MISSED;
     case ASKED_OK:
@@ -325,10 +308,24 @@ static enum asked take_metric(struct descent *descent)
     return asked;
 }
 
+/* The size of parameter j, by which the first trial may change it. Where 0 is all that is known of it, what would be its best
+ * change if it alone changed. */
+static double size_of(const struct descent *descent, size_t j)
+{
+    const struct fit_map *map = &descent->asker->map;
+    const struct trust_model *model = &descent->model;
+    double size = fit_map_size(map, j, descent->best->theta[j]);
+    if (map->upper[j] - map->lower[j] < INFINITY) /* a value may be near 0 by chance */
+        size = fmax(size, LEAST_SIZE * (map->upper[j] - map->lower[j]));
+    if (size > 0 || !model->is_current)
+        return size > 0 ? size : 1;
+    double square = matrix_squares(j + 1, model->triangle + j * descent->n), slope = fabs(descent->best->gradient[j]);
+    return square > 0 && slope > 0 ? slope / square : 1;
+}
+
 /* Sets the loose parameters, and a metric that gives the first trial the right length. */
 static void prepare(struct descent *descent)
 {
-    const struct fit_map *map = &descent->asker->map;
     const struct fit_point *best = descent->best;
     double norm = 0;
     descent->n_loose = 0;
@@ -338,12 +335,9 @@ static void prepare(struct descent *descent)
     memset(descent->factor, 0, descent->n_loose * descent->n_loose * sizeof *descent->factor);
     for (size_t k = 0; k < descent->n_loose; k++) {
         size_t j = descent->loose[k];
-        double size = fit_map_size(map, j, best->theta[j]);
-        if (map->upper[j] - map->lower[j] < INFINITY) /* a value may be near 0 by chance */
-            size = fmax(size, LEAST_SIZE * (map->upper[j] - map->lower[j]));
         descent->origin[k] = best->theta[j];
         descent->slope[k] = best->gradient[j];
-        descent->factor[k + k * descent->n_loose] = 1 / (size > 0 ? size : 1);
+        descent->factor[k + k * descent->n_loose] = 1 / size_of(descent, j);
         norm += pow(descent->slope[k] / descent->factor[k + k * descent->n_loose], 2);
     }
     double unit = sqrt(sqrt(norm) / (FIRST_LENGTH * descent->shrink));
@@ -354,31 +348,25 @@ static void prepare(struct descent *descent)
     descent->n_missed = descent->n_round = 0;
 }
 
-/* The remaining decrease. If no curvature is known, it is what changing each parameter by its size would gain by the slopes: a
- * small gradient means nothing for a parameter in small units. */
-static double left(struct descent *descent)
+/* Without the columns of derivatives, no gradient is known to be small: any may be one in small units. */
+static bool is_orthogonal(struct descent *descent)
 {
     const struct fit_point *best = descent->best;
-    double most = promise(descent);
-    if (isfinite(most))
-        return most;
-    most = 0;
-    for (size_t j = 0; j < descent->n; j++)
-        if (!fit_point_is_held(&descent->asker->map, descent->best, j))
-            most = fmax(most, fabs(best->gradient[j]) * fit_map_size(&descent->asker->map, j, best->theta[j]));
-    return most;
+    double left = promise(descent);
+    if (!isfinite(left))
+        return false;
+    double single = descent->has_metric ? fit_metric_promise_single(&descent->metric, descent->asker, best)
+                                        : trust_model_promise_single(&descent->model, best);
+    return stopping_is_orthogonal(&descent->stopping, best, single, left);
 }
 
 static enum stop_test find_met(struct descent *descent)
 {
-    const struct fit_point *best = descent->best;
-    double norm = fit_point_gradient_norm(descent->asker, best);
-    if (norm == 0 || (norm <= descent->asker->options->g_tolerance * fmin(1, fabs(best->f))
-                      && left(descent) <= stopping_least_promise(&descent->stopping, best)))
+    if (fit_point_gradient_norm(descent->asker, descent->best) == 0)
         return STOP_gradient;
-    if (stopping_is_exact(&descent->stopping, best->f))
+    if (stopping_is_exact(&descent->stopping, descent->best))
         return STOP_exact;
-    return is_done(descent) ? STOP_decrease : STOP_none;
+    return is_done(descent) ? STOP_decrease : is_orthogonal(descent) ? STOP_gradient : STOP_none;
 }
 
 /* The median of the latest disagreements: a single one may be small by chance. Infinite: there are none. */
@@ -409,7 +397,7 @@ static enum outcome judge_barren(struct descent *descent)
     }
     descent->met = STOP_none;
     /* Round after round finds nothing: a remaining decrease that the gradient test accepts does not justify a failure. */
-    if (stopping_is_noise(&descent->stopping, left, descent->best->f) || left <= LOOSEST_TEST * tolerance(descent)) {
+    if (stopping_is_noise(&descent->stopping, left, descent->best) || left <= LOOSEST_TEST * tolerance(descent)) {
         asker->notes |= NOTE_noise_floor;
         descent->met = STOP_noise;
         return OUTCOME_converged;
@@ -428,6 +416,8 @@ static enum outcome run_rounds(struct descent *descent)
         descent->ended = descent->is_adjoint && take_metric(descent) == ASKED_END;
         if (descent->ended)
             return descent->asker->outcome;
+        if (descent->has_metric && (descent->met = find_met(descent)) != STOP_none)
+            break;
         struct lbfgs_search search = {.n = descent->n_loose, .origin = descent->origin, .gradient = descent->slope,
                                       .f = before, .factor = descent->factor, .trial = try_point, .accepted = accept,
                                       .context = descent, .memory = MEMORY, .scratch = descent->scratch};
@@ -437,7 +427,8 @@ static enum outcome run_rounds(struct descent *descent)
             return descent->asker->outcome;
         bool barren = before - descent->best->f <= tolerance(descent);
         descent->met = STOP_step;
-        if (descent->is_flat && barren)
+        double left = promise(descent); /* far from the optimum of parameters in small units, gains are small too */
+        if (descent->is_flat && barren && (!isfinite(left) || left <= stopping_noise_likely(&descent->stopping, descent->best)))
             return OUTCOME_converged;
         /* A round that ends on a bound may gain almost nothing, yet the next round is a different search. */
         bool moved = descent->met_bound && !descent->n_missed && n_on_bound++ < 2 * descent->n;
@@ -453,6 +444,21 @@ static enum outcome run_rounds(struct descent *descent)
     return OUTCOME_converged;
 }
 
+/* Leaves a start that is orders of magnitude off, parameter by parameter. */
+static enum asked leap(struct descent *descent)
+{
+    bool may = !descent->is_adjoint && !descent->asker->is_near;
+    while (may && fit_leap_find(&descent->leap, descent->asker, descent->best)) {
+        memcpy(descent->trial->theta, descent->leap.theta, descent->n * sizeof(double));
+        enum asked asked = fit_ask(descent->asker, descent->trial, true);
+        if (asked == ASKED_END)
+            return ASKED_END;
+        if (fit_leap_is_good(&descent->leap, descent->best->f, asked == ASKED_OK ? descent->trial->f : (double)NAN))
+            take_trial(descent);
+    }
+    return ASKED_OK;
+}
+
 static enum outcome run(struct descent *descent, const double *theta)
 {
     struct fit_asker *asker = descent->asker;
@@ -464,6 +470,8 @@ static enum outcome run(struct descent *descent, const double *theta)
     case ASKED_OK: break;
     }
     take_trial(descent);
+    if (leap(descent) == ASKED_END)
+        return asker->outcome;
     return run_rounds(descent);
 }
 

@@ -75,33 +75,45 @@ static double widest(const struct fit_map *map, size_t j)
     return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
 }
 
-/* The change of censored row i along a direction (n, optimiser's scale), in standard deviations; 0 for other rows. *curvature:
- * that of its loss. */
-static double censored_change(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point,
-                              size_t i, const double *direction, double *curvature)
+bool fit_censored_take(struct fit_censored *censored, const struct fit_asker *asker, const struct fit_point *point,
+                       struct arena *arena)
 {
     const struct fit_objective *objective = &asker->objective;
     struct fit_answer answer = fit_point_answer(asker, point);
-    double r, weight, value, change = 0;
-    if (fit_objective_plain(objective, &answer, i, &r, &weight, &value))
-        return 0;
-    *curvature = fit_loss_censored(-objective->measured.censored[i] * r).curvature;
-    for (size_t c = 0; c < flat->spectrum->n; c++) {
-        size_t j = flat->spectrum->loose[c];
-        change += answer.d_prediction[i + j * objective->n_row] * answer.chain[j] * direction[c];
+    size_t n = asker->map.n_free, n_row = objective->measured.censored ? objective->n_row : 0;
+    *censored = (struct fit_censored){.n_row = n_row};
+    if (!ARENA_DOUBLES(arena, {&censored->slope, n_row, n}, {&censored->factor, n_row, 1}, {&censored->curvature, n_row, 1}))
+        return false;
+    for (size_t i = 0; i < n_row; i++) {
+        double r, weight, value;
+        if (fit_objective_plain(objective, &answer, i, &r, &weight, &value))
+            continue;
+        censored->curvature[i] = fit_loss_censored(-objective->measured.censored[i] * r).curvature;
+        censored->factor[i] = fit_objective_loss(objective, i)->is_log ? weight / answer.prediction[i] : weight;
+        for (size_t j = 0; j < n; j++)
+            censored->slope[i + j * n_row] = answer.d_prediction[i + j * n_row] * answer.chain[j];
     }
-    return change * (fit_objective_loss(objective, i)->is_log ? weight / answer.prediction[i] : weight);
+    return true;
+}
+
+/* The change of row i along a direction (n, optimiser's scale), in standard deviations; 0 for rows that are not censored. */
+static double censored_change(const struct fit_flat *flat, const struct fit_censored *censored, size_t i,
+                              const double *direction)
+{
+    double change = 0;
+    for (size_t c = 0; c < flat->spectrum->n; c++)
+        change += censored->slope[i + flat->spectrum->loose[c] * censored->n_row] * direction[c];
+    return change * censored->factor[i];
 }
 
 /* Of information 1 if known; otherwise of length 1 in units of the parameters' sizes. */
-static void take_direction(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, size_t k,
+static void take_direction(const struct fit_flat *flat, const struct fit_map *map, const double *theta, size_t k,
                            double *direction)
 {
     const struct fit_spectrum *spectrum = flat->spectrum;
     for (size_t c = 0; c < spectrum->n; c++) {
         size_t j = spectrum->loose[c];
-        bool is_linear = asker->map.scale[j] == SCALE_LIN;
-        double size = is_linear ? fmax(fabs(point->theta[j]), fabs(asker->map.start[j])) : 1;
+        double size = map->scale[j] == SCALE_LIN ? fmax(fabs(theta[j]), fabs(map->start[j])) : 1;
         direction[c] = spectrum->v[c + k * spectrum->n];
         direction[c] *= k < spectrum->n_known ? 1 / spectrum->s[k] / spectrum->scale[c] : size;
     }
@@ -109,16 +121,17 @@ static void take_direction(const struct fit_flat *flat, const struct fit_asker *
 
 /* Replaces the known directions by others of information 1 each, ordered by how much censored rows would say about them if
  * their values were known. Otherwise each could mix what is known with what is not. */
-static void separate(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, double *scratch)
+static void separate(const struct fit_flat *flat, const struct fit_censored *censored, const struct fit_map *map,
+                     const double *theta, double *scratch)
 {
     struct fit_spectrum *spectrum = flat->spectrum;
-    size_t n = spectrum->n, m = spectrum->n_known, n_row = asker->objective.n_row;
-    double *changes = spectrum->rows, *turned = spectrum->rows, curvature;
+    size_t n = spectrum->n, m = spectrum->n_known, n_row = censored->n_row;
+    double *changes = spectrum->rows, *turned = spectrum->rows;
     memset(spectrum->rhs, 0, n_row * sizeof *spectrum->rhs);
     for (size_t k = 0; k < m; k++) {
-        take_direction(flat, asker, point, k, scratch);
+        take_direction(flat, map, theta, k, scratch);
         for (size_t i = 0; i < n_row; i++)
-            changes[i + k * n_row] = censored_change(flat, asker, point, i, scratch, &curvature);
+            changes[i + k * n_row] = censored_change(flat, censored, i, scratch);
     }
     matrix_triangle(n_row, m, changes, spectrum->rhs, spectrum->basis, spectrum->q);
     matrix_singular(m, m, spectrum->basis, NULL, spectrum->q, scratch);
@@ -145,21 +158,21 @@ static void open_direction(struct fit_flat *flat, size_t k, const double *covari
     }
 }
 
-void fit_flat_open(struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point,
+void fit_flat_open(struct fit_flat *flat, const struct fit_censored *censored, const struct fit_map *map, const double *theta,
                    const double *covariance, double *scratch)
 {
     struct fit_spectrum *spectrum = flat->spectrum;
-    if (!asker->objective.measured.censored)
+    if (censored->n_row == 0)
         return;
     fit_spectrum_directions(spectrum);
-    separate(flat, asker, point, scratch);
+    separate(flat, censored, map, theta, scratch);
     for (size_t k = 0; k < spectrum->n; k++) {
         bool is_known = k < spectrum->n_known;
-        double left = 0, full = 0, curvature = 0;
-        take_direction(flat, asker, point, k, scratch);
-        for (size_t i = 0; i < asker->objective.n_row; i++) {
-            double change = censored_change(flat, asker, point, i, scratch, &curvature);
-            left += curvature * change * change;
+        double left = 0, full = 0;
+        take_direction(flat, map, theta, k, scratch);
+        for (size_t i = 0; i < censored->n_row; i++) {
+            double change = censored_change(flat, censored, i, scratch);
+            left += censored->curvature[i] * change * change;
             full += change * change;
         }
         bool is_open = is_known ? 1 - left < PART_OF_VALUES && left < LEFT_LEAST * full : full > 1;
@@ -265,7 +278,7 @@ static double signed_length(const double *x, size_t n)
     double sum = 0, largest = 0;
     for (size_t c = 0; c < n; c++) {
         sum += x[c] * x[c];
-        largest = fabs(x[c]) > fabs(largest) ? x[c] : largest;
+        largest = fabs(x[c]) > FIT_FLAT_LARGER * fabs(largest) ? x[c] : largest;
     }
     return copysign(sqrt(sum), largest);
 }

@@ -5,6 +5,21 @@
 
 #include "fit/spectrum.h"
 
+/* Censored measurements at a point, among n_row of all: slopes by theta (n_row x n_free), 0 for those that are not censored; the
+ * factor that turns a change into standard deviations; the curvature of the loss. */
+struct fit_censored {
+    size_t n_row;
+    double *slope, *factor, *curvature;
+};
+
+/* n_row is 0 if none is censored. False: out of memory. */
+bool fit_censored_take(struct fit_censored *censored, const struct fit_asker *asker, const struct fit_point *point,
+                       struct arena *arena);
+
+/* Of entries whose sizes differ by less than this factor, as those of a difference of two parameters, rounding would choose the
+ * largest one: the first one counts as such. */
+#define FIT_FLAT_LARGER (1 + 1e-6)
+
 /* n is the number of the spectrum's parameters. */
 struct fit_flat {
     struct fit_spectrum *spectrum;
@@ -27,8 +42,8 @@ void fit_flat_take(struct fit_flat *flat, struct fit_spectrum *spectrum);
 void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const double *covariance, double factor);
 /* Adds directions that only censored measurements determine, when the predictions are so far within the limits that these bound
  * nothing: the optimum is at infinity, or anywhere between two limits. `covariance` as above; `scratch`: n x n. Changes the
- * spectrum's known directions and destroys its rows. */
-void fit_flat_open(struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point,
+ * spectrum's known directions and destroys its rows, of which there are at least n and those that are censored. */
+void fit_flat_open(struct fit_flat *flat, const struct fit_censored *censored, const struct fit_map *map, const double *theta,
                    const double *covariance, double *scratch);
 /* After all of these: finds the groups. */
 void fit_flat_group(struct fit_flat *flat);

@@ -200,7 +200,7 @@ static bool try_point(void *context, const double *x, double *f, double *gradien
         return false;
     bool is_failed = is_outside || isnan(descent->f);
     memcpy(descent->place, descent->trial, descent->n * sizeof *descent->place);
-    *f = isnan(descent->f) ? 1e30 : descent->f; /* a value that no line search accepts, and slope 0 */
+    *f = isnan(descent->f) ? INFINITY : descent->f; /* with slope 0 */
     for (size_t k = 0; k < descent->n_loose; k++)
         gradient[k] = is_failed ? 0 : descent->trial_slope[descent->loose[k]];
     return descent->n_missed < MAX_MISSED;
@@ -210,8 +210,8 @@ static bool has_met(struct joint_descent *descent)
 {
     struct joint *joint = descent->joint;
     struct stopping *stopping = &joint->stopping;
-    double promise = joint_promise(joint), tolerance = stopping_tolerance(stopping, joint->f);
-    bool is_exact = stopping_is_exact(stopping, joint->f);
+    double promise = joint_promise(joint), tolerance = stopping_tolerance(stopping, &joint->point);
+    bool is_exact = stopping_is_exact(stopping, &joint->point);
     stopping->met = is_exact ? STOP_exact : promise <= tolerance ? STOP_decrease : STOP_none;
     return stopping->met != STOP_none || joint->outcome != OUTCOME_not_run;
 }
@@ -249,7 +249,7 @@ static enum outcome run_rounds(struct joint_descent *descent, double *scratch)
     struct joint *joint = descent->joint;
     struct stopping *stopping = &joint->stopping;
     for (int n_barren = 0; !has_met(descent);) {
-        double before = joint->f, tolerance = stopping_tolerance(stopping, joint->f);
+        double before = joint->f, tolerance = stopping_tolerance(stopping, &joint->point);
         begin_round(descent);
         const struct lbfgs_search search = {.n = descent->n_loose, .origin = descent->origin, .f = before, .trial = try_point,
                                             .gradient = descent->origin_slope, .diagonal = descent->diagonal,

@@ -1,10 +1,10 @@
-/* Standard errors and records of a fit over many datasets. The covariance of the shared parameters is that of their rows once
- * each block has eliminated its own; that of a block's own parameters adds what they would follow of the shared ones' errors.
+/* The information of a fit over many datasets, and records of its datasets. What the whole fit says about the parameters of one
+ * dataset, if all others are estimated, too, are the rows that the elimination of its own parameters leaves, and the rows of the
+ * parameters above it once all blocks have been eliminated. From these a record is filled as that of a single fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_internal.h"
 
 #include "base/words.h"
-#include "fit/distribution.h"
 #include "fit/fit.h"
 #include "fit/matrix.h"
 #include "fit/statistics.h"
@@ -14,44 +14,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As in the spectrum of a single fit: directions whose derivatives are smaller than this many times their accuracy cannot be
- * told from directions without influence; and the share of such a direction that makes a parameter part of it. */
-static const double FLAT = 30, PART = 0.03;
-/* The damping of the elimination, in units of the columns' lengths, and the deviation in these units from which a parameter
- * counts as undetermined: most of it would be the damping's. */
-static const double DAMPING = 1e-16, TOO_LARGE = 1e7, LEAST = 1e-7;
+/* The damping of the elimination, in units of the columns' lengths; and the accuracy of what it leaves, relative to these. */
+static const double DAMPING = 1e-16, ACCURACY = 1e-7 / 30;
+/* A singular value of the shared parameters' rows counts as no smaller than this part of what cannot be told from 0. */
+static const double ZERO = 1e-2;
+
+/* Sums over the blocks that depend on a parameter: squares of its column's length, the same of the rows of noise and priors,
+ * squares of the predictions' norm, measurements, how many have it move a prediction or the noise, and how many there are. */
+struct column_sum {
+    double squares, beyond, size, n_row, n_prediction, n_noise, n_block;
+};
+enum { N_SUM = sizeof(struct column_sum) / sizeof(double) };
 
 struct joint_errors {
-    size_t n_kept, n_flat;    /* shared parameters that no bound holds; directions of these that the data do not determine */
+    size_t n_kept;            /* shared parameters that no bound holds */
     uint32_t *place;          /* s: of each among those, or NOT_KEPT */
-    double *basis, *flat;     /* n_kept x n_kept: columns whose products are the covariance; n_flat flat directions */
-    double *length;           /* n_kept: of the columns of all blocks */
-    bool *is_flat;            /* n_kept */
-    double factor, quantile, freedom, freedom_per_row, residual_error, least;
+    struct column_sum *sum;   /* s: of the shared parameters, then n_group for each group */
+    struct fit_spectrum shared; /* of the n_kept parameters */
+    double *root;             /* n_kept x n_kept, with further columns of groups: its products are the covariance */
+    struct fit_whole whole;
+    bool has_excess;          /* of some block: observed and expected information differ */
+    double accuracy;          /* of derivatives, relative to the columns' lengths */
     /* for one block, at most n_most own parameters */
     uint32_t *loose, *kept, *column; /* n_above: of the parameters above that no bound holds; columns of their sum */
-    size_t n_above;
-    double *scale, *rows, *inverse, *follow, *scratch;
-    double *above;            /* n_above x (loose ones of the group + n_kept): columns as those of basis, for them */
-    double *line;             /* of each parameter of the block, `width` numbers: products of two are their covariance */
-    size_t n_most, width;     /* a line begins with n_most numbers for own parameters */
+    size_t n_above, n_most;
+    double *scale, *scratch;
+    struct arena arena;       /* scratch of a block, and of a row */
 };
 
 static const uint32_t NOT_KEPT = UINT32_MAX;
 
+static bool is_slope_held(const struct joint_block *block, size_t all, size_t j)
+{
+    double g = joint_slope(block->trial.triangle, all, block->trial.rhs, j);
+    int8_t bound = block->side[block->file_index[j]];
+    return (bound < 0 && g >= 0) || (bound > 0 && g <= 0);
+}
+
 /* The own parameters that no bound holds, and the lengths of their columns. */
 static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *loose, double *scale)
 {
-    const struct joint_side *side = &block->trial;
     size_t all = block->n + s, n_loose = 0;
+    const double *information = joint_information(block, s);
     for (size_t j = 0; j < block->n; j++) {
-        double g = 0;
-        for (size_t i = 0; i <= j; i++)
-            g += side->triangle[i + j * all] * side->rhs[i];
-        int8_t bound = block->side[block->file_index[j]];
-        scale[j] = sqrt(matrix_squares(j + 1, block->information + j * all));
+        scale[j] = sqrt(matrix_squares(j + 1, information + j * all));
         scale[j] = scale[j] > 0 ? scale[j] : 1;
-        if (!((bound < 0 && g >= 0) || (bound > 0 && g <= 0)))
+        if (!is_slope_held(block, all, j))
             loose[n_loose++] = (uint32_t)j;
     }
     return n_loose;
@@ -81,18 +89,47 @@ static void find_kept(struct joint *joint, size_t i)
     }
 }
 
-/* Reduces the information of block i; own: as in joint_eliminate. Returns the number of its own parameters in errors->loose. */
-static size_t eliminate(struct joint *joint, size_t i, double *own)
+/* The sum of parameter k above block i. */
+static struct column_sum *sum_of(const struct joint *joint, size_t i, size_t k)
+{
+    size_t n = joint->n_group;
+    struct column_sum *sum = joint->errors->sum;
+    return k < n ? &sum[joint->s + joint->levels.group[0][i] * n + k] : &sum[joint->column[k] - n];
+}
+
+/* Eliminates the own parameters of block i: leaves rows for those above it and, if the information is the observed one, an
+ * excess. own: n_loose x (n_loose + n_above), or NULL. False: out of memory; *n_loose: their number, in errors->loose. */
+static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loose, bool *is_definite)
 {
     struct joint_errors *errors = joint->errors;
     struct joint_block *block = &joint->block[i];
-    size_t n = block->n, s = joint->s_block, n_loose = find_loose(block, s, errors->loose, errors->scale);
+    size_t n = block->n, s = joint->s_block, all = n + s, loose = find_loose(block, s, errors->loose, errors->scale);
     double *zeros = errors->scratch + joint_scratch(n, s);
-    memset(zeros, 0, (n + s) * sizeof *zeros);
+    struct joint_arrays arrays;
+    joint_findings_arrays(block, s, &arrays);
+    arena_reset(&errors->arena);
     find_kept(joint, i);
-    joint_eliminate(n, s, block->information, zeros, errors->loose, n_loose, errors->kept, errors->n_above, errors->scale,
-                    DAMPING, errors->scratch, block->trial.rest, block->trial.rest_rhs, own);
-    return n_loose;
+    size_t width = loose + errors->n_above;
+    double *rows = own ? own : arena_calloc(&errors->arena, loose * width + 1, sizeof *rows);
+    double *scale = arena_calloc(&errors->arena, loose + 1, sizeof *scale);
+    uint32_t *index = arena_calloc(&errors->arena, width + 1, sizeof *index);
+    *n_loose = loose;
+    if (!rows || !scale || !index)
+        return false;
+    memset(zeros, 0, all * sizeof *zeros);
+    joint_eliminate(n, s, joint_information(block, s), zeros, errors->loose, loose, errors->kept, errors->n_above, errors->scale,
+                    DAMPING, errors->scratch, block->trial.rest, block->trial.rest_rhs, rows);
+    if (!errors->whole.is_observed || !block->findings.has_excess)
+        return true;
+    for (size_t c = 0; c < width; c++) {
+        index[c] = c < loose ? errors->loose[c] : (uint32_t)n + errors->kept[c - loose];
+        if (c < loose)
+            scale[c] = errors->scale[errors->loose[c]];
+    }
+    bool is_own = true, is_good = joint_observe(loose, errors->n_above, rows, scale, errors->accuracy, arrays.excess, all, index,
+                                                arrays.left, &is_own, &errors->arena);
+    *is_definite = *is_definite && is_own;
+    return is_good;
 }
 
 struct reduction {
@@ -118,27 +155,62 @@ static struct joint_rows rows_of_group(void *context, size_t g)
     return (struct joint_rows){side->rest, side->rest_rhs, joint->errors->n_kept, NULL};
 }
 
-/* Reduces the information of a group, and keeps the rows of its own parameters. */
-static bool eliminate_group(struct joint *joint, struct joint_group *group)
+/* Adds what block i leaves of its excess to the rows and columns of those above it. */
+static void add_left(struct joint *joint, size_t i, double *to, size_t width)
+{
+    struct joint_errors *errors = joint->errors;
+    struct joint_block *block = &joint->block[i];
+    struct joint_arrays arrays;
+    if (!block->findings.has_excess)
+        return;
+    joint_findings_arrays(block, joint->s_block, &arrays);
+    find_kept(joint, i);
+    size_t m = errors->n_above;
+    for (size_t c = 0; c < m; c++)
+        for (size_t d = 0; d < m; d++)
+            to[errors->column[d] + errors->column[c] * width] += arrays.left[d + c * m];
+}
+
+static void left_of(const void *context, const struct joint_block *block, double *sum)
+{
+    struct joint *joint = (struct joint *)(uintptr_t)context;
+    memset(sum, 0, joint->errors->n_kept * joint->errors->n_kept * sizeof *sum);
+    add_left(joint, (size_t)(block - joint->block), sum, joint->errors->n_kept);
+}
+
+/* Reduces the information of a group, keeps the rows of its own parameters, and adds what it leaves of the excess to `excess`
+ * (NULL: the information is the expected one). */
+static bool eliminate_group(struct joint *joint, struct joint_group *group, double *excess, bool *is_definite)
 {
     struct joint_errors *errors = joint->errors;
     struct reduction reduction = {.joint = joint, .group = group};
     struct joint_side *side = &group->side;
-    size_t n = group->n_loose, width = n + errors->n_kept;
-    uint32_t *loose = errors->loose, *kept = errors->kept;
-    double *scratch = calloc(joint_scratch(n, errors->n_kept) + width + 1, sizeof *scratch);
-    bool is_good = scratch && joint_sum(group->n, width, rows_of_block, &reduction, side->triangle, side->rhs);
-    for (uint32_t j = 0; j < n; j++) {
-        loose[j] = j;
-        double length = is_good ? sqrt(matrix_squares(j + 1, side->triangle + j * width)) : 1;
-        errors->scale[j] = length > 0 ? length : 1;
+    struct arena *arena = &errors->arena;
+    size_t n = group->n_loose, m = errors->n_kept, width = n + m;
+    bool is_good = joint_sum(group->n, width, rows_of_block, &reduction, side->triangle, side->rhs);
+    arena_reset(arena);
+    double *scratch = arena_calloc(arena, joint_scratch(n, m) + width + 1, sizeof *scratch), *own = NULL, *left = NULL;
+    uint32_t *index = arena_calloc(arena, width + 1, sizeof *index);
+    if (!is_good || !scratch || !index || !ARENA_DOUBLES(arena, {&own, width, excess ? width : 0}, {&left, m, excess ? m : 0}))
+        return false;
+    for (uint32_t j = 0; j < width; j++) {
+        index[j] = j;
+        double length = j < n ? sqrt(matrix_squares(j + 1, side->triangle + j * width)) : 1;
+        *(j < n ? &errors->loose[j] : &errors->kept[j - n]) = j < n ? j : j - (uint32_t)n;
+        if (j < n)
+            errors->scale[j] = length > 0 ? length : 1;
     }
-    for (uint32_t k = 0; k < errors->n_kept; k++)
-        kept[k] = k;
-    if (is_good)
-        joint_eliminate(n, errors->n_kept, side->triangle, scratch, loose, n, kept, errors->n_kept, errors->scale, DAMPING,
-                        scratch + width, side->rest, side->rest_rhs, group->error_rows);
-    free(scratch);
+    joint_eliminate(n, m, side->triangle, scratch, errors->loose, n, errors->kept, m, errors->scale, DAMPING, scratch + width,
+                    side->rest, side->rest_rhs, group->error_rows);
+    if (!excess)
+        return true;
+    for (size_t k = 0; k < group->n; k++)
+        add_left(joint, joint->member[group->first + k], own, width);
+    bool is_own = true;
+    is_good = joint_observe(n, m, group->error_rows, errors->scale, errors->accuracy, own, width, index, left, &is_own, arena);
+    for (size_t c = 0; c < m * m; c++)
+        excess[c] += left[c];
+    *is_definite = *is_definite && is_own;
     return is_good;
 }
 
@@ -146,71 +218,174 @@ static bool make_errors(struct joint *joint)
 {
     struct arena *arena = &joint->arena;
     struct joint_errors *errors = joint->errors = arena_calloc(arena, 1, sizeof *errors);
-    size_t s = joint->s, above = joint->s_block, n = joint->n_group;
+    size_t s = joint->s, above = joint->s_block, n = joint->n_group, n_group = joint->group ? joint->levels.n_group[0] : 0;
     for (size_t i = 0; i < joint->n_active; i++)
         n = joint_active(joint, i)->n > n ? joint_active(joint, i)->n : n;
     if (!errors)
         return false;
+    errors->n_most = n;
     errors->place = arena_calloc(arena, s + 1, sizeof *errors->place);
     errors->kept = arena_calloc(arena, s + above + 1, sizeof *errors->kept);
     errors->column = arena_calloc(arena, above + 1, sizeof *errors->column);
-    errors->is_flat = arena_calloc(arena, s + 1, sizeof *errors->is_flat);
-    errors->n_most = n;
-    errors->width = n + joint->n_group + s;
     errors->loose = arena_calloc(arena, n + 1, sizeof *errors->loose);
-    return errors->place && errors->kept && errors->column && errors->is_flat && errors->loose
-           && ARENA_DOUBLES(arena, {&errors->basis, s, s}, {&errors->flat, s, s}, {&errors->length, s, 1},
-                            {&errors->scale, n, 1}, {&errors->rows, n, n + above}, {&errors->inverse, n, n},
-                            {&errors->follow, above, 1}, {&errors->above, above, joint->n_group + s},
-                            {&errors->line, n + above, n + joint->n_group + s},
+    errors->sum = arena_calloc(arena, s + n_group * joint->n_group + 1, sizeof *errors->sum);
+    return errors->place && errors->kept && errors->column && errors->loose && errors->sum
+           && fit_spectrum_room(&errors->shared, s, 0, arena)
+           && ARENA_DOUBLES(arena, {&errors->scale, n, 1}, {&errors->root, joint->levels.n_column > 1 ? s : 0, s},
                             {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
 }
 
-/* The singular values of the shared parameters' rows R, with columns scaled to the lengths that they had with the own
- * parameters fixed: what is left is small if own parameters do the same. */
-static bool decompose(struct joint *joint)
+/* Parameter k above a block. */
+static struct column_sum block_sum(const struct joint *joint, const struct joint_block *block, size_t k)
 {
-    struct joint_errors *errors = joint->errors;
-    size_t k = errors->n_kept;
-    double *memory = calloc(3 * k * k + 2 * k + 1, sizeof *memory);
-    double *r = memory, *v = r + k * k, *scaled = v + k * k, *s = scaled + k * k, *q = s + k;
-    struct reduction reduction = {.joint = joint};
-    bool done = memory && (joint->group ? joint_sum(joint->levels.n_group[0], k, rows_of_group, &reduction, r, q)
-                                        : joint_sum_all(joint, k, rows_of_block, &reduction, r, q));
-    if (done && k > 0) {
-        for (size_t c = 0; c < k; c++)
-            for (size_t i = 0; i < k; i++)
-                scaled[i + c * k] = errors->length[c] > 0 ? r[i + c * k] / errors->length[c] : 0;
-        matrix_singular(k, k, scaled, NULL, s, v);
+    size_t s = joint->s_block, column = block->n + k;
+    struct joint_arrays arrays;
+    joint_findings_arrays(block, s, &arrays);
+    unsigned moves = (unsigned)arrays.moves[column];
+    return (struct column_sum){
+        .squares = matrix_squares(column + 1, joint_information(block, s) + column * (block->n + s)),
+        .beyond = arrays.beyond[column], .size = block->findings.size * block->findings.size, .n_row = (double)block->n_row,
+        .n_prediction = (moves & MOVES_PREDICTION) != 0, .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1};
+}
+
+static void sums_of(const void *context, const struct joint_block *block, double *number)
+{
+    const struct joint *joint = context;
+    for (size_t k = 0; k < joint->s; k++) {
+        struct column_sum sum = block_sum(joint, block, k);
+        memcpy(number + k * N_SUM, &sum, sizeof sum);
     }
-    for (size_t d = 0; done && d < k; d++) {
-        bool is_known = s[d] > errors->least;
-        double *to = is_known ? errors->basis + d * k : errors->flat + errors->n_flat++ * k;
-        for (size_t c = 0; c < k; c++) {
-            double length = errors->length[c] > 0 ? errors->length[c] : 1;
-            to[c] = v[c + d * k] / length / (is_known ? s[d] : 1);
-            errors->is_flat[c] = errors->is_flat[c] || (!is_known && fabs(v[c + d * k]) > PART);
+}
+
+/* What blocks say of the parameters above them. False: out of memory. */
+static bool sum_columns(struct joint *joint)
+{
+    if (!joint->group)
+        return joint_totals(joint, N_SUM * joint->s, sums_of, joint, (double *)joint->errors->sum);
+    for (size_t a = 0; a < joint->n_active; a++) {
+        size_t i = joint->active[a];
+        joint_columns(joint, i, joint->column);
+        for (size_t k = 0; k < joint->s_block; k++) {
+            struct column_sum one = block_sum(joint, &joint->block[i], k);
+            double *to = (double *)sum_of(joint, i, k), from[N_SUM];
+            memcpy(from, &one, sizeof from);
+            for (size_t l = 0; l < N_SUM; l++)
+                to[l] += from[l];
         }
     }
-    free(memory);
-    return done;
+    return true;
 }
+
+static bool is_noise(const struct column_sum *sum) { return sum->n_noise > 0 && sum->n_prediction == 0; }
 
 static void criteria_of(const void *context, const struct joint_block *block, double *number)
 {
     (void)context;
-    number[0] = block->criteria.chi_square;
-    number[1] = block->criteria.distances;
+    number[0] = block->findings.criteria.chi_square;
+    number[1] = block->findings.criteria.distances;
 }
 
-/* Squared, of the shared parameters that no bound holds, where there are no groups. */
-static void lengths_of(const void *context, const struct joint_block *block, double *square)
+/* Counts measurements and fitted parameters, and sums the criteria. False: out of memory. */
+static bool count(struct joint *joint)
 {
-    const struct joint *joint = context;
-    size_t all = block->n + joint->s;
+    struct joint_errors *errors = joint->errors;
+    struct fit_whole *whole = &errors->whole;
+    double criteria[2], n_row = 0, n_fitted = 0, n_noise = 0;
+    enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8 };
+    struct joint_facts facts = {.any = 0};
+    for (size_t g = 0; joint->group && g < joint->levels.n_group[0]; g++) {
+        struct joint_group *group = &joint->group[g];
+        group->n_loose = 0;
+        for (size_t k = 0; k < joint->n_group; k++) {
+            group->n_loose += !group->is_held[k];
+            n_noise += group->n > 0 && !group->is_held[k] && is_noise(&errors->sum[joint->s + g * joint->n_group + k]);
+        }
+        n_fitted += group->n > 0 ? (double)group->n_loose : 0;
+    }
+    for (size_t a = 0; a < joint->n_active; a++) {
+        const struct joint_block *block = joint_active(joint, a);
+        struct joint_arrays arrays;
+        double weight = joint_weight(joint, joint->active[a]), scaling = block->findings.criteria.scaling;
+        size_t n_loose = find_loose(block, joint->s_block, errors->loose, errors->scale);
+        joint_findings_arrays(block, joint->s_block, &arrays);
+        for (size_t c = 0; c < n_loose; c++)
+            n_noise += weight * (arrays.moves[errors->loose[c]] == MOVES_NOISE);
+        n_fitted += weight * (double)n_loose;
+        n_row += (double)block->n_row;
+        facts.any |= (block->findings.has_excess ? EXCESS : 0) | (scaling == 1 ? NORMAL : scaling == 2 ? KINKS : NEITHER);
+        facts.most = fmax(facts.most, block->findings.accuracy);
+    }
+    joint_agree(joint, &facts);
+    *whole = (struct fit_whole){.options = joint->options, .n_row = joint_count_up(joint, n_row),
+                                .n_fitted = joint_count_up(joint, n_fitted) + (double)errors->n_kept,
+                                .n_noise = joint_count_up(joint, n_noise), .prediction_error = NAN,
+                                .is_sigma_known = joint->asker.is_sigma_known, .is_observed = true};
+    errors->has_excess = facts.any & EXCESS;
     for (size_t k = 0; k < joint->s; k++)
-        if (joint->errors->place[k] != NOT_KEPT)
-            square[joint->errors->place[k]] = matrix_squares(block->n + k + 1, block->information + (block->n + k) * all);
+        whole->n_noise += errors->place[k] != NOT_KEPT && is_noise(&errors->sum[k]);
+    if (!joint_totals(joint, 2, criteria_of, NULL, criteria))
+        return false;
+    bool is_normal = !(facts.any & (KINKS | NEITHER)), are_kinks = !(facts.any & (NORMAL | NEITHER));
+    whole->criteria = (struct fit_criteria){.chi_square = criteria[0], .distances = criteria[1],
+                                            .scaling = are_kinks ? 2 : is_normal};
+    errors->accuracy = fmax(facts.most, ACCURACY);
+    return true;
+}
+
+/* 0: the parameter has no influence. */
+static double length_of(const struct joint *joint, const struct fit_map *map, size_t j, double theta,
+                        const struct column_sum *sum)
+{
+    double error = fmax(joint->errors->accuracy, FIT_QUOTIENT_ROUNDING) * sqrt(sum->size), length = sqrt(sum->squares);
+    const struct fit_spectrum_unit unit = {error, FIT_QUOTIENT_ROUNDING * sqrt(sum->n_row)};
+    return fit_spectrum_is_idle(map, j, theta, &unit, length, sqrt(sum->beyond)) ? 0 : length;
+}
+
+/* Eliminates all blocks and groups, and decomposes what is left for the shared parameters. False: out of memory. */
+static bool reduce(struct joint *joint, bool *is_definite)
+{
+    struct joint_errors *errors = joint->errors;
+    struct fit_spectrum *shared = &errors->shared;
+    struct reduction reduction = {.joint = joint};
+    size_t k = errors->n_kept, n_loose, n_group = joint->group ? joint->levels.n_group[0] : 0;
+    bool is_observed = errors->has_excess && errors->whole.is_observed;
+    double *excess = is_observed ? calloc(k * k + 1, sizeof *excess) : NULL;
+    bool is_good = excess || !is_observed;
+    for (size_t a = 0; is_good && a < joint->n_active; a++)
+        is_good = eliminate(joint, joint->active[a], NULL, &n_loose, is_definite);
+    for (size_t g = 0; is_good && g < n_group; g++)
+        is_good = eliminate_group(joint, &joint->group[g], excess, is_definite);
+    if (is_good && excess && !joint->group)
+        is_good = joint_totals(joint, k * k, left_of, joint, excess);
+    is_good = is_good && (joint->group ? joint_sum(n_group, k, rows_of_group, &reduction, shared->triangle, shared->q)
+                                       : joint_sum_all(joint, k, rows_of_block, &reduction, shared->triangle, shared->q));
+    shared->n = k;
+    for (uint32_t j = 0; j < joint->s; j++)
+        if (errors->place[j] != NOT_KEPT) {
+            shared->loose[errors->place[j]] = errors->place[j];
+            shared->scale[errors->place[j]] = length_of(joint, &joint->asker.map, j, joint->theta[j], &errors->sum[j]);
+        }
+    if (is_good)
+        fit_spectrum_decompose(shared, errors->accuracy, true);
+    bool is_above = true;
+    arena_reset(&errors->arena);
+    if (is_good && excess && k > 0)
+        is_good = fit_spectrum_add(shared, excess, k, shared->loose, &errors->arena, &is_above);
+    *is_definite = *is_definite && is_above;
+    free(excess);
+    return is_good;
+}
+
+/* Columns whose products are the covariance of the shared parameters; directions that the data do not determine are very
+ * uncertain. */
+static void find_root(struct joint_errors *errors)
+{
+    struct fit_spectrum *shared = &errors->shared;
+    size_t k = errors->n_kept;
+    fit_spectrum_decompose(shared, errors->accuracy, false);
+    for (size_t d = 0; d < k; d++)
+        for (size_t c = 0; c < k; c++)
+            errors->root[c + d * k] = shared->v[c + d * k] / shared->scale[c] / fmax(shared->s[d], ZERO * shared->least);
 }
 
 bool joint_errors_compute(struct joint *joint)
@@ -218,231 +393,246 @@ bool joint_errors_compute(struct joint *joint)
     if (!make_errors(joint))
         return false;
     struct joint_errors *errors = joint->errors;
-    bool is_known = joint->asker.is_sigma_known;
-    double n_row = 0, criteria[2];
-    errors->least = fmax(FLAT * fit_asker_rtol(&joint->asker), LEAST);
     for (uint32_t k = 0; k < joint->s; k++)
         errors->place[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
-    for (size_t g = 0; joint->group && g < joint->levels.n_group[0]; g++) {
-        struct joint_group *group = &joint->group[g];
-        group->n_loose = 0;
-        for (size_t k = 0; k < joint->n_group; k++)
-            group->n_loose += !group->is_held[k];
-        errors->freedom -= group->n > 0 ? (double)group->n_loose : 0;
-    }
-    for (size_t i = 0; i < joint->n_active; i++) {
-        const struct joint_block *block = joint_active(joint, i);
-        size_t all = block->n + joint->s_block, n_loose = eliminate(joint, joint->active[i], NULL);
-        const struct joint_group *group = group_of(joint, joint->active[i]);
-        errors->freedom += (double)block->n_row - joint_weight(joint, joint->active[i]) * (double)n_loose;
-        n_row += (double)block->n_row;
-        for (size_t c = 0; group && c < errors->n_above; c++) {
-            size_t column = block->n + errors->kept[c], place = errors->column[c] - group->n_loose;
-            if (errors->kept[c] >= joint->n_group)
-                errors->length[place] += matrix_squares(column + 1, block->information + column * all);
-        }
-    }
-    errors->freedom = joint_count_up(joint, errors->freedom);
-    n_row = joint_count_up(joint, n_row);
-    if (!joint_totals(joint, 2, criteria_of, NULL, criteria)
-        || (!joint->group && !joint_totals(joint, errors->n_kept, lengths_of, joint, errors->length)))
+    if (!sum_columns(joint) || !count(joint))
         return false;
-    const struct fit_criteria sum = {.chi_square = criteria[0], .distances = criteria[1]};
-    for (size_t c = 0; c < errors->n_kept; c++)
-        errors->length[c] = sqrt(errors->length[c]);
-    errors->freedom -= (double)errors->n_kept;
-    double p = 0.5 + 0.5 * joint->options->confidence;
-    bool has_freedom = errors->freedom > 0;
-    errors->residual_error = has_freedom ? fit_objective_common_scale(&sum, errors->freedom) : NAN;
-    errors->freedom_per_row = has_freedom ? errors->freedom / n_row : NAN;
-    errors->factor = is_known ? 1 : errors->residual_error;
-    errors->quantile = is_known ? distribution_normal_quantile(p)
-                       : has_freedom ? distribution_t_quantile(p, errors->freedom) : NAN;
-    for (size_t g = 0; joint->group && g < joint->levels.n_group[0]; g++)
-        if (!eliminate_group(joint, &joint->group[g]))
+    struct joint_facts facts = {.any = 1};
+    while (facts.any) {
+        bool is_definite = true, is_good = reduce(joint, &is_definite);
+        enum { BAD = 1, NO_MEMORY = 2 };
+        facts.any = (is_definite ? 0 : BAD) | (is_good ? 0 : NO_MEMORY);
+        joint_agree(joint, &facts);
+        if (facts.any & NO_MEMORY)
             return false;
-    return decompose(joint);
-}
-
-/* Standard error and interval of a parameter from its standard deviation on the optimiser's scale. */
-static void put(const struct joint *joint, const struct joint_block *block, size_t k, double theta, double deviation,
-                bool is_flat, struct fit_record *record)
-{
-    const struct joint_errors *errors = joint->errors;
-    uint32_t file = block->file_index[k];
-    enum parameter_scale scale = joint->scale[file];
-    record->lack[file] = is_flat ? LACK_flat : isnan(errors->factor) ? LACK_freedom : LACK_none;
-    if (is_flat)
-        record->notes |= NOTE_flat_direction;
-    if (record->lack[file] != LACK_none)
-        return;
-    deviation *= errors->factor;
-    record->standard_error[file] = deviation * fabs(block->chain[k]);
-    record->interval_lower[file] = fit_scale_to_natural(scale, theta - errors->quantile * deviation);
-    record->interval_upper[file] = fit_scale_to_natural(scale, theta + errors->quantile * deviation);
-}
-
-static double squares_of_row(const double *matrix, size_t n_row, size_t row, size_t first, size_t end)
-{
-    double sum = 0;
-    for (size_t c = first; c < end; c++)
-        sum += matrix[row + c * n_row] * matrix[row + c * n_row];
-    return sum;
-}
-
-/* Whether a direction that follows the shared parameters so follows flat ones. */
-static bool follows_flat(const struct joint_errors *errors, const double *follow, double scale)
-{
-    bool is_flat = false;
-    for (size_t d = 0; d < errors->n_flat; d++) {
-        double by = 0;
-        for (size_t l = 0; l < errors->n_kept; l++)
-            by += follow[l] * errors->flat[l + d * errors->n_kept];
-        is_flat = is_flat || fabs(by) * scale > PART;
+        errors->whole.is_observed = errors->whole.is_observed && !facts.any;
     }
-    return is_flat;
+    if (joint->levels.n_column > 1)
+        find_root(errors);
+    return true;
 }
 
-static bool is_too_large(const struct joint_errors *errors, double variance, double scale)
+bool joint_errors_describe(struct joint *joint)
 {
-    return !(sqrt(variance) * scale < fmin(1 / errors->least, TOO_LARGE));
+    if (!make_errors(joint))
+        return false;
+    struct joint_errors *errors = joint->errors;
+    for (uint32_t k = 0; k < joint->s; k++)
+        errors->place[k] = NOT_KEPT;
+    if (!sum_columns(joint) || !count(joint))
+        return false;
+    errors->whole.n_fitted = errors->whole.n_noise = 0;
+    return true;
 }
 
-/* Parameters above a block: R d + F e = noise for those of a group, where e are the errors of the shared ones, so that
- * d = R^-1 (noise - F e); and the shared ones. */
-static void put_above(struct joint *joint, size_t i, struct fit_record *record)
+void joint_errors_fini(struct joint *joint)
+{
+    if (joint->errors)
+        arena_fini(&joint->errors->arena);
+    joint->errors = NULL;
+}
+
+/* Where the parameters of a row are: their rows of the whole fit's information, if all others are estimated, too. */
+struct row {
+    size_t n_own, n_above, n_row;
+    double *rows; /* n_row x (n_own + n_above): own ones first, then those above */
+};
+
+/* Of the parameters above block i from the covariance's root: with further columns of groups most shared parameters are others'.
+ * R d + F e = noise for those of its group, so that d = R^-1 (noise - F e) for errors e of the shared ones. */
+static bool above_by_root(struct joint *joint, size_t i, double *triangle)
 {
     struct joint_errors *errors = joint->errors;
-    const struct joint_block *block = &joint->block[i];
-    const struct joint_group *group = group_of(joint, i);
-    size_t n = group ? group->n_loose : 0, n_kept = errors->n_kept, width = n + n_kept;
-    double *follow = errors->scratch, *scale = follow + n_kept, *inverse = errors->inverse;
-    find_kept(joint, i);
+    struct joint_group *group = group_of(joint, i);
+    size_t n = group->n_loose, k = errors->n_kept, width = n + k, m = errors->n_above;
+    double *scale, *inverse, *root, *zeros, *r, *q, *ones;
+    if (!ARENA_DOUBLES(&errors->arena, {&scale, n, 1}, {&inverse, n, n}, {&root, width, m}, {&zeros, width, 1}, {&r, m, m},
+                       {&q, m, 1}, {&ones, m, 1}))
+        return false;
     for (size_t c = 0; c < n; c++) {
-        double length = sqrt(matrix_squares(c + 1, group->error_rows + c * n));
-        scale[c] = length > 0 ? length : 1;
+        scale[c] = sqrt(matrix_squares(c + 1, group->error_rows + c * n));
+        scale[c] = scale[c] > 0 ? scale[c] : 1;
     }
     if (n > 0)
         matrix_invert(n, group->error_rows, scale, inverse);
-    for (size_t c = 0; c < errors->n_above; c++) {
-        double *row = errors->above + c;
-        size_t column = errors->column[c], m = errors->n_above;
-        bool is_flat = column >= n && errors->is_flat[column - n];
-        for (size_t d = 0; d < width; d++)
-            row[d * m] = column >= n && d >= n ? errors->basis[column - n + (d - n) * n_kept] : 0;
-        for (size_t k = column; column < n && k < n; k++)
-            row[k * m] = inverse[column + k * n];
-        for (size_t l = 0; column < n && l < n_kept; l++) {
-            follow[l] = 0;
-            for (size_t k = column; k < n; k++)
-                follow[l] -= inverse[column + k * n] * group->error_rows[k + (n + l) * n];
+    for (size_t c = 0; c < m; c++) {
+        size_t column = errors->column[c];
+        ones[c] = 1;
+        for (size_t d = 0; d < k && column >= n; d++)
+            root[n + d + c * width] = errors->root[column - n + d * k];
+        for (size_t d = column; column < n && d < n; d++) {
+            root[d + c * width] = inverse[column + d * n];
+            for (size_t l = 0; l < k; l++) {
+                double by = -inverse[column + d * n] * group->error_rows[d + (n + l) * n];
+                for (size_t e = 0; e < k && by != 0; e++)
+                    root[n + e + c * width] += by * errors->root[l + e * k];
+            }
         }
-        for (size_t d = 0; column < n && d < n_kept; d++)
-            for (size_t l = 0; l < n_kept; l++)
-                row[(n + d) * m] += follow[l] * errors->basis[l + d * n_kept];
-        if (column < n)
-            is_flat = is_too_large(errors, squares_of_row(errors->above, m, c, 0, n), scale[column])
-                      || follows_flat(errors, follow, scale[column]);
-        size_t above = errors->kept[c], k = block->n + above;
-        for (size_t d = 0; d < width; d++)
-            errors->line[k * errors->width + errors->n_most + d] = row[d * m];
-        double theta = above < joint->n_group ? group->side.theta[above] : joint->theta[joint->column[above] - joint->n_group];
-        put(joint, block, k, theta, sqrt(squares_of_row(errors->above, m, c, 0, width)), is_flat, record);
     }
+    matrix_triangle(width, m, root, zeros, r, q);
+    matrix_invert(m, r, ones, root); /* the covariance is r'r, and its inverse has the rows of r^-1 transposed */
+    for (size_t c = 0; c < m; c++)
+        for (size_t d = 0; d < m; d++)
+            triangle[d + c * m] = root[c + d * m];
+    return true;
 }
 
-/* Own parameters, as those of a group. */
-static void put_own(struct joint *joint, size_t i, struct fit_record *record)
+/* The rows of block i. False: out of memory. */
+static bool find_rows(struct joint *joint, size_t i, struct row *row)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_group *group = group_of(joint, i);
+    struct joint_block *block = &joint->block[i];
+    size_t s = joint->s_block, k = errors->n_kept;
+    double *own = calloc(block->n * (block->n + s) + 1, sizeof *own);
+    bool is_definite = true, has_root = joint->levels.n_column > 1;
+    *row = (struct row){.n_own = 0};
+    bool is_good = own && eliminate(joint, i, own, &row->n_own, &is_definite);
+    size_t n = row->n_own, m = row->n_above = errors->n_above, n_group = group ? group->n_loose : 0;
+    row->n_row = n + (has_root ? m : n_group + k);
+    is_good = is_good && ARENA_DOUBLES(&errors->arena, {&row->rows, row->n_row, n + m});
+    for (size_t c = 0; is_good && c < n + m; c++)
+        memcpy(row->rows + c * row->n_row, own + c * n, n * sizeof *own);
+    free(own);
+    double *triangle;
+    if (is_good && has_root) {
+        is_good = ARENA_DOUBLES(&errors->arena, {&triangle, m, m}) && above_by_root(joint, i, triangle);
+        for (size_t c = 0; is_good && c < m; c++)
+            memcpy(row->rows + n + (n + c) * row->n_row, triangle + c * m, m * sizeof *triangle);
+    }
+    for (size_t c = 0; is_good && !has_root && c < m; c++) {
+        double *to = row->rows + n + (n + c) * row->n_row;
+        size_t column = errors->column[c];
+        if (group)
+            memcpy(to, group->error_rows + column * n_group, n_group * sizeof *to);
+        if (column >= n_group)
+            memcpy(to + n_group, errors->shared.triangle + (column - n_group) * k, k * sizeof *to);
+    }
+    return is_good;
+}
+
+/* The map of the parameters of block i, in the model's order. False: out of memory. */
+static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *arrays, struct fit_map *map, double **chain)
+{
+    const struct joint_block *block = &joint->block[i];
+    struct arena *arena = &joint->errors->arena;
+    size_t all = block->n + joint->s_block;
+    *map = (struct fit_map){.n_free = all, .start = arrays->start, .lower = arrays->lower, .upper = arrays->upper,
+                            .file_index = arena_calloc(arena, all + 1, sizeof *map->file_index),
+                            .scale = arena_calloc(arena, all + 1, sizeof *map->scale)};
+    if (!map->file_index || !map->scale || !ARENA_DOUBLES(arena, {chain, all, 1}))
+        return false;
+    for (size_t k = 0; k < all; k++) {
+        uint32_t j = block->file_index[all + k];
+        map->file_index[j] = block->file_index[k];
+        map->scale[j] = joint->scale[block->file_index[k]];
+        (*chain)[j] = block->chain[k];
+    }
+    return true;
+}
+
+/* Writes the triangle of a (m x n), which may be one already; destroys a and b. */
+static void take_triangle(size_t m, size_t n, double *a, double *b, struct fit_spectrum *spectrum)
+{
+    bool is_triangle = m == n;
+    for (size_t c = 0; is_triangle && c < n; c++)
+        for (size_t i = c + 1; is_triangle && i < m; i++)
+            is_triangle = a[i + c * m] == 0;
+    if (is_triangle)
+        memcpy(spectrum->triangle, a, n * n * sizeof *a);
+    else
+        matrix_triangle(m, n, a, b, spectrum->triangle, spectrum->q);
+}
+
+/* Columns of a row in the model's order, or where these are many as they are, which may save a factorisation. False: out of
+ * memory. */
+static bool find_spectrum(struct joint *joint, size_t i, const struct row *row, const struct fit_map *map,
+                          const struct joint_arrays *arrays, struct fit_spectrum *spectrum)
 {
     struct joint_errors *errors = joint->errors;
     const struct joint_block *block = &joint->block[i];
-    const struct joint_group *group = group_of(joint, i);
-    size_t n = eliminate(joint, i, errors->rows), m = errors->n_above, n_group = group ? group->n_loose : 0;
-    double *inverse = errors->inverse, *follow = errors->follow, *shared = errors->scratch, *scale = shared + errors->n_kept;
-    for (size_t c = 0; c < n; c++)
-        scale[c] = errors->scale[errors->loose[c]];
-    if (n > 0)
-        matrix_invert(n, errors->rows, scale, inverse);
+    size_t n = row->n_own + row->n_above, all = map->n_free, m = row->n_row;
+    size_t n_censored = block->findings.n_censored;
+    bool is_small = all <= FIT_MAX_PAIR_PARAMETERS;
+    uint32_t *from = arena_calloc(&errors->arena, all + 1, sizeof *from); /* by the model's order: 1 + a column of the row */
+    uint32_t *order = arena_calloc(&errors->arena, n + 1, sizeof *order);
+    double *a, *b;
+    if (!from || !order || !fit_spectrum_room(spectrum, all, n_censored > all ? n_censored : all, &errors->arena)
+        || !ARENA_DOUBLES(&errors->arena, {&a, m, n}, {&b, m, 1}))
+        return false;
+    for (uint32_t c = 0; c < n; c++) {
+        order[c] = block->file_index[all + (c < row->n_own ? errors->loose[c] : block->n + errors->kept[c - row->n_own])];
+        from[order[c]] = c + 1;
+    }
+    for (uint32_t k = 0; k < (is_small ? all : n); k++) {
+        uint32_t j = is_small ? k : order[k];
+        if (from[j]) {
+            memcpy(a + spectrum->n * m, row->rows + (from[j] - 1) * m, m * sizeof *a);
+            spectrum->loose[spectrum->n++] = j;
+        }
+    }
+    take_triangle(m, n, a, b, spectrum);
     for (size_t c = 0; c < n; c++) {
-        double variance = 0, by_group = 0, by_shared = 0;
-        size_t own = errors->loose[c];
-        double *line = errors->line + own * errors->width;
-        memset(shared, 0, errors->n_kept * sizeof *shared);
-        for (size_t k = c; k < n; k++) {
-            line[k] = inverse[c + k * n];
-            variance += line[k] * line[k];
-        }
-        for (size_t l = 0; l < m; l++) {
-            follow[l] = 0;
-            for (size_t k = c; k < n; k++)
-                follow[l] -= inverse[c + k * n] * errors->rows[k + (n + l) * n];
-            if (errors->column[l] >= n_group)
-                shared[errors->column[l] - n_group] += follow[l];
-        }
-        for (size_t d = 0; d < n_group + errors->n_kept; d++) {
-            double by = 0;
-            for (size_t l = 0; l < m; l++)
-                by += follow[l] * errors->above[l + d * m];
-            line[errors->n_most + d] = by;
-            *(d < n_group ? &by_group : &by_shared) += by * by;
-        }
-        bool is_flat = is_too_large(errors, variance + by_group, scale[c]) || follows_flat(errors, shared, scale[c]);
-        put(joint, block, own, block->best.theta[own], sqrt(variance + by_group + by_shared), is_flat, record);
+        size_t j = spectrum->loose[c], column = from[j] - 1;
+        struct column_sum sum = {.squares = matrix_squares(c + 1, spectrum->triangle + c * n),
+                                 .size = block->findings.size * block->findings.size, .n_row = (double)block->n_row};
+        if (column < row->n_own)
+            sum.beyond = arrays->beyond[errors->loose[column]];
+        else
+            sum = *sum_of(joint, i, errors->kept[column - row->n_own]);
+        spectrum->beyond[c] = sqrt(sum.beyond);
+        spectrum->scale[c] = length_of(joint, map, j, arrays->theta[j], &sum);
     }
+    fit_spectrum_decompose(spectrum, errors->accuracy, true);
+    return true;
 }
 
-/* On the natural scale, of parameters with standard errors. */
-static void put_covariance(const struct joint *joint, size_t i, struct fit_record *record)
+/* Fills the record of block i. False: out of memory. */
+static bool put_statistics(struct joint *joint, size_t i, struct fit_record *record)
 {
-    const struct joint_errors *errors = joint->errors;
+    struct joint_errors *errors = joint->errors;
     const struct joint_block *block = &joint->block[i];
-    size_t n_free = block->n + joint->s_block;
-    for (size_t a = 0; a < n_free; a++)
-        for (size_t b = 0; b <= a; b++) {
-            size_t column = block->file_index[a], row = block->file_index[b];
-            const double *x = errors->line + a * errors->width, *y = errors->line + b * errors->width;
-            double sum = 0;
-            if (record->lack[column] != LACK_none || record->lack[row] != LACK_none)
-                continue;
-            for (size_t d = 0; d < errors->width; d++)
-                sum += x[d] * y[d];
-            record->covariance[row + column * joint->n_parameter] = record->covariance[column + row * joint->n_parameter]
-                = errors->factor * errors->factor * sum * block->chain[a] * block->chain[b];
-        }
+    const struct joint_findings *findings = &block->findings;
+    struct joint_arrays arrays;
+    struct fit_spectrum spectrum;
+    struct fit_map map;
+    struct row row;
+    double *chain;
+    joint_findings_arrays(block, joint->s_block, &arrays);
+    if (!find_rows(joint, i, &row) || !make_map(joint, i, &arrays, &map, &chain)
+        || !find_spectrum(joint, i, &row, &map, &arrays, &spectrum))
+        return false;
+    struct fit_portion part = {
+        .map = &map, .n_parameter = joint->n_parameter, .theta = arrays.theta, .chain = chain, .spectrum = &spectrum,
+        .censored = {findings->n_censored, arrays.slope, arrays.factor, arrays.curvature}, .criteria = findings->criteria,
+        .n_row = (double)block->n_row, .n_alone = (double)row.n_own, .can_test = findings->can_test,
+        .has_prior = findings->has_prior,
+        .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
+        .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->n_all == 1};
+    for (size_t c = 0; c < row.n_own; c++)
+        part.n_noise += arrays.moves[errors->loose[c]] == MOVES_NOISE;
+    for (size_t c = 0; c < errors->n_above; c++) {
+        const struct column_sum *sum = sum_of(joint, i, errors->kept[c]);
+        part.n_alone += sum->n_block == 1;
+        part.n_noise += sum->n_block == 1 && is_noise(sum);
+    }
+    return fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
 }
 
-static void put_statistics(struct joint *joint, size_t i, struct fit_record *record)
+/* What the row of an evaluation says of its share of the objective. */
+static void put_evaluation(const struct joint *joint, size_t i, struct fit_record *record)
 {
-    const struct joint_errors *errors = joint->errors;
     const struct joint_block *block = &joint->block[i];
-    for (size_t k = 0; k < joint->n_parameter; k++)
-        record->lack[k] = LACK_fixed;
-    for (size_t k = 0; k < block->n + joint->s_block; k++)
-        record->lack[block->file_index[k]] = LACK_at_bound;
-    memset(errors->line, 0, (block->n + joint->s_block) * errors->width * sizeof *errors->line);
-    put_above(joint, i, record);
-    put_own(joint, i, record);
-    if (record->covariance)
-        put_covariance(joint, i, record);
-    record->n_freedom = (int64_t)errors->freedom;
-    record->residual_error = errors->residual_error;
-    record->chi_square = block->criteria.chi_square;
-    record->reduced_chi_square = block->criteria.chi_square / (errors->freedom_per_row * (double)block->n_row);
-    record->r_squared = block->criteria.total_squares > 0 ? 1 - block->criteria.squares / block->criteria.total_squares : NAN;
-    if (joint->asker.is_sigma_known) {
-        double deviance = block->criteria.deviance, k = (1 - errors->freedom_per_row) * (double)block->n_row;
-        record->log_likelihood = -0.5 * deviance;
-        record->aic = deviance + 2 * k;
-        record->bic = deviance + k * log((double)block->n_row);
-    }
-    record->notes |= block->has_excess ? NOTE_expected_information : 0;
-    /* The other datasets hold the shared parameters, so the rows are the most that its degrees of freedom can be. */
-    if (block->can_test && fit_statistics_is_poor(record->chi_square, (double)block->n_row))
-        record->notes |= NOTE_poor_fit;
-    size_t n_held = 0, n_free = block->n + joint->s_block;
-    for (size_t k = 0; k < n_free; k++)
-        n_held += record->lack[block->file_index[k]] == LACK_at_bound;
-    record->notes |= n_free > 0 && n_held == n_free ? NOTE_all_at_bounds : 0;
+    const struct joint_findings *findings = &block->findings;
+    const struct joint_side *side = &block->best;
+    size_t all = block->n + joint->s_block;
+    const struct fit_portion part = {
+        .n_parameter = joint->n_parameter, .criteria = findings->criteria,
+        .n_row = (double)block->n_row, .log_prior = findings->log_prior};
+    fit_statistics_describe(record, &joint->errors->whole, &part);
+    for (size_t k = 0; k < all; k++)
+        record->slope[block->file_index[k]] =
+            joint_slope(side->triangle, all, side->rhs, k) / block->chain[k];
 }
 
 /* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */
@@ -457,7 +647,9 @@ static void put_reason(const struct joint *joint, size_t i, struct fit_record *r
     } else if (outcome_is_success(joint->outcome)) {
         return;
     } else if (is_one && !is_me) {
-        snprintf(record->reason, sizeof record->reason, "dataset %zu of this fit (from 0): %.110s", joint->culprit,
+        char name[JOINT_NAME];
+        joint_name(joint, joint->culprit, name);
+        snprintf(record->reason, sizeof record->reason, "%s: %.*s", name, (int)(sizeof record->reason - sizeof name),
                  joint->blame.reason);
         record->outcome = is_common && !joint->blame.has_crashed ? joint->outcome : OUTCOME_other_failed;
     } else {
@@ -473,7 +665,9 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->start = joint->task;
     record->outcome = joint->outcome;
     record->stop = joint->stop;
-    record->optimizer = joint->descent ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
+    record->optimizer = joint->options->evaluates ? OPTIMIZER_none
+                        : joint->descent          ? OPTIMIZER_lbfgs
+                                                  : OPTIMIZER_trf;
     record->gradient = block->is_made ? block->gradient : GRADIENT_none;
     record->n_iteration = joint->n_iteration;
     record->n_evaluation = block->n_evaluation;
@@ -487,11 +681,16 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->objective = block->best.f;
     memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
     memcpy(record->at_bound, block->side, joint->n_parameter);
-    if (!joint->errors)
+    if (joint->errors && joint->options->evaluates)
+        put_evaluation(joint, i, record);
+    if (!joint->errors || joint->options->evaluates)
         return;
     record->gradient_norm = joint->stopping.beyond.gradient_norm;
     record->tight_change = block->trial.f - block->best.f;
     record->tight_decrease = joint->certificate.decrease;
-    if (joint->options->statistics)
-        put_statistics(joint, i, record);
+    if (joint->options->statistics && !put_statistics(joint, i, record)) {
+        record->outcome = OUTCOME_out_of_memory;
+        record->stop = STOP_none;
+        snprintf(record->reason, sizeof record->reason, "no memory for the statistics of this dataset");
+    }
 }

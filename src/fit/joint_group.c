@@ -206,15 +206,15 @@ bool joint_reduce(struct joint *joint, bool of_trial, double *triangle, double *
     return is_good && joint_add_least(joint->s, joint->s, joint->length, joint->least, triangle, rhs);
 }
 
-void joint_groups_look(const struct joint *joint, double *promise, double *promise_free, double *gradient_norm,
-                       bool *is_restricted)
+void joint_groups_look(const struct joint *joint, struct joint_side *all)
 {
     for (size_t g = 0; g < n_groups(joint); g++) {
         const struct joint_side *side = &joint->group[g].side;
-        *promise += side->promise;
-        *promise_free += side->promise_free;
-        *gradient_norm = fmax(*gradient_norm, side->gradient_norm);
-        *is_restricted = *is_restricted || side->is_restricted;
+        all->promise += side->promise;
+        all->promise_free += side->promise_free;
+        all->gradient_norm = fmax(all->gradient_norm, side->gradient_norm);
+        all->single = fmax(all->single, side->single);
+        all->is_restricted = all->is_restricted || side->is_restricted;
     }
 }
 

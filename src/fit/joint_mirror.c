@@ -31,9 +31,10 @@ static void pass_arrays(struct cursor *cursor, const struct joint *joint, const 
     ARRAY(block->p, joint->n_parameter);
     ARRAY(block->chain, all);
     ARRAY(block->box, joint->descent ? 2 * n : 0);
-    ARRAY(block->file_index, all);
+    ARRAY(block->file_index, 2 * all);
     ARRAY(block->side, joint->n_parameter);
-    ARRAY(block->expected, block->expected ? all * all + all : 0);
+    struct joint_arrays arrays;
+    ARRAY(block->findings.memory, block->findings.memory ? joint_findings_arrays(block, joint->s_block, &arrays) : 0);
 }
 
 static void pass_block(struct cursor *cursor, const struct joint *joint, uint64_t i)
@@ -63,10 +64,7 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     struct joint_block *block = &joint->block[i], own = *block;
     FIELD(*block);
     const struct joint_block given = *block;
-    size_t all = given.n + joint->s_block;
     bool is_good = own.is_made || !given.is_made || joint_block_room(joint, &own, given.n, joint->s_block);
-    if (is_good && given.expected && !own.expected)
-        is_good = (own.expected = calloc(all * all + all + 1, sizeof *own.expected)) != NULL;
     point_to(&block->best, &own.best);
     point_to(&block->trial, &own.trial);
     block->p = own.p;
@@ -74,10 +72,9 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     block->box = own.box;
     block->file_index = own.file_index;
     block->side = own.side;
-    block->expected = own.expected;
-    block->information = given.information == given.best.triangle    ? block->best.triangle
-                         : given.information == given.trial.triangle ? block->trial.triangle
-                                                                     : block->expected;
+    block->findings.memory = own.findings.memory;
+    if (is_good && given.findings.memory)
+        is_good = joint_findings_room(block, joint->s_block);
     if (is_good && block->is_made)
         pass_arrays(cursor, joint, block);
     return is_good;

@@ -12,8 +12,6 @@
 
 /* More's (1978) thresholds for the ratio of actual to predicted decrease. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
-/* Relative changes of the objective below this may be integrator noise. As in stopping_decrease. */
-static const double NOISE_LIKELY = 1e-3;
 enum { MAX_NOISY = 20 };
 static const double LEAST_RTOL = 1e-12;
 /* The first steps need no accuracy. Their tolerance, by what it is divided once a stage promises no more than errors of that
@@ -60,7 +58,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint_set_tighter(joint, 1);
     double rtol = fit_asker_rtol(&joint->asker);
     bool is_rough = model->abi.n_state > 0 && options->gradient != GRADIENT_differences && !options->is_near
-                    && options->optimizer != OPTIMIZER_lbfgs;
+                    && options->optimizer != OPTIMIZER_lbfgs && !options->evaluates;
     if (is_rough && ROUGHER_LEAST * rtol <= ROUGH)
         go_rough(joint, ROUGH);
     joint->block = calloc(n_block + 1, sizeof *joint->block);
@@ -89,7 +87,8 @@ static double own_free_of(const struct joint_block *block) { return block->best.
 static double trial_free_of(const struct joint_block *block) { return block->trial.promise_free; }
 static double change_of(const struct joint_block *block) { return block->trial.f - block->best.f; }
 static double rows_of(const struct joint_block *block) { return (double)block->n_row; }
-static double scale_of(const struct joint_block *block) { return block->objective_scale; }
+static double misfit_of(const struct joint_block *block) { return block->best.misfit; }
+static double size_of(const struct joint_block *block) { return block->best.size; }
 static double squares_of(const struct joint_block *block) { return block->best.mean_square * (double)block->n_row; }
 static double variance_of(const struct joint_block *block) { return block->best.variance * (double)block->n_row; }
 
@@ -130,6 +129,15 @@ static bool set_model(struct joint *joint, bool of_trial)
     return false;
 }
 
+/* The units of changes of the objective, at the best point. */
+static void measure(struct joint *joint)
+{
+    struct stopping_beyond *beyond = &joint->stopping.beyond;
+    beyond->is_there = true;
+    beyond->misfit = joint_total(joint, misfit_of);
+    beyond->scale = joint_total(joint, size_of);
+}
+
 static void take_trials(struct joint *joint)
 {
     for (size_t i = 0; i < joint->n_active; i++) {
@@ -138,6 +146,7 @@ static void take_trials(struct joint *joint)
         joint_active(joint, i)->trial = best;
     }
     joint->f = joint->point.f = joint_total(joint, f_of);
+    measure(joint);
 }
 
 /* The decrease predicted without trust regions for the model that is set. */
@@ -149,10 +158,9 @@ static double promise_free(struct joint *joint, double own)
 /* The part of it that is not the shared parameters'; by_block: own_free_of or trial_free_of. */
 static double beyond(const struct joint *joint, double (*by_block)(const struct joint_block *block))
 {
-    double promise = 0, promise_free = joint_total(joint, by_block), norm = 0;
-    bool is_restricted = false;
-    joint_groups_look(joint, &promise, &promise_free, &norm, &is_restricted);
-    return promise_free;
+    struct joint_side all = {.promise_free = joint_total(joint, by_block)};
+    joint_groups_look(joint, &all);
+    return all.promise_free;
 }
 
 void joint_take(struct joint *joint)
@@ -171,21 +179,20 @@ static void begin_stopping(struct joint *joint)
 {
     struct stopping *stopping = &joint->stopping;
     double n_row = joint_total(joint, rows_of);
-    enum { LIKELIHOOD = 1, UNKNOWN = 2, KINKS = 4 };
+    enum { OFFSET = 1, UNKNOWN = 2, KINKS = 4 };
     struct joint_facts facts = {.any = 0};
     joint->asker.objective = (struct fit_objective){.n_row = 0};
     stopping_init(stopping, &joint->asker);
-    stopping->objective_scale = joint_total(joint, scale_of);
     joint->asker.objective.n_row = (size_t)n_row;
     for (size_t i = 0; i < joint->n_active; i++)
-        facts.any |= (joint_active(joint, i)->likelihood ? LIKELIHOOD : 0)
+        facts.any |= (joint_active(joint, i)->has_offset ? OFFSET : 0)
                      | (joint_active(joint, i)->is_sigma_known ? 0 : UNKNOWN)
                      | (joint_active(joint, i)->has_kinks ? KINKS : 0);
     joint_agree(joint, &facts);
-    joint->asker.objective.likelihood = facts.any & LIKELIHOOD;
+    joint->asker.objective.has_offset = facts.any & OFFSET;
     joint->has_kinks = facts.any & KINKS;
     joint->asker.is_sigma_known = !(facts.any & UNKNOWN);
-    stopping->beyond.is_there = true;
+    measure(joint);
 }
 
 /* Whether the stage's errors could be as large as what the next step promises, or its steps fail. */
@@ -201,7 +208,7 @@ static bool is_rough_over(const struct joint *joint)
     }
     joint_agree(joint, &facts);
     return facts.any || stopping->n_rejected + stopping->n_failed >= ROUGH_REJECTED
-           || joint->shared.promise <= stopping_noise_ceiling(stopping, joint->f);
+           || joint->shared.promise <= stopping_noise_ceiling(stopping, &joint->point);
 }
 
 /* Looks at the best point: stops, or plans a step. */
@@ -216,22 +223,26 @@ static bool plan_step(struct joint *joint)
     model->is_restricted = false;
     if (joint->s > 0)
         trust_model_step(model, &joint->point);
-    model->promise += joint_total(joint, own_promise_of);
-    stopping->beyond.promise = joint_total(joint, own_free_of);
-    stopping->beyond.gradient_norm = 0;
-    joint_groups_look(joint, &model->promise, &stopping->beyond.promise, &stopping->beyond.gradient_norm,
-                      &model->is_restricted);
+    struct joint_side all = {.promise = model->promise + joint_total(joint, own_promise_of),
+                             .promise_free = joint_total(joint, own_free_of), .is_restricted = model->is_restricted};
+    joint_groups_look(joint, &all);
+    model->promise = all.promise;
+    stopping->beyond.promise = all.promise_free;
     stopping->beyond.variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
-    struct joint_facts facts = {.any = model->is_restricted, .most = stopping->beyond.gradient_norm};
+    struct joint_facts facts = {.any = all.is_restricted, .most = all.gradient_norm, .single = all.single};
     for (size_t i = 0; i < joint->n_active; i++) {
         facts.most = fmax(facts.most, joint_active(joint, i)->best.gradient_norm);
+        facts.single = fmax(facts.single, joint_active(joint, i)->best.single);
         facts.any |= joint_active(joint, i)->best.is_restricted;
     }
     joint_agree(joint, &facts);
     stopping->beyond.gradient_norm = facts.most;
+    stopping->beyond.single = facts.single;
     model->is_restricted = facts.any;
     if (joint->stride > 0 && (joint_sample_is_tired(joint)
-                              || (!model->is_restricted && model->promise <= SAMPLE_ENDS * joint->f / n_row)))
+                              || (model->promise <= SAMPLE_ENDS * stopping->beyond.misfit / n_row
+                                  && (!model->is_restricted
+                                      || stopping->beyond.promise <= SAMPLE_ENDS * stopping->beyond.misfit / n_row))))
         return joint_sample_leave(joint);
     if (joint->rough > 0 && is_rough_over(joint)) {
         trust_model_target(model, &joint->point, joint->trial);
@@ -265,8 +276,8 @@ static bool plan_step(struct joint *joint)
 static double find_decrease(struct joint *joint)
 {
     struct stopping *stopping = &joint->stopping;
-    double by_value = joint_total(joint, decrease_of), by_slopes = joint_total(joint, slopes_of), f = fabs(joint->f);
-    double limit = NOISE_LIKELY * (joint->asker.objective.likelihood ? fmax(f, 0.5 * (double)joint->asker.objective.n_row) : f);
+    double by_value = joint_total(joint, decrease_of), by_slopes = joint_total(joint, slopes_of);
+    double limit = stopping_noise_likely(stopping, &joint->point);
     if (joint->has_kinks)
         return by_value;
     stopping_note_noise(stopping, by_value, by_slopes);
@@ -350,10 +361,14 @@ static bool judge_start(struct joint *joint)
     joint->lands = false;
     joint->has_best = true;
     begin_stopping(joint);
+    if (joint->options->evaluates) {
+        joint->outcome = OUTCOME_evaluated;
+        return !joint_errors_describe(joint) && finish_without_memory(joint);
+    }
     if (isnan(joint->asker.start_f)) {
         joint->asker.start_f = joint->f;
         joint->doubt = joint->grows       ? -INFINITY /* the sample has gained already */
-                       : joint->rough > 0 ? stopping_noise_ceiling(&joint->stopping, joint->f)
+                       : joint->rough > 0 ? stopping_noise_ceiling(&joint->stopping, &joint->point)
                                           : 0;
         if (!joint->restarts && joint_has_pilots(joint)) {
             joint->pass = JOINT_PILOT;
@@ -393,8 +408,8 @@ static bool judge_check(struct joint *joint)
         certificate->change = is_exact ? 0 : joint_total(joint, change_of);
         certificate->decrease = promise_free(joint, beyond(joint, trial_free_of));
         double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
-        fit_certificate_judge(certificate, joint->options, joint->f, joint->asker.objective.likelihood, variance,
-                              joint_total(joint, squares_of) / n_row);
+        fit_certificate_judge(certificate, joint->options, joint->stopping.beyond.misfit, variance,
+                              joint_total(joint, squares_of) / n_row, joint->asker.is_sigma_known);
         bool goes_on = !certificate->is_certified && !is_exact && rtol > 0.9 * LEAST_RTOL * certificate->factor;
         if (goes_on) {
             joint_set_tighter(joint, joint->tighter * certificate->factor);
@@ -404,6 +419,8 @@ static bool judge_check(struct joint *joint)
         }
         if (!certificate->is_certified)
             joint->asker.notes |= NOTE_not_certified;
+        if (certificate->is_below)
+            joint->asker.notes |= NOTE_small_scatter;
         if (!certificate->is_certified && joint->stop == STOP_noise && certificate->decrease > 0) {
             joint->outcome = OUTCOME_stalled;
             joint->stop = STOP_none;
@@ -413,7 +430,7 @@ static bool judge_check(struct joint *joint)
     }
     if (joint_errors_compute(joint))
         return false;
-    joint->errors = NULL;
+    joint_errors_fini(joint);
     return finish_without_memory(joint);
 }
 

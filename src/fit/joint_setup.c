@@ -163,7 +163,7 @@ bool joint_block_room(const struct joint *joint, struct joint_block *block, size
 {
     size_t all = n + s, each = n + all * all + all + n + s * s + s, n_parameter = joint->n_parameter;
     double *memory = calloc(2 * each + n_parameter + all + (joint->descent ? 2 * n : 0) + 1, sizeof *memory);
-    block->file_index = calloc(all + 1, sizeof *block->file_index);
+    block->file_index = calloc(2 * all + 1, sizeof *block->file_index);
     block->side = calloc(n_parameter + 1, 1);
     block->p = memory;
     if (!memory || !block->file_index || !block->side)
@@ -194,8 +194,10 @@ static bool make_block(struct joint_work *work)
         return false;
     for (size_t k = 0; work->joint->descent && k < 2 * n; k++)
         block->box[k] = (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
-    for (size_t k = 0; k < all; k++)
+    for (size_t k = 0; k < all; k++) {
         block->file_index[k] = work->asker->map.file_index[work->order[k]];
+        block->file_index[all + k] = work->order[k];
+    }
     for (size_t k = 0; k < n; k++)
         block->best.theta[k] = work->asker->map.start[work->order[k]];
     block->is_made = true;
@@ -209,7 +211,7 @@ static bool make_block(struct joint_work *work)
     return true;
 }
 
-/* Random starts of the shared parameters, the same for all blocks. */
+/* Random starts of the parameters above, the same for all blocks and groups. */
 static bool draw_shared(const struct joint *joint, const struct fit_problem *problem, struct fit_map *map, struct arena *arena)
 {
     double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
@@ -218,7 +220,7 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
         return false;
     fit_start_theta(map, problem->prior, problem->seed, UINT64_MAX, number, problem->n_start, theta);
     for (size_t j = 0; j < map->n_free; j++) {
-        if (joint->levels.level[map->file_index[j]] != 1)
+        if (joint->levels.level[map->file_index[j]] == 0)
             continue;
         map->start[j] = theta[j];
         map->natural_start[j] = fit_scale_to_natural(map->scale[j], theta[j]);
@@ -232,9 +234,13 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    struct fit_record record = {.dataset = joint->ranks.first + i};
+    struct fit_record record = {.dataset = problem->dataset};
     bool is_known = block->is_made || block->saved;
     const struct fit_problem given = *problem;
+    block->findings.has_prior = false;
+    for (size_t k = 0; problem->prior && k < joint->n_parameter; k++)
+        block->findings.has_prior |= problem->prior[k].kind != PRIOR_NONE && !problem->fixed[k]
+                                     && problem->lower[k] != problem->upper[k];
     if (problem->prior) { /* those of shared parameters count once */
         struct fit_prior *prior = arena_calloc(arena, joint->n_parameter + 1, sizeof *prior);
         for (size_t k = 0; prior && k < joint->n_parameter; k++)
@@ -274,10 +280,9 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         asker->engine = block->engine;
     block->engine = asker->engine;
     block->gradient = asker->gradient;
-    block->likelihood = asker->objective.likelihood;
+    block->has_offset = asker->objective.has_offset;
     block->has_kinks = fit_objective_has_kinks(&asker->objective);
     block->is_sigma_known = asker->is_sigma_known;
-    block->objective_scale = joint_weight(joint, i) * fit_objective_scale(&asker->objective);
     return true;
 }
 
@@ -329,7 +334,7 @@ bool joint_wants(const struct joint *joint, size_t i)
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
                      struct arena *arena)
 {
-    struct joint_work work = {.joint = joint, .block = &joint->block[i]};
+    struct joint_work work = {.joint = joint, .block = &joint->block[i], .arena = arena};
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
@@ -345,7 +350,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     else if (agree(joint, &work, problem) && find_above(&work, i, arena) && (!is_resumed || joint_block_again(&work))
              && joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
         if (joint->grows)
-            joint_sample_follow(&work, i, problem, host, arena);
+            joint_sample_follow(&work, problem, host, arena);
         joint_block_pass(&work, arena);
     }
     if (!fit_seek_pulses(work.asker))
@@ -361,13 +366,14 @@ void joint_fini(struct joint *joint)
 {
     for (size_t i = 0; joint->block && i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
-        free(block->expected);
+        free(block->findings.memory);
         free(block->p); /* with everything else */
         free(block->file_index);
         free(block->side);
     }
     free(joint->block);
     joint_descent_fini(joint);
+    joint_errors_fini(joint);
     if (joint->options)
         monitor_fini(&joint->lock);
     arena_fini(&joint->arena);

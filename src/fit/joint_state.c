@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 7, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 8, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -40,7 +40,7 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->asker.notes);
     FIELD(joint->asker.reason);
     FIELD(joint->asker.is_sigma_known);
-    FIELD(joint->asker.objective.likelihood);
+    FIELD(joint->asker.objective.has_offset);
     FIELD(joint->has_kinks);
     FIELD(joint->asker.objective.n_row);
 }
@@ -84,7 +84,11 @@ static void pass_block(struct cursor *cursor, struct joint_block *block)
     FIELD(block->n);
     FIELD(block->n_row);
     FIELD(block->radius);
+    FIELD(block->n_bounded);
+    FIELD(block->is_curved);
+    FIELD(block->best.is_curved);
     FIELD(block->best.f);
+    FIELD(block->best.misfit);
     FIELD(block->best.sharpness);
     FIELD(block->sharpness);
     FIELD(block->outcome);

@@ -39,10 +39,30 @@ struct joint_side {
     double *scale;            /* n: metric of the own trust region */
     double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
     double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
-    double gradient_norm;     /* of the own parameters, projected */
+    double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
     double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
+    double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
     int sharpness;            /* as in struct fit_objective */
+    bool is_curved;           /* the triangle has the second derivatives that Gauss and Newton omit */
+};
+
+/* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
+struct joint_findings {
+    struct fit_criteria criteria;
+    double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
+    double accuracy;          /* fit_asker_accuracy */
+    bool can_test, has_prior; /* fit_statistics_can_test; some parameter has a prior, maybe in another block's sum */
+    bool has_information, has_excess;
+    size_t n_censored;        /* rows of these arrays */
+    double *memory;           /* of struct joint_arrays */
+};
+struct joint_arrays {
+    double *theta, *start, *lower, *upper; /* all, in the model's order */
+    double *beyond, *moves;   /* all, own ones first: squares as fit_spectrum.beyond, fit_statistics_moves */
+    double *information, *rhs; /* all x all, all: as triangle, of the expected information; empty: the trial's */
+    double *excess, *left;    /* all x all: fit_objective_excess; s x s: what eliminating the own parameters leaves of it */
+    double *slope, *factor, *curvature; /* as in struct fit_censored, in the model's order */
 };
 
 struct joint_block {
@@ -50,6 +70,8 @@ struct joint_block {
     size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
     struct joint_side best, trial;
     double radius;            /* of the own trust region */
+    uint32_t n_bounded;       /* steps in a row that it bounded; */
+    bool is_curved;           /* after many: as in a side, of the next one */
     int sharpness;            /* of the next side, for Laplace's kinks: as in struct fit_objective */
     /* of the latest trial */
     double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
@@ -66,19 +88,16 @@ struct joint_block {
     int64_t n_evaluation, n_step, n_no_sigma;
     double seconds;
     uint32_t notes;
-    bool likelihood, has_kinks;
-    double objective_scale;   /* fit_objective_scale */
+    bool has_offset, has_kinks;
     char reason[160];
     /* of the last pass, for statistics and the record */
     bool is_kept;             /* p and side are those of the best point */
     double *p, *chain;        /* n_parameter; n + s, own parameters first */
     double *box;              /* for L-BFGS: n lower, n upper bounds */
-    const double *information; /* as triangle, for standard errors: the trial's, or */
-    double *expected;         /* that of the expected information; NULL: they are the same */
-    uint32_t *file_index;     /* n + s */
+    uint32_t *file_index;     /* n + s; then as many: the place of each among all of these in the model's order */
     int8_t *side;             /* n_parameter: record.at_bound */
-    struct fit_criteria criteria;
-    bool has_excess, is_sigma_known, can_test; /* can_test: fit_statistics_can_test */
+    bool is_sigma_known;
+    struct joint_findings findings;
 };
 
 /* Why a block ended the fit. */

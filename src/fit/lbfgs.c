@@ -13,6 +13,9 @@
 /* A build of libLBFGS with SSE rounds the number of variables up to a multiple of 8. */
 enum { LANE = 8 };
 
+/* A value that no line search accepts, in units of the first step's predicted decrease. */
+static const double IMPOSSIBLE = 1e30;
+
 struct run {
     const struct lbfgs_search *search;
     double unit;        /* s of x = origin + s L^-T z; the objective is divided by s^2 */
@@ -71,7 +74,7 @@ static double evaluate(void *instance, const double *z, double *gz, int n_given,
     double value = 0;
     if (!run->stopped) {
         transform(run, gz, (size_t)n_given);
-        value = (f - search->f) / (run->unit * run->unit);
+        value = f < INFINITY ? (f - search->f) / (run->unit * run->unit) : IMPOSSIBLE;
         run->stopped = !isfinite(value) || !isfinite(run->norm);
     }
     if (run->stopped) {

@@ -14,7 +14,8 @@ struct lbfgs_search {
     const double *factor;     /* n x n, lower triangle L, column-major: x = origin + s L^-T z, so that L L' is the
                                  first guess of the Hessian and the first trial is the Newton step; NULL: it is */
     const double *diagonal;   /* n: diagonal, positive */
-    /* Evaluates the objective at x. False stops the search, and f and gradient are ignored. */
+    /* Evaluates the objective at x; infinite, with a zero gradient: it cannot be evaluated. False stops the search, and f and
+     * gradient are ignored. */
     bool (*trial)(void *context, const double *x, double *f, double *gradient);
     /* The latest trial has ended a line search. False stops the search. */
     bool (*accepted)(void *context);

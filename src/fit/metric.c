@@ -39,19 +39,23 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
     struct fit_answer answer = fit_point_answer(asker, &metric->point);
     fit_objective_rows(&asker->objective, &answer, CURVATURE_ABOVE, metric->rows, metric->rhs);
     double largest = 0;
+    bool any = false;
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i <= j; i++)
             metric->matrix[i + j * n] = metric->matrix[j + i * n] =
                 matrix_dot(n_row, metric->rows + i * n_row, metric->rows + j * n_row);
         double size = fit_map_size(&asker->map, j, theta[j]);
-        largest = fmax(largest, metric->matrix[j + j * n] * (size > 0 ? size * size : 1));
+        largest = fmax(largest, metric->matrix[j + j * n] * size * size);
+        any = any || metric->matrix[j + j * n] > 0;
     }
-    for (size_t j = 0; j < n; j++) { /* in natural units, so that the units of a parameter do not matter */
+    for (size_t j = 0; j < n; j++) { /* in natural units, so that the units of a parameter do not matter; 0 is none */
         double size = fit_map_size(&asker->map, j, theta[j]);
         metric->matrix[j + j * n] += DAMPING * metric->matrix[j + j * n]
-                                     + DAMPING * DAMPING * largest / (size > 0 ? size * size : 1);
+                                     + (size > 0 ? DAMPING * DAMPING * largest / (size * size) : 0);
+        if (metric->matrix[j + j * n] == 0)
+            metric->matrix[j + j * n] = 1; /* nothing moves it */
     }
-    metric->taken = isfinite(largest) && largest > 0 ? ASKED_OK : ASKED_FAILED;
+    metric->taken = isfinite(largest) && any ? ASKED_OK : ASKED_FAILED;
     return metric->taken;
 }
 
@@ -68,12 +72,24 @@ bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker,
     for (size_t k = 0; k < n_loose; k++) {
         size_t j = loose[k];
         double size = fit_map_size(map, j, metric->point.theta[j]);
-        length = fmax(length, fabs(metric->step[k]) / (size > 0 ? size : 1));
+        length = fmax(length, size > 0 ? fabs(metric->step[k]) / size : 0);
     }
     metric->unit = sqrt(fmax(length / LONGEST, 1) / shrink);
     for (size_t k = 0; k < n_loose * n_loose; k++)
         factor[k] *= metric->unit;
     return isfinite(length);
+}
+
+double fit_metric_promise_single(const struct fit_metric *metric, const struct fit_asker *asker, const struct fit_point *point)
+{
+    size_t n = asker->map.n_free;
+    double most = 0;
+    for (size_t j = 0; j < n; j++) {
+        double g = point->gradient[j];
+        if (!fit_point_is_held(&asker->map, point, j) && g != 0)
+            most = fmax(most, 0.5 * g * g / metric->matrix[j + j * n]);
+    }
+    return most;
 }
 
 double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint32_t *loose, const double *gradient,

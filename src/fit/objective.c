@@ -11,9 +11,9 @@
 /* The share of one measurement in the objective: f and, with the derivatives m' and s' of prediction and noise, the rows
  *   weight m' + cross s' | residual      noise_weight s' | noise_residual
  * whose products with their right-hand sides sum to f'. cross, noise_weight and noise_residual are 0 without a modelled
- * standard deviation. */
+ * standard deviation. `constant` is the part of f that depends on the standard deviation and the value alone. */
 struct row {
-    double f, weight, residual, cross, noise_weight, noise_residual;
+    double f, constant, weight, residual, cross, noise_weight, noise_residual;
 };
 
 /* Measurements whose terms are computed at once: derivatives are read column by column, in pieces of this length. */
@@ -67,7 +67,7 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
         root = fmax(fit_loss_root(CURVATURE_KINKS, true, terms.weight, 0), ldexp(root, -objective->sharpness));
     struct row row = {.f = terms.rho, .weight = root * slope, .residual = terms.weight * r / root};
     if (objective->likelihood)
-        row.f += log(sigma) + loss->log_constant + (is_log ? log(y) : 0);
+        row.f += row.constant = log(sigma) + loss->log_constant + (is_log ? log(y) : 0);
     if (modelled) {
         double scale_root = sqrt(loss->scale_information);
         row.noise_weight = scale_root / sigma;
@@ -270,11 +270,11 @@ double fit_objective_row_product(const struct fit_objective *objective, const st
     return matrix_product(n_row, answer->weight, answer->d_prediction + j * n_row, x) * answer->chain[j];
 }
 
-double fit_objective_scale(const struct fit_objective *objective)
+double fit_objective_scale(const struct fit_objective *objective, const struct fit_answer *answer)
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        double sigma = objective->measured.sigma && !isnan(objective->measured.sigma[i]) ? objective->measured.sigma[i] : 1;
+        double sigma = fit_objective_sigma(objective, answer, i);
         double value = fit_objective_loss(objective, i)->is_log ? 1 : objective->measured.value[i];
         sum += 0.5 * (value / sigma) * (value / sigma);
     }
@@ -288,43 +288,56 @@ double fit_objective_common_scale(const struct fit_criteria *criteria, double co
     return half + hypot(half, sqrt(squares / count));
 }
 
+double fit_objective_deviance(const struct fit_criteria *criteria, double n_row, const struct fit_criteria *all, double n_all)
+{
+    double mean = all->chi_square / n_all, own = criteria->chi_square / n_row;
+    if (all->scaling == 0 || n_row == 0)
+        return criteria->deviance;
+    return all->scaling * n_row * (log(mean) + (own == mean ? 1 : own / mean)) + criteria->constants;
+}
+
 static uint32_t observable_of(const struct fit_objective *objective, size_t i)
 {
     return objective->measured.observable ? objective->measured.observable[i] : 0;
 }
 
-/* Weighted sum of squares about the weighted mean of each observable. */
-static double total_squares(const struct fit_objective *objective, const struct fit_answer *answer,
-                            uint32_t n_observable)
+/* Adds what describes the plain residuals of an observable, and the sum of squares about the weighted mean of its values. */
+static void add_observable(const struct fit_objective *objective, const struct fit_answer *answer, uint32_t observable,
+                           struct fit_criteria *criteria)
 {
-    double total = 0, r, root, value;
-    for (uint32_t o = 0; o < n_observable; o++) {
-        double weight = 0, sum = 0;
-        for (size_t i = 0; i < objective->n_row; i++)
-            if (observable_of(objective, i) == o && fit_objective_plain(objective, answer, i, &r, &root, &value)) {
-                weight += root * root;
-                sum += root * root * value;
-            }
-        for (size_t i = 0; i < objective->n_row; i++)
-            if (observable_of(objective, i) == o && fit_objective_plain(objective, answer, i, &r, &root, &value)) {
-                double deviation = (value - sum / weight) * root;
-                total += deviation * deviation;
-            }
+    double weight = 0, sum = 0, before = 0, r, root, value;
+    for (size_t i = 0; i < objective->n_row; i++) {
+        if (observable_of(objective, i) != observable || !fit_objective_plain(objective, answer, i, &r, &root, &value))
+            continue;
+        double size = fit_objective_loss(objective, i)->is_log ? root : root * value;
+        weight += root * root;
+        sum += root * root * value;
+        criteria->sizes += size * size;
+        criteria->n_neighbour += before != 0 && r != 0;
+        criteria->n_change += (before < 0 && r > 0) || (before > 0 && r < 0);
+        before = r != 0 ? r : before;
     }
-    return total;
+    criteria->n_constant += weight > 0;
+    for (size_t i = 0; i < objective->n_row; i++)
+        if (observable_of(objective, i) == observable && fit_objective_plain(objective, answer, i, &r, &root, &value)) {
+            double deviation = (value - sum / weight) * root;
+            criteria->total_squares += deviation * deviation;
+        }
 }
 
 struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
                                            uint32_t n_observable)
 {
-    struct fit_criteria criteria = {.total_squares = total_squares(objective, answer, n_observable)};
+    struct fit_criteria criteria = {.total_squares = 0};
     struct fit_objective full = *objective;
-    double constants = 0, n_row = (double)objective->n_row;
     size_t n_square = 0, n_kink = 0;
     full.likelihood = true;
+    for (uint32_t observable = 0; observable < n_observable; observable++)
+        add_observable(objective, answer, observable, &criteria);
     for (size_t i = 0; i < objective->n_row; i++) {
-        double r, weight, value, f = row_at(&full, answer, i, CURVATURE_ABOVE).f;
-        criteria.deviance += 2 * f;
+        double r, weight, value;
+        struct row row = row_at(&full, answer, i, CURVATURE_ABOVE);
+        criteria.deviance += 2 * row.f;
         const struct fit_loss *loss = fit_objective_loss(objective, i);
         n_square += error_kind_is_square(loss->error);
         n_kink += loss->has_kink;
@@ -335,12 +348,9 @@ struct fit_criteria fit_objective_criteria(const struct fit_objective *objective
         criteria.chi_square += terms.weight * r * r;
         criteria.distances += loss->has_kink ? terms.weight * r * r : 0;
         criteria.squares += r * r;
-        constants += 2 * (f - terms.rho);
+        criteria.constants += 2 * row.constant; /* not f - rho, which has lost its digits if residuals are large */
     }
-    bool are_kinks = n_kink == objective->n_row;
-    criteria.deviance_scaled = (are_kinks ? 2 : 1) * n_row * (log(criteria.chi_square / n_row) + 1) + constants;
-    if (!are_kinks && n_square < objective->n_row)
-        criteria.deviance_scaled = criteria.deviance;
+    criteria.scaling = n_kink == objective->n_row ? 2 : n_square == objective->n_row;
     return criteria;
 }
 

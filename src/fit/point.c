@@ -53,6 +53,20 @@ double fit_point_variance(const struct fit_asker *asker, const struct fit_point 
     return asker->is_sigma_known ? 1 : fit_point_mean_square(asker, point);
 }
 
+double fit_point_misfit(const struct fit_asker *asker, const struct fit_point *point)
+{
+    if (!asker->objective.has_offset)
+        return fabs(point->f);
+    double mean_square = fit_point_mean_square(asker, point);
+    return 0.5 * (double)asker->objective.n_row * (asker->is_sigma_known ? fmax(1, mean_square) : mean_square);
+}
+
+double fit_point_scale(const struct fit_asker *asker, const struct fit_point *point)
+{
+    struct fit_answer answer = fit_point_answer(asker, point);
+    return fit_objective_scale(&asker->objective, &answer);
+}
+
 double fit_point_size(const struct fit_asker *asker, const struct fit_point *point)
 {
     double sum = 0;
@@ -332,6 +346,7 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
     if (isnan(asker->start_f)) {
         asker->start_f = point->f;
         asker->start_tighter = asker->tighter;
+        asker->start_misfit = fit_point_misfit(asker, point);
     }
     if (!with_derivatives)
         return ASKED_OK;

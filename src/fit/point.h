@@ -29,6 +29,12 @@ double fit_asker_accuracy(const struct fit_asker *asker);
  * if every sigma is known or modelled, otherwise that mean square. */
 double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point);
 double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point);
+/* The size of the objective at a point, for relative changes of it: its absolute value or, if that has an offset, half the sum
+ * of squares of the weighted residuals, but at least what it is expected to be. Does not depend on units if sigma is known or
+ * modelled; otherwise it is proportional to the square of the data's. */
+double fit_point_misfit(const struct fit_asker *asker, const struct fit_point *point);
+/* fit_objective_scale at a point. */
+double fit_point_scale(const struct fit_asker *asker, const struct fit_point *point);
 /* Norm of the weighted predictions: their relative error times this is their error in units of sigma. */
 double fit_point_size(const struct fit_asker *asker, const struct fit_point *point);
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point);

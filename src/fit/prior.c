@@ -107,6 +107,13 @@ static const struct form {
 
 bool fit_prior_has_kink(const struct fit_prior *prior) { return forms[prior->kind].has_kink; }
 
+bool fit_prior_has_offset(const struct fit_prior *prior)
+{
+    const struct form *form = &forms[prior->kind];
+    bool is_shape_1 = prior->kind == PRIOR_EXPONENTIAL; /* of Gamma's */
+    return form->on_log && !is_shape_1 && (form->has_kink || !form->has_r);
+}
+
 struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, double p, double chain,
                                 enum fit_curvature curvature)
 {

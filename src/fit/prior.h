@@ -35,6 +35,8 @@ struct prior_terms {
 struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, double p, double chain,
                                 enum fit_curvature curvature);
 bool fit_prior_has_kink(const struct fit_prior *prior);
+/* Whether f changes by a constant with the parameter's unit: it has a term log p. */
+bool fit_prior_has_offset(const struct fit_prior *prior);
 
 /* P(X <= x) of the untruncated distribution; of a uniform one x itself, and of a log-uniform one log x. */
 double fit_prior_below(const struct fit_prior *prior, double x);

@@ -82,6 +82,34 @@ static bool may_draw_again(const struct fit_asker *asker, enum outcome outcome)
     return has_failed && asker->problem->start_number > 0 && asker->n_redrawn < FIT_MAX_REDRAWN;
 }
 
+/* In place of a search. */
+static void evaluate(struct fit_asker *asker, struct arena *arena, const double *theta,
+                     struct search_end *end)
+{
+    struct fit_point *point = arena_calloc(arena, 1, sizeof *point);
+    *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
+    if (!point || !fit_point_init(point, asker, arena)) {
+        snprintf(asker->reason, sizeof asker->reason, "no memory for this fit");
+        return;
+    }
+    memcpy(point->theta, theta, asker->map.n_free * sizeof *theta);
+    enum asked asked = fit_ask(asker, point, true);
+    end->best = asked == ASKED_OK ? point : NULL;
+    end->outcome = asked == ASKED_END ? asker->outcome : asker->failure;
+    if (asked == ASKED_OK)
+        end->outcome = OUTCOME_evaluated;
+}
+
+typedef void search_function(struct fit_asker *asker, struct arena *arena, const double *theta,
+                             struct search_end *end);
+
+static search_function *search_of(const struct fit_asker *asker, const struct fit_record *record)
+{
+    if (asker->options->evaluates)
+        return evaluate;
+    return record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search;
+}
+
 /* If a trajectory meets a switch or an event at which derivatives do not exist, restarts the search with difference quotients,
  * which are used from then on: values of the two kinds are never compared. */
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
@@ -91,7 +119,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->leaves_lanes = asker->has_lost = false;
     asker->n_lost = 0;
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
-    (record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
+    search_of(asker, record)(asker, arena, theta, end);
     record->n_iteration += end->n_iteration;
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
@@ -137,32 +165,37 @@ static void look_back(struct fit_asker *asker, struct arena *arena, const double
         search_from(asker, arena, start, record, end);
 }
 
-/* Continues from the best point with tolerances divided by `factor`. False: that failed, and nothing has changed. */
+/* Continues from the best point with this engine, and with tolerances divided by the certificate's factor (0 counts as 1).
+ * False: that failed, and nothing has changed. */
 static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
-                  struct search_end *end, double factor, double change)
+                  struct search_end *end, const struct fit_certificate *certificate, enum engine_kind engine)
 {
     struct search_end next;
-    double before = asker->tighter;
-    enum engine_kind engine = asker->engine;
-    uint32_t notes = asker->notes;
-    asker->tighter *= factor;
+    const struct fit_asker before = *asker;
+    double doubt = engine == asker->engine ? DOUBT * fabs(certificate->change) : INFINITY; /* engines' values differ */
+    asker->tighter *= certificate->factor > 0 ? certificate->factor : 1;
     asker->is_near = true;
+    if (engine != asker->engine) {
+        asker->engine = engine;
+        asker->notes |= NOTE_changed_engine;
+        asker->start_f = asker->prediction_error = NAN;
+    }
     search_from(asker, arena, end->best->theta, record, &next);
     if (next.outcome == OUTCOME_converged || next.outcome == OUTCOME_stalled) {
-        look_back(asker, arena, start, record, &next, isnan(change) ? INFINITY : DOUBT * fabs(change));
+        look_back(asker, arena, start, record, &next, isnan(doubt) ? INFINITY : doubt);
         *end = next;
         return true;
     }
-    double doubt = isnan(change) ? 0 : DOUBT * fabs(change);
-    if (next.outcome == OUTCOME_budget && next.best && next.best->f < end->best->f - doubt) {
+    if (next.outcome == OUTCOME_budget && next.best && next.best->f < end->best->f - (isfinite(doubt) ? doubt : 0)) {
         *end = next; /* unfinished, but better */
         return true;
     }
     if (next.outcome == OUTCOME_out_of_memory)
         end->outcome = next.outcome;
-    asker->notes = notes;
-    asker->tighter = before;
-    asker->engine = engine;
+    asker->notes = before.notes;
+    asker->tighter = before.tighter;
+    asker->engine = before.engine;
+    asker->start_f = before.start_f;
     return false;
 }
 
@@ -235,12 +268,41 @@ static void check_lanes(struct fit_asker *asker, struct arena *arena, const stru
         asker->notes |= NOTE_engines_differ;
 }
 
+static bool may_leave_lanes(const struct fit_asker *asker)
+{
+    return asker->engine == ENGINE_LANES && !asker->stays_in_lanes;
+}
+
+/* Searches with tighter and tighter tolerances, until they confirm the optimum or are as tight as they can be. Sets the last
+ * certificate, and returns the best point with the derivatives of all residuals. */
+static const struct fit_point *tighten(struct fit_asker *asker, struct arena *arena, const double *start,
+                                       struct fit_record *record, struct search_end *end,
+                                       struct fit_certificate *certificate)
+{
+    const struct fit_point *point;
+    double goal = INFINITY;
+    bool goes_on;
+    do {
+        point = look(asker, arena, record, end);
+        *certificate = certify(asker, arena, point, end);
+        if (certificate->factor == 1 && end->best->f < goal)
+            goal = end->best->f - LEAST_GAIN * certificate->decrease;
+        else if (certificate->factor == 1)
+            certificate->factor = FIT_TIGHTER;
+        goes_on = end->best && !certificate->is_certified && certificate->factor > 0
+                  && fit_asker_rtol(asker) > 0.9 * LEAST_RTOL * certificate->factor; /* powers of ten, rounded */
+        /* What lanes cannot finish CVODES often can, even with the same tolerances. */
+        bool leaves = goes_on && end->outcome == OUTCOME_stalled && may_leave_lanes(asker);
+        goes_on = goes_on && ((leaves && go_on(asker, arena, start, record, end, certificate, ENGINE_CVODES))
+                              || go_on(asker, arena, start, record, end, certificate, asker->engine));
+    } while (goes_on);
+    return point;
+}
+
 const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena, double *start, struct fit_record *record,
                                    struct search_end *end)
 {
-    const struct fit_point *point;
     struct fit_certificate certificate;
-    double goal = INFINITY;
     draw_start(asker, start);
     search_from(asker, arena, start, record, end);
     while (!end->best && may_draw_again(asker, end->outcome)) {
@@ -248,17 +310,16 @@ const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena,
         draw_start(asker, start);
         search_from(asker, arena, start, record, end);
     }
-    do {
-        point = look(asker, arena, record, end);
-        certificate = certify(asker, arena, point, end);
-        if (certificate.factor == 1 && end->best->f < goal)
-            goal = end->best->f - LEAST_GAIN * certificate.decrease;
-        else if (certificate.factor == 1)
-            certificate.factor = FIT_TIGHTER;
-    } while (end->best && !certificate.is_certified && certificate.factor > 0
-             && fit_asker_rtol(asker) > 0.9 * LEAST_RTOL * certificate.factor /* powers of ten, rounded */
-             && go_on(asker, arena, start, record, end, certificate.factor, certificate.change));
+    if (asker->options->evaluates)
+        return end->best;
+    const struct fit_point *point = tighten(asker, arena, start, record, end, &certificate);
     check_lanes(asker, arena, point, end, &certificate);
+    bool is_finished = outcome_is_success(end->outcome) && (certificate.is_certified || isnan(certificate.change));
+    bool is_left = outcome_is_success(end->outcome) || end->outcome == OUTCOME_stalled;
+    certificate.factor = 1;
+    if (end->best && is_left && !is_finished && may_leave_lanes(asker)
+        && go_on(asker, arena, start, record, end, &certificate, ENGINE_CVODES))
+        point = tighten(asker, arena, start, record, end, &certificate);
     if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
         confirm(asker, arena, point, end->best->f, &certificate);
     if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {
@@ -271,5 +332,7 @@ const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena,
     record->tight_decrease = certificate.decrease;
     if (asker->options->certify && outcome_is_success(end->outcome) && !certificate.is_certified)
         asker->notes |= NOTE_not_certified;
+    if (certificate.is_below)
+        asker->notes |= NOTE_small_scatter;
     return point;
 }

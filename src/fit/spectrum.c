@@ -15,14 +15,18 @@ static const double FLAT = 30;
 /* Observed information below the square of this part of the expected information counts as none. */
 static const double LEAST_LEFT = 0.1;
 
-bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena)
+bool fit_spectrum_room(struct fit_spectrum *spectrum, size_t n, size_t n_row, struct arena *arena)
 {
-    size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
     *spectrum = (struct fit_spectrum){.loose = arena_calloc(arena, n + 1, sizeof *spectrum->loose)};
     return spectrum->loose
            && ARENA_DOUBLES(arena, {&spectrum->rows, n_row, n}, {&spectrum->rhs, n_row, 1}, {&spectrum->triangle, n, n},
                             {&spectrum->basis, n, n}, {&spectrum->v, n, n}, {&spectrum->q, n, 1}, {&spectrum->scale, n, 1},
                             {&spectrum->s, n, 1}, {&spectrum->beyond, n, 1});
+}
+
+bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena)
+{
+    return fit_spectrum_room(spectrum, asker->map.n_free, fit_objective_n_row(&asker->objective), arena);
 }
 
 static bool is_held(const struct fit_map *map, const struct fit_point *point, size_t j)
@@ -43,22 +47,27 @@ bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_a
     return serves;
 }
 
-/* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
- * error. The derivatives are then errors too, and `beyond` contains almost nothing else. size: fit_point_size. */
-static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, double size, size_t j, double norm,
-                             double beyond)
+struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker, double size, double n_row)
 {
     double error = asker->prediction_error;
     if (isnan(error)) /* not measured */
         error = fit_asker_rtol(asker) * size;
     if (asker->gradient == GRADIENT_differences)
         error = fmax(error, fit_asker_accuracy(asker) * size);
-    const struct fit_map *map = &asker->map;
-    double change = fit_map_size(map, j, point->theta[j]), width = map->upper[j] - map->lower[j];
-    if (map->start[j] == 0 && map->scale[j] == SCALE_LIN) /* 0 is no size */
-        change = fmax(change, width < INFINITY ? width : 1);
-    double rounding = FIT_QUOTIENT_ROUNDING * sqrt((double)asker->objective.n_row);
-    return !(norm * change > fmax(error, FIT_QUOTIENT_ROUNDING * size)) && !(beyond * change > rounding);
+    return (struct fit_spectrum_unit){fmax(error, FIT_QUOTIENT_ROUNDING * size), FIT_QUOTIENT_ROUNDING * sqrt(n_row)};
+}
+
+/* A change by the parameter's own size, or by its start's; if 0 is all that is known of its size, any change. */
+bool fit_spectrum_is_idle(const struct fit_map *map, size_t j, double theta, const struct fit_spectrum_unit *unit, double norm,
+                          double beyond)
+{
+    double change = fit_map_size(map, j, theta), width = map->upper[j] - map->lower[j];
+    if (map->start[j] == 0 && map->scale[j] == SCALE_LIN) { /* 0 is no size */
+        if (!(width < INFINITY)) /* what its influence should be compared with is unknown */
+            return !(norm > 0) && !(beyond > 0);
+        change = fmax(change, width);
+    }
+    return !(norm * change > unit->error) && !(beyond * change > unit->rounding);
 }
 
 /* Stores R with columns of length 1 (0 for a parameter without influence) in `to`. */
@@ -93,20 +102,13 @@ void fit_spectrum_directions(struct fit_spectrum *spectrum)
         find_directions(spectrum, NULL);
 }
 
-/* Finds the known directions. is_triangle: as from matrix_triangle. */
-static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
-                      bool is_triangle)
+void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy, bool is_triangle)
 {
     size_t n = spectrum->n;
-    double size = fit_point_size(asker, point);
-    spectrum->least = FLAT * fit_asker_accuracy(asker);
+    spectrum->least = FLAT * accuracy;
     spectrum->n_idle = 0;
-    for (size_t c = 0; c < n; c++) {
-        double length = sqrt(matrix_squares(n, spectrum->triangle + c * n));
-        bool none = has_no_influence(asker, point, size, spectrum->loose[c], length, spectrum->beyond[c]);
-        spectrum->scale[c] = none ? 0 : length;
-        spectrum->n_idle += none;
-    }
+    for (size_t c = 0; c < n; c++)
+        spectrum->n_idle += !(spectrum->scale[c] > 0);
     spectrum->has_directions = false;
     spectrum->n_known = n;
     if (is_triangle && is_all_known(spectrum))
@@ -118,6 +120,21 @@ static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *ask
     for (size_t k = 0; k < spectrum->n_known; k++)
         for (size_t c = 0; c < n; c++)
             spectrum->basis[c + k * n] = spectrum->v[c + k * n] / spectrum->s[k] / spectrum->scale[c];
+}
+
+/* The lengths of all columns, and the known directions. */
+static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
+                      bool is_triangle)
+{
+    size_t n = spectrum->n;
+    struct fit_spectrum_unit unit = fit_spectrum_unit(asker, fit_point_size(asker, point), (double)asker->objective.n_row);
+    for (size_t c = 0; c < n; c++) {
+        double length = sqrt(matrix_squares(n, spectrum->triangle + c * n));
+        size_t j = spectrum->loose[c];
+        bool none = fit_spectrum_is_idle(&asker->map, j, point->theta[j], &unit, length, spectrum->beyond[c]);
+        spectrum->scale[c] = none ? 0 : length;
+    }
+    fit_spectrum_decompose(spectrum, fit_asker_accuracy(asker), is_triangle);
 }
 
 void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
@@ -141,9 +158,10 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
     decompose(spectrum, asker, point, true);
 }
 
-/* I + W'CW for the excess C and the basis W, in whose metric the information is I. */
-static void add_excess(const struct fit_spectrum *spectrum, const double *excess, size_t n_free, double *product,
-                       double *matrix)
+/* I + W'CW for the excess C (columns `index` of a matrix with leading dimension ld) and the basis W, in whose metric the
+ * information is I. */
+static void add_excess(const struct fit_spectrum *spectrum, const double *excess, size_t ld, const uint32_t *index,
+                       double *product, double *matrix)
 {
     size_t n = spectrum->n, n_known = spectrum->n_known;
     const double *w = spectrum->basis;
@@ -151,7 +169,7 @@ static void add_excess(const struct fit_spectrum *spectrum, const double *excess
         memset(product + k * n, 0, n * sizeof *product);
         for (size_t d = 0; d < n; d++)
             for (size_t c = 0; c < n; c++)
-                product[c + k * n] += excess[spectrum->loose[c] + spectrum->loose[d] * n_free] * w[d + k * n];
+                product[c + k * n] += excess[index[c] + index[d] * ld] * w[d + k * n];
     }
     for (size_t k = 0; k < n_known; k++)
         for (size_t l = 0; l < n_known; l++) {
@@ -180,30 +198,49 @@ static void replace_triangle(struct fit_spectrum *spectrum, const double *factor
         }
 }
 
+bool fit_spectrum_factor(const struct fit_spectrum *spectrum, const double *excess, size_t ld, const uint32_t *index,
+                         double *factor, uint32_t *order, double *scratch)
+{
+    size_t n = spectrum->n, n_known = spectrum->n_known;
+    add_excess(spectrum, excess, ld, index, scratch, scratch + n * n);
+    for (size_t k = 0; k < n_known; k++)
+        order[k] = (uint32_t)k;
+    bool is_definite = matrix_factor(n_known, scratch + n * n, n_known, order, factor);
+    for (size_t k = 0; k < n_known; k++)
+        is_definite = is_definite && factor[k + k * n_known] > LEAST_LEFT;
+    return is_definite;
+}
+
+bool fit_spectrum_add(struct fit_spectrum *spectrum, const double *excess, size_t ld, const uint32_t *index,
+                      struct arena *arena, bool *is_definite)
+{
+    size_t n = spectrum->n;
+    double *matrices = arena_calloc(arena, 3 * n + 1, n * sizeof *matrices + 1);
+    uint32_t *order = arena_calloc(arena, n + 1, sizeof *order);
+    if (!matrices || !order)
+        return false;
+    *is_definite = fit_spectrum_factor(spectrum, excess, ld, index, matrices, order, matrices + n * n);
+    if (*is_definite)
+        replace_triangle(spectrum, matrices, matrices + n * n);
+    return true;
+}
+
 bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
                           struct arena *arena, bool *is_definite)
 {
-    size_t n = asker->map.n_free, n_known = spectrum->n_known;
+    size_t n = asker->map.n_free;
     *is_definite = true;
-    if (!fit_objective_has_excess(&asker->objective) || n_known == 0)
+    if (!fit_objective_has_excess(&asker->objective) || spectrum->n_known == 0)
         return true;
-    double *matrices = arena_calloc(arena, 4 * n, n * sizeof *matrices);
-    uint32_t *index = arena_calloc(arena, n, sizeof *index);
-    if (!matrices || !index)
+    double *excess = arena_calloc(arena, n, n * sizeof *excess);
+    if (!excess)
         return false;
     struct fit_answer answer = fit_point_answer(asker, point);
-    double *excess = matrices, *matrix = matrices + n * n, *factor = matrices + 2 * n * n;
     fit_objective_excess(&asker->objective, &answer, excess);
-    add_excess(spectrum, excess, n, matrices + 3 * n * n, matrix);
-    for (size_t k = 0; k < n_known; k++)
-        index[k] = (uint32_t)k;
-    *is_definite = matrix_factor(n_known, matrix, n_known, index, factor);
-    for (size_t k = 0; k < n_known; k++)
-        *is_definite = *is_definite && factor[k + k * n_known] > LEAST_LEFT;
-    if (*is_definite) {
-        replace_triangle(spectrum, factor, matrices + 3 * n * n);
+    if (!fit_spectrum_add(spectrum, excess, n, spectrum->loose, arena, is_definite))
+        return false;
+    if (*is_definite)
         decompose(spectrum, asker, point, false);
-    }
     return true;
 }
 

@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/stopping.h"
 
-#include "fit/matrix.h"
-
 #include <float.h>
 #include <math.h>
 
@@ -30,18 +28,32 @@ static const double SLOWEST = 0.9;
 
 void stopping_init(struct stopping *stopping, struct fit_asker *asker)
 {
-    *stopping = (struct stopping){.asker = asker, .objective_scale = fit_objective_scale(&asker->objective),
-                                  .noise = INFINITY, .least_promise = INFINITY, .last_promise = INFINITY,
+    const struct fit_objective *objective = &asker->objective;
+    *stopping = (struct stopping){.asker = asker, .noise = INFINITY, .least_promise = INFINITY, .last_promise = INFINITY,
                                   .slowness = 1};
     stopping->accuracy = fit_asker_rtol(asker);
+    if (!objective->has_noise)
+        stopping->objective_scale = fit_objective_scale(objective, NULL);
 }
 
-double stopping_tolerance(const struct stopping *stopping, double f)
+double stopping_misfit(const struct stopping *stopping, const struct fit_point *point)
 {
-    double scale = stopping->objective_scale, tolerance = stopping->asker->options->f_tolerance;
-    f = fabs(f);
-    if (stopping->asker->objective.likelihood)
-        return tolerance * fmax(1, f);
+    return stopping->beyond.is_there ? stopping->beyond.misfit : fit_point_misfit(stopping->asker, point);
+}
+
+static double scale_at(const struct stopping *stopping, const struct fit_point *point)
+{
+    return stopping->beyond.is_there                  ? stopping->beyond.scale
+           : stopping->asker->objective.has_noise ? fit_point_scale(stopping->asker, point)
+                                                  : stopping->objective_scale;
+}
+
+double stopping_tolerance(const struct stopping *stopping, const struct fit_point *point)
+{
+    double tolerance = stopping->asker->options->f_tolerance, f = stopping_misfit(stopping, point);
+    if (stopping->asker->objective.has_offset)
+        return tolerance * f;
+    double scale = scale_at(stopping, point);
     /* The other terms are a hundredth of the rounding errors of a sum of squared differences: predicted decreases come from
      * slopes, which locate a minimum better than values do. */
     return tolerance * f + 1e-17 * sqrt(f) * sqrt(scale) + 1e-30 * scale + DBL_MIN;
@@ -54,28 +66,35 @@ static double variance_of(const struct stopping *stopping, const struct fit_poin
 
 double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best)
 {
-    double tolerance = stopping_tolerance(stopping, best->f);
+    double tolerance = stopping_tolerance(stopping, best);
     return fmin(1e3 * tolerance, fmax(tolerance, WORTHLESS * variance_of(stopping, best)));
 }
 
-bool stopping_is_exact(const struct stopping *stopping, double f)
+bool stopping_is_orthogonal(const struct stopping *stopping, const struct fit_point *best, double single, double promise)
 {
-    double scale = stopping->objective_scale;
-    return !stopping->asker->objective.likelihood && f <= (scale > 0 ? 1e-30 * scale : ZERO * stopping->asker->start_f);
+    double cosine = stopping->asker->options->g_tolerance;
+    return single <= cosine * cosine * stopping_misfit(stopping, best) && promise <= stopping_least_promise(stopping, best);
+}
+
+bool stopping_is_exact(const struct stopping *stopping, const struct fit_point *point)
+{
+    if (stopping->asker->objective.has_offset)
+        return false;
+    double scale = scale_at(stopping, point);
+    return point->f <= (scale > 0 ? 1e-30 * scale : ZERO * stopping->asker->start_f);
 }
 
 bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point, const struct fit_point *other)
 {
-    double f = fabs(point->f), rounding = 100 * DBL_EPSILON * (f + sqrt(f) * fit_point_size(stopping->asker, point));
+    double by_errors = sqrt(stopping_misfit(stopping, point)) * fit_point_size(stopping->asker, point);
+    double rounding = 100 * DBL_EPSILON * (fabs(point->f) + by_errors);
     double nothing = NOTHING * fit_point_variance(stopping->asker, point);
-    return other->f - point->f > stopping_tolerance(stopping, f) + rounding + nothing;
+    return other->f - point->f > stopping_tolerance(stopping, point) + rounding + nothing;
 }
 
-/* The unit in which changes of the objective are large or small. */
-static double size_of(const struct stopping *stopping, double f)
+double stopping_noise_likely(const struct stopping *stopping, const struct fit_point *point)
 {
-    const struct fit_objective *objective = &stopping->asker->objective;
-    return objective->likelihood ? fmax(fabs(f), 0.5 * (double)objective->n_row) : fabs(f);
+    return NOISE_LIKELY * stopping_misfit(stopping, point);
 }
 
 double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point *best, const struct fit_point *trial)
@@ -104,7 +123,7 @@ double stopping_decrease(struct stopping *stopping, struct trust_model *model, c
     double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker, best, trial);
     if (fit_objective_has_kinks(&stopping->asker->objective))
         return by_value;
-    double limit = NOISE_LIKELY * size_of(stopping, best->f);
+    double limit = stopping_noise_likely(stopping, best);
     stopping_note_noise(stopping, by_value, by_slopes);
     bool small = model->promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
     if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
@@ -144,20 +163,17 @@ static double promise_free(const struct stopping *stopping, struct trust_model *
 
 static enum stop_test find_met(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
-    const struct fit_asker *asker = stopping->asker;
-    double tolerance = stopping_tolerance(stopping, best->f), f = fabs(best->f);
-    double norm = fmax(fit_point_gradient_norm(asker, best), stopping->beyond.gradient_norm), scale = stopping->objective_scale;
-    if (norm == 0)
+    double tolerance = stopping_tolerance(stopping, best);
+    double single = fmax(trust_model_promise_single(model, best), stopping->beyond.single);
+    if (fmax(fit_point_gradient_norm(stopping->asker, best), stopping->beyond.gradient_norm) == 0)
         return STOP_gradient;
-    if (stopping_is_exact(stopping, best->f))
+    if (stopping_is_exact(stopping, best))
         return STOP_exact;
-    /* A gradient is small only relative to an objective: data in tiny units make any gradient small. */
-    double size = asker->objective.likelihood ? fmax(1, f) : fmax(f, fmin(1, 1e-6 * scale));
-    if (norm <= asker->options->g_tolerance * size && model->promise <= stopping_least_promise(stopping, best))
-        return STOP_gradient;
     if (stopping->slowness * model->promise <= tolerance
         && stopping->slowness * promise_free(stopping, model, best) <= tolerance)
         return STOP_decrease;
+    if (stopping_is_orthogonal(stopping, best, single, model->promise))
+        return STOP_gradient;
     int n = stopping->n_step;
     bool idle = n >= STOPPING_HISTORY && !model->is_restricted && stopping->n_rejected == 0
                 && stopping->history[n % STOPPING_HISTORY] - best->f <= tolerance;
@@ -165,47 +181,36 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
 }
 
 /* The largest decrease from fitting the predictions' own errors: half the sum of their squares. */
-static double noise_floor(const struct stopping *stopping)
+static double noise_floor(const struct stopping *stopping, const struct fit_point *point)
 {
     double error = ERROR_GROWTH * stopping->accuracy;
-    return error * error * stopping->objective_scale;
+    return error * error * scale_at(stopping, point);
 }
 
-double stopping_noise_ceiling(const struct stopping *stopping, double f)
+double stopping_noise_ceiling(const struct stopping *stopping, const struct fit_point *point)
 {
-    double error = ERROR_GROWTH * stopping->accuracy;
-    return 2 * error * sqrt(fabs(f)) * sqrt(stopping->objective_scale) + noise_floor(stopping);
+    double error = ERROR_GROWTH * stopping->accuracy, f = stopping_misfit(stopping, point);
+    return 2 * error * sqrt(f) * sqrt(scale_at(stopping, point)) + noise_floor(stopping, point);
 }
 
 bool stopping_is_lost(const struct stopping *stopping, const struct fit_point *best, const struct fit_point *trial)
 {
     double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker, best, trial);
     double size = fmax(fabs(by_value), fabs(by_slopes));
-    return size <= stopping_noise_ceiling(stopping, best->f) && fabs(by_value - by_slopes) > 0.5 * size;
-}
-
-/* The largest decrease predicted for any single parameter. */
-static double promise_single(const struct trust_model *model, const struct fit_point *point)
-{
-    double most = 0;
-    for (size_t j = 0; j < model->n; j++) {
-        double g = point->gradient[j];
-        if (!fit_point_is_held(&model->asker->map, point, j) && g != 0)
-            most = fmax(most, 0.5 * g * g / matrix_squares(j + 1, model->triangle + j * model->n));
-    }
-    return most;
+    return size <= stopping_noise_ceiling(stopping, best) && fabs(by_value - by_slopes) > 0.5 * size;
 }
 
 /* The disagreement of values and slopes, limited to what integration errors can cause; the rest is curvature. */
-static double believable_noise(const struct stopping *stopping, double f)
+static double believable_noise(const struct stopping *stopping, const struct fit_point *point)
 {
-    return isfinite(stopping->noise) ? fmin(stopping->noise, stopping_noise_ceiling(stopping, f)) : 0;
+    return isfinite(stopping->noise) ? fmin(stopping->noise, stopping_noise_ceiling(stopping, point)) : 0;
 }
 
-bool stopping_is_noise(const struct stopping *stopping, double promise, double f)
+bool stopping_is_noise(const struct stopping *stopping, double promise, const struct fit_point *best)
 {
-    double noise = believable_noise(stopping, f);
-    return promise <= noise_floor(stopping) || (noise <= NOISE_LIKELY * size_of(stopping, f) && promise <= 10 * noise);
+    double noise = believable_noise(stopping, best);
+    return promise <= noise_floor(stopping, best)
+           || (noise <= stopping_noise_likely(stopping, best) && promise <= 10 * noise);
 }
 
 /* The last few steps gained nothing, each shorter than the one before: the point is the optimum up to noise, the search is
@@ -213,28 +218,28 @@ bool stopping_is_noise(const struct stopping *stopping, double promise, double f
 static enum outcome judge_stall(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
     struct fit_asker *asker = stopping->asker;
-    double promise = promise_free(stopping, model, best), size = size_of(stopping, best->f);
-    double noise = believable_noise(stopping, best->f);
+    double promise = promise_free(stopping, model, best), size = stopping_misfit(stopping, best);
+    double noise = believable_noise(stopping, best);
     /* The smaller the remaining decrease, the fewer trials are needed as proof. */
     if (stopping->n_rejected < (promise <= PROMISE_IDLE * size ? 1 : FEW_REJECTED))
         return OUTCOME_not_run;
     bool small = noise <= NOISE_LIKELY * size
-                 || (!asker->objective.likelihood && best->f <= 1e-8 * stopping->objective_scale);
+                 || (!asker->objective.has_offset && best->f <= 1e-8 * scale_at(stopping, best));
     /* A step hardly shorter than the first may fail because of the model's own error. */
     bool shortened = promise <= PROMISE_IDLE * size || stopping->least_promise <= 0.1 * promise;
     if (small && shortened && promise <= 10 * noise)
         return OUTCOME_converged;
-    if (stopping->n_rejected >= FEW_REJECTED && promise <= noise_floor(stopping)) {
+    if (stopping->n_rejected >= FEW_REJECTED && promise <= noise_floor(stopping, best)) {
         asker->notes |= NOTE_noise_floor;
         return OUTCOME_converged;
     }
     if (stopping->n_rejected < MAX_REJECTED)
         return OUTCOME_not_run;
-    if (promise <= 100 * stopping_tolerance(stopping, best->f))
+    if (promise <= 100 * stopping_tolerance(stopping, best))
         return OUTCOME_converged;
     /* The predicted decrease lies in a direction that the data hardly determine, where slopes are integration errors: no single
      * parameter promises much. */
-    double single = promise_single(model, best);
+    double single = trust_model_promise_single(model, best);
     if (single <= PROMISE_FLAT * size && single <= 0.25 * promise) {
         asker->notes |= NOTE_noise_floor;
         return OUTCOME_converged;

@@ -11,14 +11,16 @@ enum { STOPPING_HISTORY = 5 };
 struct stopping_beyond {
     bool is_there;
     double promise;       /* the decrease predicted without trust regions for the other parameters alone */
+    double single;        /* the largest one for any of these alone */
     double gradient_norm; /* of these, projected */
     double variance;      /* of all measurements' errors: fit_point_variance */
+    double misfit, scale; /* of all datasets: fit_point_misfit, fit_point_scale */
 };
 
 struct stopping {
     struct stopping_beyond beyond;
     struct fit_asker *asker;
-    double objective_scale;      /* the objective if all predictions were 0 */
+    double objective_scale;      /* fit_point_scale if no standard deviation is modelled */
     double accuracy;             /* of the predictions, relative: the integrator's */
     int n_rejected, n_failed;    /* consecutive steps without gain; consecutive steps that could not be evaluated */
     int n_noisy;                 /* points accepted for their gradient */
@@ -50,16 +52,25 @@ double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point 
 /* Whether the change of the objective from best to trial is lost in the integrator's errors: it is no larger than they can be,
  * and values and slopes contradict each other. */
 bool stopping_is_lost(const struct stopping *stopping, const struct fit_point *best, const struct fit_point *trial);
-/* The absolute tolerance of an objective of value f. */
-double stopping_tolerance(const struct stopping *stopping, double f);
+/* The unit of relative changes of the objective at a point. */
+double stopping_misfit(const struct stopping *stopping, const struct fit_point *point);
+/* The absolute tolerance of the objective at a point. */
+double stopping_tolerance(const struct stopping *stopping, const struct fit_point *point);
+/* Changes of the objective below this may be integrator noise. */
+double stopping_noise_likely(const struct stopping *stopping, const struct fit_point *point);
 /* Whether residuals are zero to rounding. Never true for a likelihood. */
-bool stopping_is_exact(const struct stopping *stopping, double f);
+bool stopping_is_exact(const struct stopping *stopping, const struct fit_point *point);
+/* The gradient test: the residuals are orthogonal to the derivatives by each parameter, the largest decrease for any of which
+ * is `single`, and all together promise little. For a sum of squares, the cosine of the angle is then |g| / (|c| |r|), with the
+ * entry g of the gradient, the column c of the derivatives and the residuals r: it has no units (MINPACK, More, Garbow &
+ * Hillstrom 1980). */
+bool stopping_is_orthogonal(const struct stopping *stopping, const struct fit_point *best, double single, double promise);
 /* Whether a point's objective is below another's by more than the tolerance, rounding, and a negligible part of the errors'
  * variance. For smaller differences, slopes locate a minimum better than values. */
 bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point, const struct fit_point *other);
 /* The largest remaining decrease that the gradient test accepts. */
 double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best);
 /* Whether a predicted decrease cannot be distinguished from the integrator's errors, as estimated by stopping->noise. */
-bool stopping_is_noise(const struct stopping *stopping, double promise, double f);
+bool stopping_is_noise(const struct stopping *stopping, double promise, const struct fit_point *best);
 /* The largest change of the objective due to the integrator's errors: residuals times errors, and the errors' squares. */
-double stopping_noise_ceiling(const struct stopping *stopping, double f);
+double stopping_noise_ceiling(const struct stopping *stopping, const struct fit_point *point);

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The gradient must grow along a step by this part of both lengths; otherwise the update would not be bounded. */
+/* The gradient must grow along a step by this part of both lengths, in the trust region's metric; otherwise the update would
+ * not be bounded. */
 static const double LEAST_GROWTH = 1e-8;
 /* A model that errs by no more than the first part of the decrease stays in use. Along a restricted step the second derivatives
  * are given up only if the error without them is below the second part of that with them: along short steps in a valley both
@@ -55,10 +56,11 @@ bool trust_curvature_choose(struct trust_curvature *curvature, const double *ste
 
 /* With the step s, the change y of the gradient, and z, the part of it that is not due to Gauss and Newton's matrix: S is
  * shrunk if it is too large along s, and then gets the least change, in a metric that maps s to y, for which S s = z. */
-void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const struct fit_point *from,
-                          const struct fit_point *to)
+void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const double *scale,
+                          const struct fit_point *from, const struct fit_point *to)
 {
     size_t n = curvature->n;
+    double length = 0, growth = 0;
     double *s = curvature->step, *y = curvature->y, *z = curvature->z;
     struct fit_answer answer = fit_point_answer(asker, to);
     answer.chain = from->chain;
@@ -69,13 +71,15 @@ void trust_curvature_note(struct trust_curvature *curvature, const struct fit_as
         s[j] = to->theta[j] - from->theta[j];
         y[j] = to->gradient[j] - from->gradient[j];
         z[j] = to->gradient[j] - z[j];
+        length += scale[j] * s[j] * scale[j] * s[j];
+        growth += y[j] / scale[j] * (y[j] / scale[j]);
     }
     double before = along(curvature, s), sy = matrix_dot(n, s, y);
     double size = before != 0 ? fmin(1, fabs(matrix_dot(n, s, z) / before)) : 1;
     for (size_t i = 0; i < n * n; i++)
         curvature->s[i] *= size;
     curvature->has_any = true;
-    if (!(sy > LEAST_GROWTH * sqrt(matrix_dot(n, s, s) * matrix_dot(n, y, y))))
+    if (!(sy > LEAST_GROWTH * sqrt(length) * sqrt(growth)))
         return;
     for (size_t j = 0; j < n; j++)
         z[j] -= size * curvature->scaled[j];
@@ -85,7 +89,7 @@ void trust_curvature_note(struct trust_curvature *curvature, const struct fit_as
             curvature->s[i + j * n] += (z[i] * y[j] + y[i] * z[j]) / sy - left * y[i] * y[j] / (sy * sy);
 }
 
-void trust_curvature_add(struct trust_curvature *curvature, double *triangle, double *q)
+void trust_curvature_add(struct trust_curvature *curvature, const double *metric, double *triangle, double *q)
 {
     size_t n = curvature->n;
     double *v = curvature->v, *rows = curvature->rows, *right = rows + 2 * n * n, *scale = curvature->z;
@@ -93,7 +97,7 @@ void trust_curvature_add(struct trust_curvature *curvature, double *triangle, do
         return;
     for (size_t j = 0; j < n; j++) { /* in the metric of R's columns */
         scale[j] = sqrt(matrix_squares(j + 1, triangle + j * n));
-        scale[j] = scale[j] > 0 ? scale[j] : 1;
+        scale[j] = scale[j] > 0 ? scale[j] : metric[j] != 0 ? fabs(metric[j]) : 1;
     }
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++)

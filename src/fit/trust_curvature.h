@@ -24,9 +24,9 @@ void trust_curvature_forget(struct trust_curvature *curvature);
  * is restricted if a longer one promised more. True: the model changed. */
 bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, bool is_restricted, double promise,
                             double decrease);
-/* Updates S after an accepted step between points of the same tolerances. */
-void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const struct fit_point *from,
-                          const struct fit_point *to);
+/* Updates S after an accepted step between points of the same tolerances. scale: n, the trust region's metric, not 0. */
+void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const double *scale,
+                          const struct fit_point *from, const struct fit_point *to);
 /* If S is in use: adds its positive part to R'R, for a triangle R, and changes q so that R'q, the gradient, remains. The
- * negative part is left out: a model without curvature would have no minimum. */
-void trust_curvature_add(struct trust_curvature *curvature, double *triangle, double *q);
+ * negative part is left out: a model without curvature would have no minimum. metric: n, instead of columns of zeros. */
+void trust_curvature_add(struct trust_curvature *curvature, const double *metric, double *triangle, double *q);

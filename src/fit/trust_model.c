@@ -63,23 +63,11 @@ void trust_model_limit(struct trust_model *model, const struct fit_point *point,
     model->promised_free = NAN;
 }
 
-/* The first radius: moves every parameter by its own size. */
-static double first_radius(const struct trust_model *model, const struct fit_point *point)
-{
-    double sum = 0;
-    for (size_t j = 0; j < model->n; j++) {
-        enum parameter_scale scale = model->asker->map.scale[j];
-        double size = scale == SCALE_LOG ? 1 : scale == SCALE_LOG10 ? 0.4342944819032518 : fabs(point->theta[j]);
-        sum += model->scale[j] * size * model->scale[j] * size;
-    }
-    return sum > 0 ? sqrt(sum) : INFINITY;
-}
-
 bool trust_model_update(struct trust_model *model, const struct fit_point *point)
 {
     struct fit_answer answer = fit_point_answer(model->asker, point);
     fit_triangle_take(&model->reduced, &answer, model->triangle, model->rhs);
-    trust_curvature_add(&model->curvature, model->triangle, model->rhs);
+    trust_curvature_add(&model->curvature, model->scale, model->triangle, model->rhs);
     return trust_model_adopt(model, point);
 }
 
@@ -97,13 +85,12 @@ bool trust_model_adopt(struct trust_model *model, const struct fit_point *point)
     for (size_t j = 0; j < n; j++) {
         double norm = sqrt(matrix_squares(j + 1, model->triangle + j * n));
         finite = finite && isfinite(norm) && isfinite(model->rhs[j]);
-        model->scale[j] = fmax(SCALE_MEMORY * model->scale[j], norm);
-        if (!(model->scale[j] > 0))
-            model->scale[j] = 1;
+        model->scale[j] = fmax(fmax(SCALE_MEMORY * model->scale[j], norm), 0);
         trust_model_limit(model, point, j, model->limit[j]);
     }
+    trust_model_replace_zeros(model, point);
     if (first)
-        model->radius = first_radius(model, point);
+        model->radius = trust_model_first_radius(model, point);
     trust_model_forget_singular(model);
     model->is_current = true;
     return finite;
@@ -254,7 +241,7 @@ static bool release(struct trust_model *model, double *step)
         double slope = model->damping * model->scale[j] * model->scale[j] * step[j];
         for (size_t i = 0; i <= j; i++)
             slope += model->triangle[i + j * n] * row[i];
-        slope /= model->scale[j];
+        slope /= fabs(model->scale[j]);
         bool inward = (step[j] <= model->low[j] && slope < 0 && model->high[j] > model->low[j])
                       || (step[j] >= model->high[j] && slope > 0 && model->high[j] > model->low[j]);
         if (inward && fabs(slope) > steepest && !is_loose(model, j)) {

@@ -28,7 +28,8 @@ struct trust_model {
     double length, promise;  /* |D step|; the decrease predicted by the model at step, >= 0 */
     bool is_restricted;      /* by the trust region, a bound or a step limit */
     double *limit;           /* n: the longest step of each parameter, on the optimiser's scale; the user may shorten it */
-    double *scale, *low, *high, *triangle, *rhs;
+    double *scale;           /* n: the metric D. Negative: the column is zero, and D's entry is not remembered */
+    double *low, *high, *triangle, *rhs;
     struct fit_triangle reduced;               /* of the rows at the point */
     uint32_t *loose;                           /* n_loose parameters that no bound or limit holds */
     size_t n_loose;
@@ -71,6 +72,17 @@ bool trust_model_bend(struct trust_model *model, const struct fit_point *point, 
 void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta);
 /* The decrease predicted from the gradient's loose entries in the model's metric, without damping. */
 double trust_model_decrement(struct trust_model *model, const double *gradient);
+
+/* In trust_metric.c. The largest decrease predicted for any single parameter that no bound holds. */
+double trust_model_promise_single(const struct trust_model *model, const struct fit_point *point);
+/* The decrease within the bounds along the steepest descent in the metric: at most the promised one, and found without the many
+ * factorisations that bounds cost. */
+double trust_model_promise_steepest(struct trust_model *model, const struct fit_point *point);
+/* The first radius: moves every parameter with an influence by its own size. */
+double trust_model_first_radius(const struct trust_model *model, const struct fit_point *point);
+/* Any positive number serves as the metric of a column of zeros; this one does not depend on units: a step of the parameter's
+ * size is as long as the longest one of the others'. */
+void trust_model_replace_zeros(struct trust_model *model, const struct fit_point *point);
 
 /* Steps for objectives with kinks (trust_kinks.c). They minimise the objective itself with linear predictions instead of a
  * quadratic, because a sum of absolute values is least where some of them are zero, and a quadratic does not show which. */

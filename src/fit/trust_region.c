@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
+#include "fit/leap.h"
 #include "fit/stopping.h"
 #include "fit/trust_probe.h"
 
@@ -19,10 +20,11 @@ static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY
 /* The next step of such a parameter, in units of its size; the growth of the limit after a good step of that length. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
 enum { MAX_BACK = 12 };
+/* The first limit of each parameter's steps, as a part of the longest valid one. */
+static const double FIRST_LIMIT = 0.5;
 /* How often the search goes on by Gauss and Newton's model alone, where the estimated second derivatives promise no more. */
 enum { MAX_PLAIN = 1 };
-/* Only far from the optimum do other parameters' gains hide such a step: until the objective falls to this part of the
- * start's. */
+/* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls to this part of the start's. */
 static const double FAR = 1e-3;
 
 /* The relative tolerance of the first steps, and its divisor from stage to stage. A stage is used only if its tolerance is
@@ -45,17 +47,26 @@ struct trust_region {
     struct trust_kinks kinks;
     struct stopping stopping;
     struct trust_probe probe;
+    struct fit_leap leap;
     int n_back;               /* how often a step was taken back */
     int n_plain;              /* how often the estimated second derivatives were forgotten rather than believed */
     double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
     int64_t n_iteration;
 };
 
+/* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it
+ * onto a plateau gains in the others' directions. Limits grow with good steps. */
+static void shorten_limits(struct trust_model *model)
+{
+    for (size_t j = 0; j < model->n; j++)
+        model->limit[j] *= FIRST_LIMIT;
+}
+
 static struct trust_region *new_search(struct fit_asker *asker, struct arena *arena)
 {
     struct trust_region *search = arena_calloc(arena, 1, sizeof *search);
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
-    if (!search || !trust_probe_init(&search->probe, asker, arena)
+    if (!search || !trust_probe_init(&search->probe, asker, arena) || !fit_leap_init(&search->leap, asker, arena)
         || !trust_model_init(&search->model, asker, arena) || (has_kinks && !trust_kinks_init(&search->kinks, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
@@ -66,6 +77,7 @@ static struct trust_region *new_search(struct fit_asker *asker, struct arena *ar
     search->n = asker->map.n_free;
     search->trial = &search->points[0];
     search->lost = 1;
+    shorten_limits(&search->model);
     stopping_init(&search->stopping, asker);
     return search;
 }
@@ -149,7 +161,8 @@ static bool went_too_far(struct trust_region *search)
     const struct fit_map *map = &search->asker->map;
     struct trust_model *model = &search->model;
     bool any = false;
-    bool is_far = search->best->f > FAR * search->asker->start_f && search->n_back < MAX_BACK;
+    double misfit = fit_point_misfit(search->asker, search->best);
+    bool is_far = misfit > FAR * search->asker->start_misfit && search->n_back < MAX_BACK;
     for (size_t j = 0; j < search->n && is_far; j++) {
         double size = map->scale[j] == SCALE_LIN ? fabs(search->best->theta[j]) : fit_map_size(map, j, 0);
         if (!is_too_far(search, j, size))
@@ -180,7 +193,7 @@ static void learn(struct trust_region *search, bool is_better)
                                search->best->f - search->trial->f))
         model->is_current = false;
     if (is_better)
-        trust_curvature_note(&model->curvature, search->asker, search->best, search->trial);
+        trust_curvature_note(&model->curvature, search->asker, model->scale, search->best, search->trial);
 }
 
 /* One step. ASKED_END: the fit is over. */
@@ -265,6 +278,22 @@ static enum outcome run_steps(struct trust_region *search)
     }
 }
 
+/* Leaves a start that is orders of magnitude off, parameter by parameter. */
+static enum asked leap(struct trust_region *search)
+{
+    while (fit_leap_find(&search->leap, search->asker, search->best)) {
+        memcpy(search->trial->theta, search->leap.theta, search->n * sizeof(double));
+        enum asked asked = fit_ask(search->asker, search->trial, true);
+        if (asked == ASKED_END)
+            return ASKED_END;
+        if (!fit_leap_is_good(&search->leap, search->best->f, asked == ASKED_OK ? search->trial->f : (double)NAN))
+            continue;
+        search->n_iteration++;
+        take_trial(search, false);
+    }
+    return ASKED_OK;
+}
+
 /* Evaluates a first point, replacing any earlier ones. */
 static enum asked begin(struct trust_region *search, const double *theta)
 {
@@ -280,7 +309,7 @@ static enum asked begin(struct trust_region *search, const double *theta)
 static enum asked land(struct trust_region *search)
 {
     const struct fit_point *rough = search->best;
-    double margin = stopping_noise_ceiling(&search->stopping, rough->f);
+    double margin = stopping_noise_ceiling(&search->stopping, rough);
     trust_model_target(&search->model, rough, search->trial->theta);
     enum asked asked = fit_ask(search->asker, search->trial, true);
     forget_values(search);
@@ -308,7 +337,7 @@ static enum asked run_stage(struct trust_region *search)
         if (!model->is_current && !trust_model_update(model, search->best))
             return ASKED_FAILED;
         find_step(search);
-        if (model->promise <= stopping_noise_ceiling(stopping, search->best->f) || !has_rough_ones(search->asker))
+        if (model->promise <= stopping_noise_ceiling(stopping, search->best) || !has_rough_ones(search->asker))
             break;
         if (iterate(search) == ASKED_END)
             return ASKED_END;
@@ -325,6 +354,7 @@ static enum asked look_back(struct trust_region *search, const double *theta)
     memcpy(search->trial->theta, theta, search->n * sizeof *theta);
     if (fit_asker_is_same(asker, theta, search->best->theta)) {
         asker->start_f = search->best->f;
+        asker->start_misfit = fit_point_misfit(asker, search->best);
         return ASKED_OK;
     }
     enum asked asked = fit_ask(asker, search->trial, true);
@@ -343,7 +373,8 @@ static enum asked approach(struct trust_region *search, const double *theta)
     asker->is_rough = true;
     enum asked asked = begin(search, theta);
     stopping_init(&search->stopping, asker);
-    double doubt = asked == ASKED_OK ? stopping_noise_ceiling(&search->stopping, asker->start_f) : 0;
+    double doubt = asked == ASKED_OK ? stopping_noise_ceiling(&search->stopping, search->best) : 0;
+    asked = asked == ASKED_OK ? leap(search) : asked;
     while (asked == ASKED_OK && rough > asked_for) {
         asked = run_stage(search);
         rough = rough / REFINE >= ROUGHER_LEAST * asked_for && has_rough_ones(asker) ? rough / REFINE : asked_for;
@@ -367,6 +398,7 @@ static enum asked approach(struct trust_region *search, const double *theta)
         search->probe.is_needed = false;
         search->lost = 1;
         trust_model_forget(&search->model);
+        shorten_limits(&search->model);
     }
     return asked;
 }
@@ -379,8 +411,11 @@ static enum outcome run(struct trust_region *search, const double *theta)
     if (search->n > 0 && !is_exact && !asker->is_near && asker->gradient == GRADIENT_forward
         && fit_asker_rtol(asker) * ROUGHER_LEAST <= ROUGH && has_rough_ones(asker))
         asked = approach(search, theta);
+    bool is_start = asked == ASKED_FAILED && !asker->is_near;
     if (asked == ASKED_FAILED)
         asked = begin(search, theta);
+    if (asked == ASKED_OK && is_start)
+        asked = leap(search);
     if (asked != ASKED_OK)
         return asked == ASKED_END ? asker->outcome : asker->failure;
     if (search->n == 0) {
@@ -405,7 +440,7 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
     if (search->lowest && (is_above
                            || stopping_is_lower(&search->stopping, search->lowest, search->best)))
         end->best = search->lowest;
-    if (end->stop != STOP_none && search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best->f)) {
+    if (end->stop != STOP_none && search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best)) {
         end->outcome = OUTCOME_stalled;
         end->stop = STOP_none;
         fit_asker_end(asker, OUTCOME_stalled, "the search ended at %.6g, above the best point: its derivatives are wrong",

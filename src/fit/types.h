@@ -39,6 +39,7 @@ struct fit_problem {
     const uint8_t *fixed;       /* non-zero: held at its start */
     const struct fit_prior *prior; /* NULL: none. With a prior every row has a sigma or a noise */
     double rtol;                /* the integrator's first relative tolerance; 0: that of the options */
+    size_t n_noise;             /* of refits: parameters that affect only the noise, at the best fit */
     double unit;                /* for Laplace's errors without any sigma: unit of the kink; 0: unknown (fit/unit.h) */
     uint64_t seed, dataset;     /* determine a random start, together with start_number */
     uint32_t start_number;      /* 0: the given start; k: row k-1 of this dataset's Latin hypercube */
@@ -57,13 +58,14 @@ static inline size_t fit_problem_n_row(const struct fit_problem *problem)
 }
 
 struct fit_options {
+    bool evaluates;             /* only the start, even outside its bounds; nothing is searched */
     enum optimizer optimizer;   /* none: chosen by the sizes */
     enum gradient_method gradient; /* likewise; trf has no adjoint gradients */
     enum engine_kind engine;    /* the first one; adjoint gradients are for CVODES */
     /* Converged: the decrease that the Gauss-Newton model predicts within the bounds, or the decrease over the last few
-     * iterations, is below f_tolerance * |f| (likelihood: max(1, |f|)); or the projected gradient's largest entry (optimiser's
-     * scale) is below g_tolerance * max(1, |f|) (less for small data), and the predicted decrease is below 1000 times the first
-     * limit. Or the predicted decrease cannot be distinguished from the integrator's noise. */
+     * iterations, is below f_tolerance times fit_point_misfit; or the cosine of the angle between the weighted residuals and
+     * the derivatives by each parameter is below g_tolerance, and the predicted decrease is below 1000 times the first limit.
+     * Or the predicted decrease cannot be distinguished from the integrator's noise. */
     double f_tolerance, g_tolerance;
     int certify;                /* evaluate the optimum again with tighter integrator tolerances */
     bool statistics;            /* fill what fit/statistics.h computes at the best point */

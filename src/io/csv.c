@@ -3,6 +3,7 @@
 #include "io/csv.h"
 
 #include "base/arena.h"
+#include "base/terminal.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -18,13 +19,25 @@ struct csv_reader {
     FILE *file;
     char *path;
     char delimiter;      /* 0 before the header is read */
+    bool is_ragged;      /* rows may leave out empty fields at their ends */
     uint64_t line, next_line, latin1_line;
+    struct csv_lines comments;
+    bool begins_with_hash;
     char *row;           /* the row's text; the fields point into it */
     size_t n_row, capacity;
+    struct held {
+        char *row;       /* read already: the next row; NULL: none */
+        size_t n_row;
+        uint64_t line, next_line;
+    } held;
     char **field;
     size_t n_field, field_capacity;
     char **name;
     size_t n_column;
+    struct csv_name {
+        const char *name;
+        size_t column;
+    } *sorted;           /* n_column: by name whatever its case, then by name */
     struct decimals {
         bool point, comma; /* which marks numbers have had so far */
     } *decimals;
@@ -75,15 +88,33 @@ static void end_line(struct csv_reader *reader, int c)
     reader->next_line++;
 }
 
+/* Takes the row that was held, or false. */
+static bool take_held(struct csv_reader *reader)
+{
+    struct held *held = &reader->held;
+    if (!held->row)
+        return false;
+    free(reader->row);
+    reader->row = held->row;
+    reader->n_row = held->n_row;
+    reader->capacity = held->n_row + 1;
+    reader->line = held->line;
+    reader->next_line = held->next_line;
+    held->row = NULL;
+    return true;
+}
+
 /* Reads up to the line break outside quotes that ends the row. *more: there was a row, possibly empty. */
 static enum status read_raw(struct csv_reader *reader, bool *more, struct error *error)
 {
     enum { AT_START, PLAIN, QUOTED, AFTER_QUOTE } state = AT_START;
     enum status status = STATUS_OK;
     int c;
+    *more = take_held(reader);
+    if (*more)
+        return STATUS_OK;
     reader->n_row = 0;
     reader->line = reader->next_line;
-    *more = false;
     while ((c = getc_unlocked(reader->file)) != EOF) {
         *more = true;
         if ((c == '\n' || c == '\r') && state != QUOTED) {
@@ -179,6 +210,7 @@ static enum status make_utf8(struct csv_reader *reader, struct error *error)
 static enum status split_row(struct csv_reader *reader, struct error *error)
 {
     reader->n_field = 0;
+    reader->begins_with_hash = reader->row[0] == '#';
     enum status valid = make_utf8(reader, error);
     if (valid)
         return valid;
@@ -232,14 +264,165 @@ static enum status skip_mark(struct csv_reader *reader, struct error *error)
     return STATUS_OK;
 }
 
+static bool is_blank(const struct csv_reader *reader) { return reader->row[strspn(reader->row, " \t\n")] == '\0'; }
+
+/* Counts the fields of a row's text, and those that are numbers. */
+static size_t count_fields(const char *text, char delimiter, size_t *n_number)
+{
+    size_t n = 1, length = 0;
+    char field[64];
+    bool quoted = false;
+    *n_number = 0;
+    for (const char *p = text;; p++) {
+        quoted = quoted != (*p == '"');
+        bool ends = !*p || *p == '\n' || (*p == delimiter && !quoted);
+        if (!ends && length < sizeof field - 1)
+            field[length++] = *p;
+        if (!ends)
+            continue;
+        double number;
+        field[length] = '\0';
+        length = 0;
+        *n_number += csv_parse_double(field, &number) && isfinite(number);
+        if (*p != delimiter || !*p)
+            return n;
+        n++;
+    }
+}
+
+/* Whether a comment names the columns of the row below it, as numpy.savetxt writes: "# time,value" above numbers. */
+static bool is_header_of(const char *comment, const char *row)
+{
+    size_t n_number, n_below;
+    char delimiter = find_delimiter(comment);
+    size_t n = count_fields(comment, delimiter, &n_number);
+    return n > 1 && n_number == 0 && count_fields(row, delimiter, &n_below) == n && n_below > 0;
+}
+
+/* The comment becomes the row, and the row below it is held. */
+static void use_comment(struct csv_reader *reader, char *comment, uint64_t line)
+{
+    reader->held = (struct held){reader->row, reader->n_row, reader->line, reader->next_line};
+    reader->row = comment;
+    reader->n_row = strlen(comment);
+    reader->capacity = reader->n_row + 1;
+    reader->line = line;
+}
+
+static void count_comment(struct csv_reader *reader, uint64_t line)
+{
+    if (reader->comments.n++ == 0)
+        reader->comments.first = line;
+}
+
+/* Reads the row that names the columns: the first one that is neither blank nor a comment, or the last comment above it. */
+static enum status read_header(struct csv_reader *reader, bool *more, struct error *error)
+{
+    char *comment = NULL;
+    uint64_t line = 0;
+    enum status status = read_raw(reader, more, error);
+    while (!status && *more && (is_blank(reader) || reader->row[0] == '#')) {
+        if (reader->row[0] == '#') {
+            free(comment);
+            if (!(comment = strdup(reader->row + strspn(reader->row, "# \t"))))
+                return no_memory(reader, error);
+            count_comment(reader, line = reader->line);
+        }
+        status = read_raw(reader, more, error);
+    }
+    if (!status && *more && comment && is_header_of(comment, reader->row)) {
+        use_comment(reader, comment, line);
+        reader->comments.n--;
+    } else {
+        free(comment);
+    }
+    return status;
+}
+
+/* "time [h]", "value (nM)": without the unit. */
+static void drop_unit(char *name)
+{
+    size_t n = strlen(name);
+    char *unit = n && name[n - 1] == ']' ? strrchr(name, '[') : n && name[n - 1] == ')' ? strrchr(name, '(') : NULL;
+    if (!unit || unit == name || (*unit == '(' && unit[-1] != ' '))
+        return;
+    while (unit > name && unit[-1] == ' ')
+        unit--;
+    *unit = '\0';
+}
+
+struct bare_name {
+    char *name;
+    size_t column;
+};
+
+static int compare_bare(const void *a, const void *b)
+{
+    return strcasecmp(((const struct bare_name *)a)->name, ((const struct bare_name *)b)->name);
+}
+
+/* Names without their units, unless two columns would have the same. */
+static enum status drop_units(struct csv_reader *reader, struct error *error)
+{
+    size_t n = reader->n_column, n_made = 0;
+    struct bare_name *bare = calloc(n, sizeof *bare);
+    for (; bare && n_made < n; n_made++) {
+        if (!(bare[n_made].name = strdup(reader->name[n_made])))
+            break;
+        bare[n_made].column = n_made;
+        drop_unit(bare[n_made].name);
+    }
+    if (n_made == n)
+        qsort(bare, n, sizeof *bare, compare_bare);
+    for (size_t i = 0; n_made == n && i < n; i++) {
+        bool is_first = i == 0 || compare_bare(&bare[i - 1], &bare[i]) != 0;
+        bool is_last = i + 1 == n || compare_bare(&bare[i], &bare[i + 1]) != 0;
+        if (is_first && is_last)
+            strcpy(reader->name[bare[i].column], bare[i].name); /* which is no longer */
+    }
+    for (size_t i = 0; i < n_made; i++)
+        free(bare[i].name);
+    free(bare);
+    return n_made == n ? STATUS_OK : no_memory(reader, error);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct csv_name *x = a, *y = b;
+    int order = strcasecmp(x->name, y->name);
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    return order ? order : (x->column > y->column) - (x->column < y->column);
+}
+
+/* Sorts the names, so that a table of many columns is read as fast as its bytes; equal ones are a
+ * fault. */
+static enum status sort_names(struct csv_reader *reader, struct error *error)
+{
+    size_t n = reader->n_column, first = 0, second = CSV_NO_COLUMN;
+    struct csv_name *sorted = reader->sorted = calloc(n, sizeof *sorted);
+    if (!sorted)
+        return no_memory(reader, error);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = (struct csv_name){reader->name[i], i};
+    qsort(sorted, n, sizeof *sorted, compare_names);
+    for (size_t i = 1; i < n; i++)
+        if (!strcmp(sorted[i - 1].name, sorted[i].name) && sorted[i].column < second) {
+            first = sorted[i - 1].column;
+            second = sorted[i].column;
+        }
+    return second == CSV_NO_COLUMN ? STATUS_OK
+                                   : csv_fault(reader, CSV_NO_COLUMN, error,
+                                               "columns %zu and %zu have the same name, '%s'",
+                                               first + 1, second + 1, reader->name[second]);
+}
+
 static enum status take_header(struct csv_reader *reader, struct error *error)
 {
     bool more;
     enum status status = skip_mark(reader, error);
     if (!status)
-        status = read_raw(reader, &more, error);
-    while (!status && more && reader->row[strspn(reader->row, " \t\n")] == '\0')
-        status = read_raw(reader, &more, error);
+        status = read_header(reader, &more, error);
     if (status)
         return status;
     if (!more)
@@ -249,22 +432,23 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     reader->delimiter = find_delimiter(reader->row);
     if ((status = split_row(reader, error)))
         return status;
+    while (reader->n_field > 1 && !reader->field[reader->n_field - 1][0])
+        reader->n_field--; /* delimiters at the end of the line */
     reader->name = calloc(reader->n_field, sizeof *reader->name);
     for (size_t i = 0; reader->name && i < reader->n_field; i++) {
-        if (!reader->field[i][0])
+        if (!reader->field[i][0] && i > 0)
             return csv_fault(reader, CSV_NO_COLUMN, error, "column %zu has no name", i + 1);
-        for (size_t j = 0; j < i; j++)
-            if (!strcmp(reader->name[j], reader->field[i]))
-                return csv_fault(reader, CSV_NO_COLUMN, error, "columns %zu and %zu have the same name, '%s'", j + 1,
-                                 i + 1, reader->field[i]);
         if (!(reader->name[i] = strdup(reader->field[i])))
             break;
         reader->n_column = i + 1;
     }
-    return reader->n_column == reader->n_field ? STATUS_OK : no_memory(reader, error);
+    if (reader->n_column < reader->n_field)
+        return no_memory(reader, error);
+    status = drop_units(reader, error);
+    return status ? status : sort_names(reader, error);
 }
 
-enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
+static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged, struct error *error)
 {
     bool is_stdin = !strcmp(path, "-");
     *reader = NULL;
@@ -275,6 +459,7 @@ enum status csv_open(struct csv_reader **reader, const char *path, struct error 
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
     }
+    made->is_ragged = is_ragged;
     made->line = made->next_line = 1;
     made->file = is_stdin ? stdin : fopen(path, "re");
     enum status status = made->file ? take_header(made, error) : error_system(error, errno, "cannot read '%s'", path);
@@ -286,6 +471,16 @@ enum status csv_open(struct csv_reader **reader, const char *path, struct error 
     return STATUS_OK;
 }
 
+enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
+{
+    return open_table(reader, path, false, error);
+}
+
+enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error)
+{
+    return open_table(reader, path, true, error);
+}
+
 void csv_close(struct csv_reader *reader)
 {
     if (!reader)
@@ -295,8 +490,10 @@ void csv_close(struct csv_reader *reader)
     for (size_t i = 0; i < reader->n_column; i++)
         free(reader->name[i]);
     free(reader->name);
+    free(reader->sorted);
     free(reader->field);
     free(reader->row);
+    free(reader->held.row);
     free(reader->path);
     free(reader->decimals);
     free(reader);
@@ -306,20 +503,28 @@ size_t csv_n_column(const struct csv_reader *reader) { return reader->n_column; 
 const char *csv_column_name(const struct csv_reader *reader, size_t column) { return reader->name[column]; }
 uint64_t csv_line(const struct csv_reader *reader) { return reader->line; }
 uint64_t csv_latin1_line(const struct csv_reader *reader) { return reader->latin1_line; }
+struct csv_lines csv_comments(const struct csv_reader *reader) { return reader->comments; }
+bool csv_begins_with_hash(const struct csv_reader *reader) { return reader->begins_with_hash; }
 const char *csv_field(const struct csv_reader *reader, size_t column) { return reader->field[column]; }
 
 size_t csv_find_column(const struct csv_reader *reader, const char *name)
 {
-    size_t similar = CSV_NO_COLUMN, n_similar = 0;
-    for (size_t i = 0; i < reader->n_column; i++) {
-        if (!strcmp(reader->name[i], name))
-            return i;
-        if (!strcasecmp(reader->name[i], name)) {
-            similar = i;
-            n_similar++;
-        }
+    size_t low = 0, high = reader->n_column;
+    while (low < high) { /* the first that is not before it */
+        size_t middle = (low + high) / 2;
+        if (strcasecmp(reader->sorted[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return n_similar == 1 ? similar : CSV_NO_COLUMN;
+    size_t n_similar = 0;
+    for (size_t i = low; i < reader->n_column; i++, n_similar++) {
+        if (strcasecmp(reader->sorted[i].name, name))
+            break;
+        if (!strcmp(reader->sorted[i].name, name))
+            return reader->sorted[i].column;
+    }
+    return n_similar == 1 ? reader->sorted[low].column : CSV_NO_COLUMN;
 }
 
 enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error)
@@ -334,20 +539,56 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
                      name, names);
 }
 
+/* Fields beyond the columns that are empty: delimiters at the end of a row, as spreadsheets write them. */
+static void drop_empty_fields(struct csv_reader *reader)
+{
+    while (reader->n_field > reader->n_column && !reader->field[reader->n_field - 1][0])
+        reader->n_field--;
+}
+
+/* Empty ones for those that a row leaves out at its end. */
+static enum status complete_row(struct csv_reader *reader, struct error *error)
+{
+    static char empty[] = "";
+    enum status status = STATUS_OK;
+    while (!status && reader->is_ragged && reader->n_field < reader->n_column)
+        status = add_field(reader, empty, error);
+    return status;
+}
+
+static bool is_empty_row(const struct csv_reader *reader)
+{
+    for (size_t i = 0; i < reader->n_field; i++)
+        if (reader->field[i][0])
+            return false;
+    return true;
+}
+
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
 {
-    enum status status = read_raw(reader, more, error);
-    while (!status && *more && reader->row[strspn(reader->row, " \t\n")] == '\0' &&
-           !strchr(reader->row, reader->delimiter))
-        status = read_raw(reader, more, error);
-    if (status || !*more)
-        return status;
-    if ((status = split_row(reader, error)))
-        return status;
-    if (reader->n_field != reader->n_column)
-        return csv_fault(reader, CSV_NO_COLUMN, error, "there are %zu fields where the first line names %zu columns",
-                         reader->n_field, reader->n_column);
-    return STATUS_OK;
+    for (;;) {
+        enum status status = read_raw(reader, more, error);
+        if (status || !*more)
+            return status;
+        if (is_blank(reader) && !strchr(reader->row, reader->delimiter))
+            continue;
+        if ((status = split_row(reader, error)))
+            return status;
+        drop_empty_fields(reader);
+        if ((status = complete_row(reader, error)))
+            return status;
+        if (reader->n_column > 1 && is_empty_row(reader)) /* an empty field of a single column is written "" */
+            continue;
+        if (reader->n_field == reader->n_column)
+            return STATUS_OK;
+        if (!reader->begins_with_hash)
+            break;
+        count_comment(reader, reader->line);
+    }
+    bool is_one_more = reader->n_field == reader->n_column + 1;
+    return csv_fault(reader, CSV_NO_COLUMN, error, "there are %zu fields where the first line names %zu columns%s",
+                     reader->n_field, reader->n_column,
+                     is_one_more ? " (if the first field is a row's name: R's write.table needs row.names = FALSE)" : "");
 }
 
 /* 1,5 is a number where commas do not separate columns. 1.234 may be a thousand there, so a table has points or commas. */
@@ -406,20 +647,36 @@ static void begin_field(struct csv_writer *writer)
     writer->in_row = true;
 }
 
+/* What a file gets reads back; what a terminal gets is looked at. */
+static void put_piece(struct csv_writer *writer, const char *text, size_t n)
+{
+    if (writer->kind == CSV_UNKNOWN)
+        writer->kind = terminal_is(writer->file) ? CSV_TERMINAL : CSV_FILE;
+    if (writer->kind == CSV_TERMINAL)
+        terminal_put(writer->file, text, n);
+    else
+        fwrite(text, 1, n, writer->file);
+}
+
 void csv_put_text(struct csv_writer *writer, const char *text)
 {
     size_t n = strlen(text);
-    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) : !writer->in_row; /* would be lost without quotes */
+    /* Without quotes blanks and an empty row would be lost, and a row that begins with # might be a comment. */
+    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) || (text[0] == '#' && !writer->in_row)
+                  : !writer->in_row;
     begin_field(writer);
     if (!lost && !strpbrk(text, ",;\t\"\r\n")) {
-        fputs(text, writer->file);
+        put_piece(writer, text, n);
         return;
     }
     putc('"', writer->file);
-    for (const char *p = text; *p; p++) {
-        if (*p == '"')
-            putc('"', writer->file);
-        putc(*p, writer->file);
+    for (const char *p = text, *quote; *p; p = quote) {
+        quote = p + strcspn(p, "\"");
+        put_piece(writer, p, (size_t)(quote - p));
+        if (*quote) {
+            fputs("\"\"", writer->file);
+            quote++;
+        }
     }
     putc('"', writer->file);
 }

@@ -14,12 +14,18 @@ enum { CSV_MAX_ROW = 1 << 20 }; /* bytes of one row */
 
 /* Reads RFC 4180 and common variants. Fields may be quoted ("" for a quote, line breaks allowed inside); lines end in LF,
  * CR LF or CR; a byte-order mark is skipped; the delimiter is a comma, semicolon or tab, whichever is most frequent in the
- * first line; blanks around an unquoted field and empty lines are ignored. The first row names the columns. */
+ * first line; blanks around an unquoted field, empty lines, rows whose fields are all empty, and empty fields behind the last
+ * column are ignored. The first row names the columns; a unit behind a name ("time [h]", "dose (mg)") is dropped unless the
+ * name is then another column's. The first column may have the name "": an index that a program wrote. Lines above the first
+ * row that begin with # are comments, unless the last one has as many fields as the numbers below it: then it is the header.
+ * Below, a line that begins with # and has another number of fields than there are columns is a comment. */
 struct csv_reader;
 
-/* Opens a file ("-": standard input) and reads the header. STATUS_BAD_PROBLEM: the file is empty, or a column has no name or
- * that of another. */
+/* Opens a file ("-": standard input) and reads the header. STATUS_BAD_PROBLEM: the file is empty, or a column but the first has
+ * no name, or one has that of another. */
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error);
+/* The same for tables whose rows may leave out empty fields at their ends. */
+enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error);
 void csv_close(struct csv_reader *reader); /* NULL is legal */
 
 size_t csv_n_column(const struct csv_reader *reader);
@@ -29,11 +35,18 @@ size_t csv_find_column(const struct csv_reader *reader, const char *name);
 /* The same, or an error that says which columns there are. */
 enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error);
 
-/* Reads the next row; *more is false at the end. A row with another number of fields than the header is a fault. */
+/* Reads the next row; *more is false at the end. A row with another number of fields than the header is a fault, unless the
+ * table may be ragged: then fields that are missing are empty. */
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error);
 uint64_t csv_line(const struct csv_reader *reader); /* first line of the row, from 1 */
 /* The first line so far that is not UTF-8 and was read as Latin-1; 0: none. */
 uint64_t csv_latin1_line(const struct csv_reader *reader);
+/* The comments so far. */
+struct csv_lines {
+    uint64_t n, first; /* first: a line, from 1 */
+} csv_comments(const struct csv_reader *reader);
+/* Whether the row begins with a # outside quotes. */
+bool csv_begins_with_hash(const struct csv_reader *reader);
 /* Fields of the row, UTF-8; valid until the next csv_next. */
 const char *csv_field(const struct csv_reader *reader, size_t column);
 /* As csv_parse_double; a decimal comma is read, too, where semicolons or tabs separate columns. */
@@ -53,6 +66,8 @@ struct csv_writer {
     bool in_row;
     bool decimal_comma; /* and columns are separated by semicolons, as spreadsheets of half the world read */
     char delimiter; /* 0: a comma, or with decimal commas a semicolon */
+    /* By its first text: a terminal gets '?' for control characters. */
+    enum { CSV_UNKNOWN, CSV_TERMINAL, CSV_FILE } kind;
 };
 void csv_put_text(struct csv_writer *writer, const char *text);
 void csv_put_number(struct csv_writer *writer, double value); /* reads back to the same bits; NaN, Inf, -Inf */

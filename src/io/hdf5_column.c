@@ -48,8 +48,26 @@ static enum status take_class(struct hdf5_column *column, struct error *error)
     }
 }
 
-/* Refuses data stored in other files, and unreasonable sizes. Reopens the dataset with a cache for one row of chunks; otherwise
- * each block of rows would decompress every chunk again. */
+/* The first filter of the dataset that this HDF5 lacks, in words; false: it has all of them. */
+static bool lacks_filter(hid_t creation, char *name, size_t size)
+{
+    int n = H5Pget_nfilters(creation);
+    for (unsigned i = 0; n > 0 && i < (unsigned)n; i++) {
+        char stored[64] = "";
+        size_t n_value = 0;
+        unsigned flags, config;
+        H5Z_filter_t filter = H5Pget_filter2(creation, i, &flags, &n_value, NULL, sizeof stored, stored, &config);
+        if (filter < 0 || H5Zfilter_avail(filter) > 0)
+            continue;
+        stored[sizeof stored - 1] = '\0';
+        snprintf(name, size, "%s%sfilter %d", stored, *stored ? ", " : "", (int)filter);
+        return true;
+    }
+    return false;
+}
+
+/* Refuses data stored in other files or compressed in unknown ways, and unreasonable sizes. Reopens the dataset with a cache
+ * for one row of chunks; otherwise each block of rows would decompress every chunk again. */
 static enum status check_storage(struct hdf5_column *column, struct error *error)
 {
     const char *file = column->file->path, *path = column->path;
@@ -60,7 +78,12 @@ static enum status check_storage(struct hdf5_column *column, struct error *error
     bool elsewhere = layout == H5D_VIRTUAL || H5Pget_external_count(creation) != 0;
     hsize_t chunk[2] = {1, 1};
     bool chunked = layout == H5D_CHUNKED && H5Pget_chunk(creation, 2, chunk) >= 0;
+    char filter[100];
+    bool is_unreadable = chunked && lacks_filter(creation, filter, sizeof filter);
     hdf5_release(&creation);
+    if (is_unreadable)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: %s: is compressed with a filter that this HDF5 library cannot read "
+                         "(%s); write it with gzip", file, path, filter);
     if (elsewhere)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: %s: is stored in other files, which is not supported; "
                          "copy the data into this file", file, path);

@@ -123,7 +123,8 @@ static bool settle_shape(struct problem *problem, struct problem_table *table, s
 {
     struct hdf5_column *column = &table->column;
     uint64_t n_dataset = problem->info.n_dataset, a = column->n_row, b = column->width;
-    table->per_dataset = (column->rank == 2 || n_parameter == 1) && a == n_dataset && b == n_parameter;
+    bool is_one_row = column->rank == 1 && a == n_parameter; /* of one dataset, too: values of the file, one per parameter */
+    table->per_dataset = (column->rank == 2 || n_parameter == 1) && a == n_dataset && b == n_parameter && !is_one_row;
     if (table->per_dataset)
         return true;
     if ((a == 1 || b == 1) && a * b == n_parameter)

@@ -19,6 +19,7 @@ enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, DOSES, INPUTS, EVENTS, SUBST
 struct problem_writer {
     struct hdf5_file file;
     char *path, *temporary;
+    bool is_complete; /* the temporary file */
     bool overwrite;
     struct problem_header header; /* its arrays stay the caller's, who keeps them until the end */
     unsigned columns;           /* MEASUREMENT_BITs of what the file has */
@@ -168,8 +169,11 @@ static void plan_columns(struct problem_writer *writer)
 enum status problem_writer_open(struct problem_writer **opened, const char *path, bool overwrite,
                                 const struct problem_header *header, struct error *error)
 {
+    struct destination destination;
     *opened = NULL;
-    if (!overwrite && access(path, F_OK) == 0)
+    if (destination_find_file(&destination, path, error))
+        return error->status;
+    if (!overwrite && destination.kind == DESTINATION_FILE)
         return error_set(error, STATUS_SYSTEM, "%s: exists already; use --overwrite to replace it", path);
     struct problem_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
@@ -308,7 +312,7 @@ static void close_columns(struct problem_writer *writer)
         write_close(&writer->rows[g]);
 }
 
-enum status problem_writer_finish(struct problem_writer *writer, struct error *error)
+enum status problem_writer_complete(struct problem_writer *writer, const char **temporary, struct error *error)
 {
     enum status status = STATUS_OK;
     for (int g = 0; g < N_ROWS && !status; g++)
@@ -316,8 +320,15 @@ enum status problem_writer_finish(struct problem_writer *writer, struct error *e
     if (!status)
         status = hdf5_flush(&writer->file, error);
     close_columns(writer);
-    if (!status)
-        status = hdf5_finish(&writer->file, error);
+    writer->is_complete = true;
+    *temporary = writer->temporary;
+    return status ? status : hdf5_finish(&writer->file, error);
+}
+
+enum status problem_writer_finish(struct problem_writer *writer, struct error *error)
+{
+    const char *temporary;
+    enum status status = writer->is_complete ? STATUS_OK : problem_writer_complete(writer, &temporary, error);
     if (!status && !writer->overwrite && access(writer->path, F_OK) == 0)
         status = error_set(error, STATUS_SYSTEM, "%s: appeared meanwhile; use --overwrite to replace it",
                            writer->path);

@@ -67,6 +67,9 @@ struct problem_dataset {
 };
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error);
+/* Completes the temporary file, which can then be read under the name *temporary, the writer's, before it replaces another. */
+enum status problem_writer_complete(struct problem_writer *writer, const char **temporary, struct error *error);
+/* Completes the temporary file, unless that is done, and renames it. */
 enum status problem_writer_finish(struct problem_writer *writer, struct error *error);
 /* Without finish: removes the temporary file. NULL is legal. */
 void problem_writer_close(struct problem_writer *writer);

@@ -14,6 +14,8 @@ enum { ROWS_AT_ONCE = 4096 };
 static const double SIGNIFICANT = 0.05;
 /* Log-likelihoods of the same optimum differ by the tolerances of the fits. */
 static const double SAME_OPTIMUM = 1e-3;
+/* A count that differs by this much from an integer is none. */
+static const double NO_INTEGER = 1e-3;
 
 struct compare_work {
     struct comparison comparison;
@@ -49,6 +51,16 @@ static bool reserve(struct compare_work *work, uint64_t n)
     return true;
 }
 
+/* The measurements of a dataset in a fit of many: its shares of the fitted parameters and of the degrees of freedom together,
+ * which are those of its measurements. An unknown sigma counts as a parameter, but takes no degree of freedom. */
+static int64_t count_shared(const struct fit_record *record, double k)
+{
+    double all = exp((record->bic - record->aic) / k + 2); /* the criteria differ by k (log(all) - 2) */
+    double n_row = k + record->chi_square / record->reduced_chi_square;
+    n_row *= record->notes & NOTE_no_model_sigma ? all / (all + 1) : 1;
+    return fabs(n_row - round(n_row)) < NO_INTEGER ? (int64_t)round(n_row) : COMPARE_UNKNOWN;
+}
+
 static struct compare_cell cell_of(const struct fit_record *record, const struct result_info *info)
 {
     struct compare_cell cell = {.is_there = true, .n_row = record->n_freedom, .log_likelihood = record->log_likelihood,
@@ -58,7 +70,7 @@ static struct compare_cell cell_of(const struct fit_record *record, const struct
     for (size_t j = 0; j < info->n_parameter; j++) /* n_freedom counts those that are neither fixed nor held */
         cell.n_row += record->lack[j] != LACK_fixed && record->lack[j] != LACK_at_bound;
     if (info->is_shared) /* n_freedom is that of all datasets */
-        cell.n_row = COMPARE_UNKNOWN;
+        cell.n_row = count_shared(record, cell.k);
     return cell;
 }
 
@@ -175,6 +187,40 @@ static bool is_compared(const struct comparison *comparison, uint64_t id)
     return same;
 }
 
+/* The measurements of a dataset that is compared, which are the same in all results. */
+static double rows_of(const struct comparison *comparison, uint64_t id)
+{
+    for (size_t r = 0; r < comparison->n_result; r++)
+        if (cells_of(comparison, id)[r].n_row != COMPARE_UNKNOWN)
+            return (double)cells_of(comparison, id)[r].n_row;
+    return NAN;
+}
+
+/* If some results are fits over many datasets, criteria whose penalty depends on the number of measurements are comparable only
+ * if that is the same in all: in each result all datasets that are compared count as one fit, of which each has its share. */
+static void make_comparable(struct compare_work *work)
+{
+    const struct comparison *comparison = &work->comparison;
+    bool any = false;
+    double n_all = 0, k[COMPARE_MOST] = {0};
+    for (size_t r = 0; r < comparison->n_result; r++)
+        any = any || result_info(work->result[r])->is_shared;
+    for (uint64_t id = 0; id < comparison->n_id && any; id++) {
+        if (!is_compared(comparison, id))
+            continue;
+        n_all += rows_of(comparison, id);
+        for (size_t r = 0; r < comparison->n_result; r++)
+            k[r] += cells_of(comparison, id)[r].k;
+    }
+    for (uint64_t id = 0; id < comparison->n_id && any; id++)
+        for (size_t r = 0; r < comparison->n_result && is_compared(comparison, id); r++) {
+            struct compare_cell *cell = &work->cell[id * comparison->n_result + r];
+            double left = n_all - k[r] - 1, more = 2 * k[r] * (k[r] + 1) / left;
+            cell->bic = cell->aic + cell->k * (log(n_all) - 2);
+            cell->aicc = left > 0 ? cell->aic + more * rows_of(comparison, id) / n_all : NAN;
+        }
+}
+
 static void add_totals(struct comparison *comparison, uint64_t id)
 {
     const struct compare_cell *cell = cells_of(comparison, id);
@@ -286,6 +332,7 @@ static void summarise(struct compare_work *work)
         for (size_t l = 0; l < n_result; l++)
             if (is_nested(result_info(work->result[s]), result_info(work->result[l])))
                 comparison->nested[comparison->n_nested++] = (struct compare_nested){.small = s, .large = l};
+    make_comparable(work);
     for (uint64_t id = 0; id < comparison->n_id; id++) {
         bool compared = is_compared(comparison, id), have_criteria, converged = all_converged(comparison, id, &have_criteria);
         comparison->n_no_criteria += converged && !have_criteria;

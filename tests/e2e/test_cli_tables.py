@@ -171,6 +171,17 @@ def test_another_model_brings_its_own_defaults(tmp):
     assert "missing" in stiffit("run", "t.h5", "-m", "more.ode", "--overwrite", cwd=tmp, code=3).stderr
 
 
+def test_another_model_for_one_dataset_and_one_parameter(tmp):
+    """One value is one per parameter, not one per dataset; here the old bounds hold k down."""
+    for name, k, lower, upper in (("old", 0.5, 0.1, 1), ("new", 0.7, 0.01, 5)):
+        (tmp / f"{name}.ode").write_text(f"parameter k = {k} in [{lower}, {upper}]\ny(0) = 1\ny' = -k*y\nobserve y\n")
+    (tmp / "t.csv").write_text("dataset,time,value\n" + "".join(f"a,{t},{np.exp(-2 * t)!r}\n" for t in (0.25, 0.5, 1)))
+    stiffit("import", "t.csv", "--model", "old.ode", cwd=tmp)
+    done = stiffit("run", "t.h5", "--model", "new.ode", cwd=tmp)
+    assert "start of k 0.7 (was 0.5), lower of k 0.01 (was 0.1), upper of k 5 (was 1)" in done.stderr, done.stderr
+    np.testing.assert_allclose(read_fits(tmp / "t.result.h5")["parameters"], [[2]], rtol=1e-5)  # exact data, --rtol 1e-7
+
+
 def test_an_edited_number_counts(tmp):
     """With the model of the import, its file unchanged or not, and with another. A parameter with `fixed` ends at its start."""
     text = "parameter k = {} in [0.1, 4] scale log, A = {}\ny(0) = A\ny' = -k*y\nobserve h = y sd 0.01\n"

@@ -250,5 +250,29 @@ def test_all_ways_see_the_same_slope(tmp):
     assert np.allclose(forward, differences, rtol=1e-5), forward / differences - 1  # its h^2 is 5e-8
 
 
+
+def test_differences_end_where_derivatives_do(tmp):
+    """Two parameters have almost the same effect: difference quotients, accurate to some 1e-4, see no slope along their
+    difference, which the data determine. Gauss-Newton with the closed form, in parameters that are far from dependent, is the
+    judge. The certificate allows 1e-3 of the variance, which is 1 here."""
+    rng, t, small, sigma = np.random.default_rng(5), np.linspace(0.5, 5, 12), 1e-6, 1e-8
+    (tmp / "m.ode").write_text("parameter k1 = 0.05 in [1e-3, 10], k2 = 0.75 in [1e-3, 10]\nx(0) = 1\n"
+                               f"x' = -(k1 + k2*(1 + {small}*t))*x\nobserve x\n")
+    data = np.exp(-(0.3*t + 0.5*(t + small*t*t/2))) + sigma*rng.standard_normal((12, 12))
+    lines = [f"d{d},{a!r},{b!r},{sigma}" for d, row in enumerate(data) for a, b in zip(t.tolist(), row.tolist())]
+    (tmp / "m.csv").write_text("dataset,time,value,sigma\n" + "\n".join(lines) + "\n")
+    h.stiffit("import", "m.csv", "-m", "m.ode", cwd=tmp)
+    h.stiffit("run", "m.h5", "-q", "--gradient", "differences", cwd=tmp)
+    fits = h.read_fits(tmp / "m.result.h5")
+    assert set(fits["status"]) == {"converged"}
+    for row, objective in zip(data, fits["objective"]):
+        slope = np.array([0.8, 0.5*small])  # x = exp(-(c t + d t^2 / 2))
+        for _ in range(5):
+            x = np.exp(-(slope[0]*t + slope[1]*t*t/2))
+            slope += np.linalg.lstsq(-x[:, None]*np.column_stack([t, t*t/2]), row - x, rcond=None)[0]
+        best = 0.5*np.sum(((row - np.exp(-(slope[0]*t + slope[1]*t*t/2)))/sigma)**2)
+        assert abs(objective - best) < 1e-3, (objective, best)
+
+
 if __name__ == "__main__":
     h.main()

@@ -151,6 +151,69 @@ def test_nonmem_records(tmp):
         assert list(f["doses/target"]) == [1, 1, 1] and list(f["measurements/side"]) == [1, 0, 0, 0, 1, 0]
 
 
+def test_nonmem_comments(tmp):
+    """Records that NM-TRAN leaves out with IGNORE=C, IGNORE=@ or IGNORE=#: the problem is that without them."""
+    (tmp / "c.ode").write_text("parameter k = 0.5, v = 10\nA(0) = 0\nA' = -k*A\nobserve cp = A/v\n")
+    kept = ["1,0,1,100,.", "1,1,0,.,7.4", "1,2,0,.,5.5", "1,4,0,.,3"]
+    head, out = "ID,TIME,EVID,AMT,DV", "1,3,0,.,99"
+
+    def measured(lines):
+        (tmp / "c.csv").write_text("\n".join(lines) + "\n")
+        done = stiffit("import", "c.csv", "--nonmem", "-m", "c.ode", "-o", "c.h5", "--overwrite", cwd=tmp)
+        with h5py.File(tmp / "c.h5") as f:
+            return f["measurements/value"][()].tolist(), done.stderr
+    rest = kept[3:]
+    for mark, name, plain in (("C", "C", "."), ("C", "C", ""), ("C", "c", "0"), ("@", "FLAG", "0"), ("note", "X", ".")):
+        values, said = measured([f"{name},{head}", *(f"{plain},{row}" for row in kept[:3]), f"{mark},{out}",
+                                 *(f"{plain},{row}" for row in rest)])
+        assert values == [7.4, 5.5, 3] and "1 record marked" in said and "line 5" in said, (mark, name, values, said)
+    values, said = measured([head + ",C", *(row + ",." for row in kept[:3]), out + ",C", *(row + ",." for row in rest)])
+    assert values == [7.4, 5.5, 3], values
+    values, said = measured(["#" + head, *kept[:3], "#" + out, *rest])
+    assert values == [7.4, 5.5, 3] and "1 record marked" in said, (values, said)
+    assert measured(["C," + head, *("1," + row for row in kept)])[0] == [7.4, 5.5, 3]  # a number is no mark
+    values, said = measured([head, *(row.replace("1,", "S1,", 1) for row in kept)])  # an ID may be a word
+    assert values == [7.4, 5.5, 3] and "note" not in said, (values, said)
+    said = measured([head + ",II", *(row + ",12" if ",100," in row else row + ",." for row in kept)])[1]
+    assert "1 record with an II but neither ADDL nor SS: II has no effect; the first is line 2" in said, said
+
+
+def test_nonmem_covariate_that_comes_later(tmp):
+    """It is the first value that any record of the individual gives, as in rxode2; another experiment begins with the last."""
+    rows = ["1,0,10,1,.,.", "1,1,.,0,60,3", "1,2,.,0,.,2", "1,3,.,3,.,.", "1,4,.,0,.,5", "2,0,10,1,80,.", "2,1,.,0,.,4",
+            "3,0,.,0,.,1"]
+    (tmp / "w.ode").write_text("parameter k = 0.5\ncovariate WT\nA(0) = 0\nA' = -k*A\nobserve c = A/WT\n")
+    (tmp / "w.csv").write_text("ID,TIME,AMT,EVID,WT,DV\n" + "\n".join(rows) + "\n")
+    done = stiffit("import", "w.csv", "--nonmem", "-m", "w.ode", "-o", "w.h5", cwd=tmp)
+    with h5py.File(tmp / "w.h5") as f:
+        np.testing.assert_array_equal(f["experiments/covariates"][:, 0], [60, 60, 80, np.nan])
+    assert "w.csv:9: column 'WT': no record of this individual has this covariate" in done.stderr, done.stderr
+    assert "1 dataset cannot be fitted" in done.stderr, done.stderr
+    (tmp / "w.csv").write_text("ID,TIME,AMT,EVID,WT,DV\n" + "\n".join(rows[:2] + ["1,2,.,0,70,2"]) + "\n")
+    done = stiffit("import", "w.csv", "--nonmem", "-m", "w.ode", "-o", "w.h5", "--overwrite", cwd=tmp, code=3)
+    assert "w.csv:4: column 'WT': the covariate was 60 before" in done.stderr, done.stderr
+
+
+def test_a_new_name_of_a_substitute(tmp):
+    """Without a start of its own it has that of the parameter for which it stands; each experiment is then fitted as alone. No
+    file is left that a run would refuse."""
+    (tmp / "m.ode").write_text("parameter k = 0.3 in [0.1, 2]\nx(0) = 1\nx' = -k*x\nobserve x\n")
+    rows = ["a,e1,1,0.7", "a,e1,2,0.5", "a,e2,1,0.5", "a,e2,2,0.3"]
+    fit = {}
+    for name, lines in (("both", rows), ("e1", rows[:2]), ("e2", rows[2:])):
+        (tmp / f"{name}.csv").write_text("dataset,experiment,time,value\n" + "\n".join(lines) + "\n")
+        (tmp / "s.csv").write_text("dataset,experiment,parameter,by\na,e1,k,k2\n")
+        more = ("--substitutes", "s.csv") if name == "both" else ()
+        stiffit("import", f"{name}.csv", "-m", "m.ode", "-o", f"{name}.h5", *more, cwd=tmp)
+        stiffit("run", f"{name}.h5", "-q", cwd=tmp)
+        with h5py.File(tmp / f"{name}.result.h5") as f:
+            fit[name] = dict(zip(strings(f["parameters/name"]), f["fits/parameters"][0]))
+    for k, alone in (("k2", "e1"), ("k", "e2")):  # --rtol 1e-7, and the two sums of squares are weighted alike
+        np.testing.assert_allclose(fit["both"][k], fit[alone]["k"], rtol=1e-5)
+    with h5py.File(tmp / "both.h5") as f:  # a parameter of the file's own, which no other model may drop
+        np.testing.assert_array_equal(f["parameters/from_model"][1], 4 * [np.nan])
+
+
 def test_nonmem_refuses_with_the_line(tmp):
     first = "1,0,10,.,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n"
     for row, text in (("1,1,10,-1,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n", "'RATE': the model has no rate(depot), which -1 means"),

@@ -88,6 +88,29 @@ def test_units_row(tmp):
     assert "t.csv:7: column 'y': '2.5x' is not a number" in imported(tmp, bad, "--units-row", code=3)
 
 
+def test_what_programs_write_around_a_table(tmp):
+    """Empty rows of a spreadsheet, the index of pandas, the row names of R, comments, units in the head: the same problem."""
+    expected, text = imported(tmp, wide(ROWS)), wide(ROWS)
+    lines = text.splitlines()
+    indexed = [f"{i},{line}" for i, line in enumerate(lines[1:])]
+    for form in (text + ",,,\n,,,\n", text.replace("\n", ",,\n"), "\n".join(["," + lines[0], *indexed]),
+                 "\n".join(['"",' + lines[0], *indexed]), "# plate 7\n#\n" + text + "# end\n",
+                 text.replace("time", "time [h]").replace(",y,", ",y (nM),")):
+        assert imported(tmp, form) == expected, form
+    said = imported(tmp, "\n".join(["," + lines[0].replace("dataset,", ""), *lines[1:]]), code=3)
+    assert "the first column has no name and there is no column 'dataset'" in said, said
+    assert "row.names = FALSE" in imported(tmp, "\n".join([lines[0], *indexed]), code=3)
+    (tmp / "t.csv").write_text(text + "#c,1,2,\n")
+    done = h.stiffit("import", tmp / "t.csv", "--model", tmp / "two.ode", "-o", tmp / "u.h5")
+    assert "1 row that begins with # read as data, the first is line 7" in done.stderr, done.stderr
+
+
+def test_a_steady_state_is_no_missing_time(tmp):
+    done = imported(tmp, "dataset,time,y\na,1,2\na,inf,0\n")
+    assert done[0][1][2] == np.inf
+    assert "note" not in h.stiffit("import", tmp / "t.csv", "--model", tmp / "two.ode", "-o", tmp / "u.h5").stderr
+
+
 def test_decimal_marks_do_not_mix(tmp):
     assert "decimal points and with decimal commas" in imported(tmp, "dataset;time;y\na;1;1,5\na;2;1.234\n", code=3)
     assert "decimals are written with a point" in imported(tmp, 'dataset,time,y\na,1,"1,5"\n', code=3)

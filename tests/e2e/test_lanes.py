@@ -19,7 +19,8 @@ import helpers as h
 import test_same_bits
 from test_robertson import robertson_problem
 
-LANES, FAILING, WRONG = (h.BUILD / "tests/engine" / f"stiffit-{name}" for name in ("lanes", "failing-lanes", "wrong-lanes"))
+LANES, FAILING, WRONG, NOISY = (h.BUILD / "tests/engine" / f"stiffit-{name}"
+                                for name in ("lanes", "failing-lanes", "wrong-lanes", "noisy-lanes"))
 CHANGED, DIFFER, NOT_CERTIFIED = 1 << 22, 1 << 23, 1 << 11
 WAYS = ((), ("--gradient", "differences"), ("--starts", 3, "--profile", "p1"), ("--bootstrap", 5))
 JUMP = """parameter k = 1 in [0.01, 100] scale log10
@@ -135,7 +136,7 @@ def test_lanes_that_are_cvodes_give_its_bits(tmp):
 
 
 def test_the_check_of_a_sample(tmp):
-    """Lanes that are wrong by a hundredth agree with themselves. CVODES finds it wherever it looks."""
+    """Lanes that are wrong by a hundredth agree with themselves. CVODES finds it wherever it looks, and ends that fit."""
     n = 640
     h.decay_problem(tmp / "p.h5", n, known_sigma=True)
     _, cvodes = fits(h.STIFFIT, tmp / "p.h5", tmp / "c.h5")
@@ -144,14 +145,28 @@ def test_the_check_of_a_sample(tmp):
     sample = lanes["evaluations"] > cvodes["evaluations"]
     assert 1 <= sample.sum() <= 30, sample.sum()  # 10 are expected; 5 standard deviations are 16
     assert np.all(lanes["notes"] == cvodes["notes"]) and np.all(wrong["status"] == "converged")
-    certified = wrong["notes"] & NOT_CERTIFIED == 0
-    # A hundredth of the values is one sigma, at each of 8 times.
-    assert np.array_equal(wrong["notes"] & DIFFER != 0, sample) and np.array_equal(~certified, sample)
-    assert np.all(np.abs(wrong["tight_objective_change"][sample]) > 1e-3)
+    assert np.array_equal(wrong["notes"] & DIFFER != 0, sample) and np.array_equal(wrong["notes"] & CHANGED != 0, sample)
+    assert np.all(wrong["notes"] & NOT_CERTIFIED == 0)
+    # A takes up the hundredth, which is one sigma at each of 8 times; the certificate allows 0.02 of a standard error.
+    off = np.abs(wrong["parameters"] / cvodes["parameters"] - 1).max(axis=1)
+    assert np.all(off[sample] < 1e-3) and np.all(off[~sample] > 5e-3), off
     for k in (1, 2, 3):
         run(WRONG, tmp / "p.h5", tmp / f"{k}.h5", f"--shard={k}/3")
     h.stiffit("merge", *(tmp / f"{k}.h5" for k in (1, 2, 3)), "-o", tmp / "m.h5", code=(0, 1))
     test_same_bits.assert_same(test_same_bits.fits_bytes(tmp / "w.h5"), test_same_bits.fits_bytes(tmp / "m.h5"), "shards")
+
+
+def test_fits_whose_lanes_stall(tmp):
+    """Noise in the values, of which the slopes know nothing, ends a search before the optimum: CVODES ends it. Where the noise
+    is the same for all tolerances, no engine's own certificate can see it."""
+    h.decay_problem(tmp / "p.h5", 64, known_sigma=True)
+    _, cvodes = fits(h.STIFFIT, tmp / "p.h5", tmp / "c.h5")
+    _, noisy = fits(NOISY, tmp / "p.h5", tmp / "n.h5", "--engine=lanes")
+    changed = noisy["notes"] & CHANGED != 0
+    assert np.all(noisy["status"] == "converged") and np.all(noisy["notes"] & NOT_CERTIFIED == 0)
+    assert changed.sum() > 32, changed.sum()  # 59 of 64
+    np.testing.assert_allclose(noisy["objective"][changed], cvodes["objective"][changed], rtol=0, atol=1e-3)  # as below
+    np.testing.assert_allclose(noisy["parameters"][changed], cvodes["parameters"][changed], rtol=1e-3)
 
 
 def test_fits_whose_lanes_fail(tmp):

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 
 import h5py
 import numpy as np
@@ -62,6 +63,28 @@ def test_frames_of_parameters_and_errors(tmp):
         raise AssertionError("a table without times was taken")
     except stiffit.StiffitError as error:
         assert "time" in str(error) and error.code == 3, (str(error), error.code)
+
+
+def test_an_index_is_a_column(tmp):
+    stiffit, pandas, df = load()
+    expected = stiffit.fit(df, MODEL, progress=False).table
+    for indexed in (df.set_index("dataset"), df.set_index(["dataset", "time"]), df.set_index(["time"]),
+                    df.set_index("dataset", append=True)):
+        pandas.testing.assert_frame_equal(stiffit.fit(indexed, MODEL, progress=False).table.drop(columns="seconds"),
+                                          expected.drop(columns="seconds"))
+    held = pandas.DataFrame({"start": [2.0], "fixed": [1]}, index=pandas.Index(["A"], name="parameter"))
+    assert set(stiffit.fit(df, MODEL, parameters=held, progress=False).table["A"]) == {2.0}
+    for wrong, text in ((df.set_index("dataset").rename_axis(None), "rename_axis('dataset')"),
+                        (df.assign(dataset="x").set_index(df["dataset"]), "both a column and a level")):
+        try:
+            stiffit.fit(wrong, MODEL, progress=False)
+            raise AssertionError("an index was dropped")
+        except ValueError as error:
+            assert text in str(error), error
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        stiffit.fit(df.assign(plate=1), MODEL, progress=False)
+    assert any("column 'plate' is not used" in str(warning.message) for warning in caught), caught
 
 
 def test_types(tmp):

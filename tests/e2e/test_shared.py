@@ -230,7 +230,8 @@ def test_goodness(tmp):
 
 
 def test_criteria(tmp):
-    """Do the data bear one value for all? A likelihood-ratio test, the sums of all datasets."""
+    """Do the data bear one value for all? A likelihood-ratio test, the sums of all datasets. The fit is one: its criteria have
+    the penalties of all its parameters and measurements, and compare counts those of independent fits likewise."""
     n = 20
     y = sample(n)
     for offset in (0, 1):  # the second time ka is not the same for all
@@ -244,10 +245,17 @@ def test_criteria(tmp):
         total = np.sum(likelihood, axis=1)
         found = h.read_fits(shared)
         np.testing.assert_allclose(found["log_likelihood"], likelihood[1], rtol=1e-6)
-        assert np.isclose(found["aic"].sum(), 2 * (1 + 3 * n) - 2 * total[1], rtol=1e-6) and np.all(np.isnan(found["aicc"]))
+        k, m = np.array([4 * n, 1 + 3 * n]), y.size
+        aic, bic = 2 * k - 2 * total, k * np.log(m) - 2 * total
+        aicc = aic + 2 * k * (k + 1) / (m - k - 1)
+        for name, right in (("aic", aic), ("aicc", aicc), ("bic", bic)):
+            assert np.isclose(found[name].sum(), right[1], rtol=1e-6), name
         said = json.loads(h.stiffit("compare", own, shared, "--json").stdout)
         (test,) = said["likelihood_ratio"]
         assert (test["small"], test["large"], test["degrees_of_freedom"]) == (2, 1, n - 1) and said["compared"] == n
+        for r, result in enumerate(said["results"]):
+            assert np.allclose([result[name] for name in ("parameters", "aic", "aicc", "bic")], [k[r], aic[r], aicc[r], bic[r]],
+                               rtol=1e-6), result
         p = stats.chi2.sf(2 * (total[0] - total[1]), n - 1)
         assert np.isclose(test["p"], p, rtol=1e-3) and (p < 1e-3) == bool(offset), (test, p)
 

@@ -143,7 +143,7 @@ def test_refused(tmp):
     path, model = write(tmp / "p.h5", EQUATIONS, sample(4), 0.05)
     words = (path, "--model", model, "--share", "ka", "--profile")
     said = h.stiffit("run", *words, "ka,A", code=2).stderr
-    assert "'A' has not one value for all datasets" in said, said
+    assert "'A' has more than one value in a fit of many datasets" in said, said
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
  * one gets on for a look, so that evaluations finish in another order than they came. They share time evenly, not looks:
  * a look at a slow model takes seconds. With -DBAD=FAILS some evaluations fail; which depends on the first digits of their
  * parameters alone, so that neighbours fail together. With -DBAD=WRONG predictions are too large by a hundredth. With
+ * -DBAD=NOISY they have errors of a thousandth that jump from point to point, which no derivative knows. With
  * -DSTANDS_IN it stands in for lanes, with CVODES beside it; for any model whose right-hand side does not jump.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
@@ -18,11 +19,11 @@ enum { FOUR = STIFFIT_LANES };
 enum { FOUR = 4 };
 #endif
 enum { UNFAIR_NS = 1000000 }; /* how much longer than the others one may have been at work */
-enum bad { GOOD, FAILS, WRONG };
+enum bad { GOOD, FAILS, WRONG, NOISY };
 #ifndef BAD
 #define BAD GOOD
 #endif
-static const double TOO_LARGE = 1.01;
+static const double TOO_LARGE = 1.01, NOISE = 1e-3;
 
 struct four_pool {
     struct engine_pool base;
@@ -113,14 +114,21 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     engine_submit(engine->cvodes[i], evaluation);
 }
 
-static void maybe_fail(const struct four_pool *pool, struct evaluation *evaluation)
+/* Of the leading bits of the parameters. */
+static uint64_t hash_of(const struct four_pool *pool, const struct evaluation *evaluation, int n_bit)
 {
     uint64_t hash = 1469598103934665603u; /* FNV-1a */
     for (size_t i = 0; i < pool->n_parameter; i++) {
         uint64_t bits;
         memcpy(&bits, &evaluation->p[i], sizeof bits);
-        hash = (hash ^ (bits >> 45)) * 1099511628211u; /* sign, exponent, seven bits of the mantissa */
+        hash = (hash ^ (bits >> (64 - n_bit))) * 1099511628211u;
     }
+    return hash;
+}
+
+static void maybe_fail(const struct four_pool *pool, struct evaluation *evaluation)
+{
+    uint64_t hash = hash_of(pool, evaluation, 19); /* sign, exponent, seven bits of the mantissa */
     if (evaluation->outcome != EVALUATION_OK || hash >> 32 & 7)
         return;
     evaluation->outcome = EVALUATION_ODE_FAILED;
@@ -134,6 +142,15 @@ static void enlarge(struct evaluation *evaluation)
         evaluation->prediction[i] *= TOO_LARGE;
     for (size_t i = 0; i < n; i++)
         evaluation->d_prediction[i] *= TOO_LARGE;
+}
+
+static void disturb(const struct four_pool *pool, struct evaluation *evaluation)
+{
+    uint64_t random = hash_of(pool, evaluation, 64);
+    for (size_t i = 0; i < evaluation->task->n_row; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        evaluation->prediction[i] *= 1 + NOISE * ((double)(random >> 33) / (double)(1u << 31) * 2 - 1);
+    }
 }
 
 static bool always(void *context)
@@ -165,6 +182,8 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
                 maybe_fail(engine->pool, done);
             if (BAD == WRONG && done->outcome == EVALUATION_OK)
                 enlarge(done);
+            if (BAD == NOISY && done->outcome == EVALUATION_OK)
+                disturb(engine->pool, done);
             return done;
         }
         if (turn && turn->over(turn->context))

@@ -103,6 +103,11 @@ def compound(f):
     put(f, "measurements/value", np.zeros(6, dtype=[("a", "f8")]))
 
 
+@case("open", "/measurements/time: is compressed with a filter that this HDF5 library cannot read (lzf, filter 32000)")
+def unknown_filter(f):
+    put(f, "measurements/time", f["measurements/time"][...], chunks=(4,), compression="lzf")
+
+
 @case("open", "/measurements/time: is a group; a dataset is expected")
 def column_is_a_group(f):
     del f["measurements/time"]

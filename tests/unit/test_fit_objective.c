@@ -332,7 +332,7 @@ static void test_log_normal_edges(void **state)
     struct sample s;
     (void)state;
     fill(&s, x, (struct form){.error = ERROR_LOG_NORMAL});
-    assert_true(fabs(fit_objective_scale(&s.objective) - 0.5 * ROWS / 0.0225) < 1e-9);
+    assert_true(fabs(fit_objective_scale(&s.objective, &s.answer) - 0.5 * ROWS / 0.0225) < 1e-9);
     s.prediction[4] = 0;
     assert_false(isfinite(fit_objective_value(&s.objective, &s.answer)));
     s.prediction[4] = -1;

@@ -94,7 +94,7 @@ static void reads_plain_tables(void **state)
     expect("a,b\r\n1,2\r\n3,4\r\n", "a|b/1|2/3|4");
     expect("a,b\r1,2\r3,4\r", "a|b/1|2/3|4");
     expect("\xef\xbb\xbf" "a,b\n1,2\n", "a|b/1|2");
-    expect("a,b\n,\n1,\n,2\n", "a|b/|/1|/|2");
+    expect("a,b\n,\n1,\n,2\n", "a|b/1|/|2");
     expect("a\n1\n2\n", "a/1/2");
     expect("a,b\n", "a|b");
     expect("a,b", "a|b");
@@ -106,9 +106,25 @@ static void finds_the_delimiter(void **state)
 {
     (void)state;
     expect("a;b;c\n1;2,5;3\n", "a|b|c/1|2,5|3");
-    expect("a\tb\n1\t\n\t2\n\t\n", "a|b/1|/|2/|");
+    expect("a\tb\n1\t\n\t2\n\t\n", "a|b/1|/|2");
     expect("\"x;y;z\",b\n1,2\n", "x;y;z|b/1|2");
     expect("a b,c\n1 2,3\n", "a b|c/1 2|3");
+}
+
+/* What spreadsheets, pandas, R and numpy write around a table. */
+static void reads_what_programs_write(void **state)
+{
+    (void)state;
+    expect("a,b\n1,2\n,\n\"\",\n", "a|b/1|2");
+    expect("a,b,,\n1,2,,\n3,4\n5,6,,,\n", "a|b/1|2/3|4/5|6");
+    expect(",a,b\n0,1,2\n", "|a|b/0|1|2");
+    expect("\"\",\"a\"\n\"1\",2\n", "|a/1|2");
+    expect("# plate 7, run 3\n\n#\na,b\n1,2\n# the end\n", "a|b/1|2");
+    expect("# a note\n#a,b\n1,2\n3,4\n", "a|b/1|2/3|4"); /* numpy.savetxt */
+    expect("# x,y\na,b\n1,2\n", "a|b/1|2");
+    expect("a,b\n#1,2\n\"#3\",4\n", "a|b/#1|2/#3|4");
+    expect("time [h],dose (mg/kg),f(x)\n1,2,3\n", "time|dose|f(x)/1|2|3");
+    expect("c [nM],C [uM],[x]\n1,2,3\n", "c [nM]|C [uM]|[x]/1|2|3");
 }
 
 static void reads_quoted_fields(void **state)
@@ -132,6 +148,8 @@ static void faults_name_line_and_column(void **state)
     expect_fault("a,b\n1,\"x\"y\n", ":2: column 'b': there is text after the closing quote");
     expect_fault("a,b,a\n", "columns 1 and 3 have the same name, 'a'");
     expect_fault("a,,b\n", "column 2 has no name");
+    expect_fault("a,b\n1,c,2\n", "row.names = FALSE");
+    expect_fault("# only this\n", "is empty");
     expect_fault("", "is empty");
     expect_fault("\n \n\n", "is empty");
     expect_fault("\xff\xfe" "a", "UTF-16");
@@ -359,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_plain_tables),
         cmocka_unit_test(finds_the_delimiter),
+        cmocka_unit_test(reads_what_programs_write),
         cmocka_unit_test(reads_quoted_fields),
         cmocka_unit_test(faults_name_line_and_column),
         cmocka_unit_test(zero_bytes_and_endless_rows_are_refused),

@@ -1,0 +1,225 @@
+"""A fit with shared parameters over one dataset is the fit of that dataset: all columns of /fits are the same, for every kind
+of error, parameter and direction. And what rows of several datasets share, and what they add up to, against NumPy.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import json
+
+import h5py
+import numpy as np
+from scipy import stats
+
+import helpers as h
+
+# What measures the search, not its end; and numbers near 0 that consist of rounding.
+WORK = {"seconds", "evaluations", "steps", "iterations", "stopping_test", "gradient_norm", "tight_decrease",
+        "tight_objective_change"}
+EXPECTED = 16  # the bit of the note expected_information
+T = np.linspace(0.3, 6, 14)
+RNG = np.random.default_rng(4)
+Y = 2 * np.exp(-0.5 * T) + 0.4 + 0.05 * RNG.standard_normal(len(T))
+P = "parameter b = 0.3\nparameter a = 1.5 in [0.01, 100] scale log\nparameter k = 0.6 in [0.001, 50] scale log10\n"
+DECAY = "observe y = a*exp(-k*t) + b"
+# name: (model text, sigma, words, measurements, tolerance; where residuals are large steps converge slowly)
+CASES = {
+    "plain": (P + DECAY, 0.05, []),
+    "integrated": (P + "x(0) = a\nx' = -k*x\nobserve y = x + b", 0.05, []),
+    "unknown sigma": (P + DECAY, np.nan, []),
+    "prior": (P.replace("b = 0.3", "b = 0.3 prior normal(0.5, 0.1)") + DECAY, 0.05, []),
+    "estimated sigma": (P + "parameter s = 0.1 in [0.001, 10] scale log\n" + DECAY + " sd s", np.nan, []),
+    "held by a bound": (P.replace("b = 0.3", "b = 0.3 in [-1, 0.35]") + DECAY, 0.05, []),
+    "all held": ("parameter b = 0.3 in [0, 0.3]\nparameter a = 1.5 in [0.1, 1.6]\nobserve y = a*exp(-t/2) + b", 0.05, []),
+    "flat": (P + "parameter c = 1.2 in [0.01, 100] scale log\nobserve y = a*c*exp(-k*t) + b", 0.05, []),
+    "two flat groups": (P + "parameter c = 1.2 in [0.01, 100] scale log\nparameter d = 0.1\nobserve y = a*c*exp(-k*t) + b + d",
+                        0.05, []),
+    "without influence": (P + "parameter c = 1\n" + DECAY + " + 0*c", 0.05, []),
+    "poor": (P + "observe y = a*exp(-k*t) + b + sin(9*t)", 0.05, [], len(T), 1e-3),
+    "too few": (P + "parameter d = 0.1\nobserve y = a*exp(-k*t) + b + d*sin(t)", 0.05, [], 4),
+    "student": (P + DECAY, 0.05, ["--error", "student"]),
+    "huber": (P + DECAY, 0.05, ["--error", "huber"]),
+    "laplace": (P + DECAY, 0.05, ["--error", "laplace"]),
+    "log-normal": (P + DECAY, 0.05, ["--error", "log-normal"]),
+    "log-normal, unknown": (P + DECAY, np.nan, ["--error", "log-normal"]),
+    "differences": (P + "x(0) = a\nx' = -k*x\nobserve y = x + b", 0.05, ["--gradient", "differences"]),
+    "cvodes": (P + "x(0) = a\nx' = -k*x\nobserve y = x + b", 0.05, ["--engine", "cvodes"]),
+}
+
+
+def write(path, text, rows, levels=None, censored=None):
+    model = path.with_suffix(".ode")
+    model.write_text("model m\n" + text + "\n")
+    names = [line.split()[1] for line in text.splitlines() if line.startswith("parameter")]
+    n = int(rows[-1][0]) + 1
+    h.write_problem(path, None, [f"d{d}" for d in range(n)], rows, covariates={"plate": np.zeros(n)})
+    with h5py.File(path, "a") as f:
+        if levels:
+            for name, value in (("name", names), ("level", levels)):
+                f.create_dataset(f"parameters/{name}", data=value, dtype=h5py.string_dtype())
+        if censored is not None:
+            f["measurements/censored"] = np.asarray(censored, np.int8)
+    return model, names
+
+
+def read(path):
+    with h5py.File(path) as f:
+        return {name: data[()] for name, data in f["fits"].items()}
+
+
+def same(one, other, what, tolerance):
+    """The columns of two results, within what searches and integrations with the requested tolerances leave. Where a search along a flat direction ends is not determined."""
+    assert one.keys() == other.keys()
+    for name, ours in one.items():
+        theirs = other[name]
+        if name in WORK:
+            continue
+        if name == "parameters":
+            ours, theirs = (np.where(one["flat_group"] > 0, 0, values) for values in (ours, theirs))
+        if ours.dtype.kind != "f":
+            np.testing.assert_array_equal(ours, theirs, err_msg=f"{what}: {name}")
+            continue
+        scale = np.nanmax(np.abs(ours)) if np.any(np.isfinite(ours)) else 1
+        np.testing.assert_allclose(theirs, ours, rtol=tolerance, atol=tolerance / 10 * scale + 1e-15, err_msg=f"{what}: {name}")
+
+
+def check(tmp, what, text, sigma, words, n_row=len(T), tolerance=2e-5, censored=None):
+    rows = [(0, t, 0, y, sigma) for t, y in zip(T[:n_row], Y)]
+    exact = ["--ftol", "1e-13", "-j1", "--overwrite"]
+    path = tmp / "one.h5"
+    model, names = write(path, text, rows, censored=censored)
+    h.stiffit("run", path, "--model", model, *words, *exact, code=(0, 1))
+    single = read(h.result_path(path))
+    for share in (names[0], names[-1], ",".join(names), names[0] + "@plate", f"{names[0]}@plate,{names[-1]}"):
+        h.stiffit("run", path, "--model", model, *words, *exact, "--share", share, code=(0, 1))
+        same(single, read(h.result_path(path)), f"{what}, --share {share}", tolerance)
+
+
+def test_all_columns_of_one_dataset(tmp):
+    for what, case in CASES.items():
+        check(tmp, what, *case)
+
+
+def test_censored(tmp):
+    """Limits that the curve is near to, and limits that it is far from: those bound nothing, which is a flat direction."""
+    for what, text in (("near", P + DECAY), ("far", P + "parameter c = 3\n" + DECAY + " - if(t < 1, c, 0)")):
+        censored = np.where(T < 1 if what == "far" else T > 4, -1 if what == "far" else 1, 0)
+        check(tmp, what, text, 0.05, [], censored=censored)
+
+
+def hessian(f, x, step=1e-3):
+    """By central differences, good to 1e-6 relative to its diagonal for curvatures that change slowly."""
+    n, unit = len(x), np.diag(step * np.maximum(np.abs(x), 0.1))
+    return np.array([[(f(x + u + v) - f(x + u - v) - f(x - u + v) + f(x - u - v)) / (4 * u.sum() * v.sum()) for u in unit]
+                     for v in unit])
+
+
+LINE = "parameter a = 1\nparameter b = 0.5\nparameter s = 0.3 in [0.001, 100] scale log\nobserve y = a + b*t"
+STUDENT = 4
+
+
+def lines(seed, n, student):
+    """Lines through 12 points. Some datasets scatter much less than others, so that their part of the information is negative."""
+    rng = np.random.default_rng(seed)
+    y = 1 + rng.normal(size=(n, 1)) + 0.5 * T[:12]
+    return y + 0.2 * np.linspace(0.3, 2.2, n)[:, None] * (rng.standard_t(2, (n, 12)) if student else rng.normal(size=(n, 12)))
+
+
+def test_observed_information(tmp):
+    """Predictions are linear, so that the observed information is the Hessian of the whole negative log-likelihood: its inverse
+    has the variances in every row. It is positive definite although single datasets' parts are not: no note says otherwise."""
+    n, plate = 8, np.array([0, 0, 1, 1, 0, 1, 2, 2])
+    for student in (False, True):
+        y = lines(3, n, student)
+        text = LINE + ("" if student else " sd s")
+        rows = [(d, t, 0, v, 0.2 if student else np.nan) for d in range(n) for t, v in zip(T, y[d])]
+        model, names = write(tmp / "p.h5", text, rows)
+        with h5py.File(tmp / "p.h5", "a") as f:
+            f["datasets/covariates"][:] = plate[:, None]
+        if student:
+            names = names[:2]
+            model.write_text("model m\n" + text.replace("parameter s = 0.3 in [0.001, 100] scale log\n", "") + "\n")
+        for share in (["s"], ["b", "s"], ["b@plate", "s"], ["b@plate"], ["a@plate", "b"], ["b"]):
+            share = [word for word in share if word != "s" or not student]
+            if not share:
+                continue
+            h.stiffit("run", tmp / "p.h5", "--model", model, "--share", ",".join(share), "--ftol", "1e-13", "--overwrite",
+                      *(["--error", "student"] if student else []))
+            found = read(h.result_path(tmp / "p.h5"))
+            key = {word.split("@")[0]: plate if "@" in word else np.zeros(n, int) for word in share}
+            keys = [(j, key.get(name, np.arange(n))[d]) for d in range(n) for j, name in enumerate(names)]
+            unique = list(dict.fromkeys(keys))
+            index = np.array([unique.index(k) for k in keys]).reshape(n, -1)
+
+            def loss(x, index=index, y=y, student=student):
+                p = x[index]
+                r = p[:, :1] + p[:, 1:2] * T[:12] - y
+                if student:
+                    return -stats.t.logpdf(r / 0.2, STUDENT).sum()
+                return (0.5 * (r / np.exp(p[:, 2:])) ** 2 + p[:, 2:]).sum()
+
+            p = found["parameters"].copy()
+            p[:, 2:] = np.log(p[:, 2:])
+            x = np.zeros(len(unique))
+            x[index.ravel()] = p.ravel()
+            full = hessian(loss, x)
+            assert np.linalg.eigvalsh(full)[0] > 0
+            error = np.sqrt(np.diag(np.linalg.inv(full)))[index]
+            error[:, 2:] *= found["parameters"][:, 2:]  # the delta method
+            # sums of 4th derivatives over 8 datasets leave 1e-5 of a difference quotient
+            np.testing.assert_allclose(found["standard_error"], error, rtol=1e-3, err_msg=f"{student} {share}")
+            assert np.all(found["notes"] >> EXPECTED & 1 == 0), share
+            # a row's eigenvalues are those of the inverse of its part of the covariance
+            marginal = np.linalg.inv(full)
+            for d in range(n):
+                right = np.linalg.eigvalsh(np.linalg.inv(marginal[np.ix_(index[d], index[d])]))[::-1]
+                np.testing.assert_allclose(found["information_eigenvalues"][d], right, rtol=1e-3)
+
+
+def test_not_positive_definite(tmp):
+    """Two clouds of points and Student's errors: between them, where the slope is 0, the observed information is negative. The
+    note says so, and the standard error is from the expected one, (nu + 1) / (nu + 3) of each point."""
+    rows = [(d, t, 0, v, 1) for d in range(3) for t, v in zip(T[:4], (-4, -4, 4, 4))]
+    model, _ = write(tmp / "p.h5", "parameter a = 0\nobserve y = a", rows)
+    for words in (["--share", "a"], ["--share", "a@plate"], []):
+        h.stiffit("run", tmp / "p.h5", "--model", model, *words, "--error", "student", "--overwrite")
+        found = read(h.result_path(tmp / "p.h5"))
+        assert np.all(found["parameters"] == 0) and np.all(found["notes"] >> EXPECTED & 1 == 1), found
+        n = 12 if words else 4
+        np.testing.assert_allclose(found["standard_error"], np.sqrt((STUDENT + 3) / (STUDENT + 1) / n), rtol=1e-9)
+
+
+def test_priors_add_up(tmp):
+    """The prior of a shared parameter counts once: in the first dataset's row."""
+    rows = [(d, t, 0, y + 0.1 * d, 0.05) for d in range(3) for t, y in zip(T, Y)]
+    text = P.replace("b = 0.3", "b = 0.3 prior normal(0.5, 0.1)").replace("scale log\n", "scale log prior lognormal(1, 2)\n", 1)
+    model, _ = write(tmp / "p.h5", text + DECAY, rows)
+    h.stiffit("run", tmp / "p.h5", "--model", model, "--share", "b")
+    found = read(h.result_path(tmp / "p.h5"))
+    b, a = found["parameters"][:, 0], found["parameters"][:, 1]
+    a_density = stats.lognorm.logpdf(a, 2, scale=np.exp(1)) - np.log(np.diff(stats.lognorm.cdf([0.01, 100], 2, scale=np.exp(1))))
+    right = a_density + np.where(np.arange(3) == 0, stats.norm.logpdf(b[0], 0.5, 0.1), 0)
+    np.testing.assert_allclose(found["log_prior"], right, rtol=1e-6)
+    h.stiffit("run", tmp / "p.h5", "--model", model, "--share", "b,a", "--overwrite")
+    found = read(h.result_path(tmp / "p.h5"))
+    assert np.all(found["log_prior"][1:] == 0) and found["log_prior"][0] != 0
+
+
+def test_unknown_sigma(tmp):
+    """One sigma for all, at its most likely value: log-likelihoods and criteria of the rows are shares of the whole fit's."""
+    y = lines(5, 6, False)
+    rows = [(d, t, 0, v, np.nan) for d in range(6) for t, v in zip(T, y[d])]
+    model, _ = write(tmp / "p.h5", LINE.replace("parameter s = 0.3 in [0.001, 100] scale log\n", ""), rows)
+    h.stiffit("run", tmp / "p.h5", "--model", model, "--share", "b", "--ftol", "1e-13")
+    found = read(h.result_path(tmp / "p.h5"))
+    design = np.c_[np.repeat(np.eye(6), 12, axis=0), np.tile(T[:12], 6)]
+    r = y.ravel() - design @ np.linalg.lstsq(design, y.ravel(), rcond=None)[0]
+    m, k = r.size, design.shape[1] + 1
+    each = stats.norm.logpdf(r, 0, np.sqrt(np.mean(r**2))).reshape(6, 12).sum(axis=1)
+    np.testing.assert_allclose(found["log_likelihood"], each, rtol=1e-9)
+    for name, right in (("aic", 2 * k), ("bic", k * np.log(m)), ("aicc", 2 * k + 2 * k * (k + 1) / (m - k - 1))):
+        assert np.isclose(found[name].sum(), right - 2 * each.sum(), rtol=1e-9), name
+    said = json.loads(h.stiffit("compare", h.result_path(tmp / "p.h5"), h.result_path(tmp / "p.h5"), "--json").stdout)
+    assert said["compared"] == 6 and np.isclose(said["results"][0]["bic"], k * np.log(m) - 2 * each.sum(), rtol=1e-9)
+
+
+if __name__ == "__main__":
+    h.main()
