@@ -325,8 +325,8 @@ def test_rounded_states_are_left_to_cvodes(tmp):
 
 
 def test_vanished_states_hold_no_signal(tmp):
-    """exp(-20 t) at Unix times is 0 in double precision: nothing has an influence, and both engines say the same. Beside a state
-    that lasts, the parameters of the vanished one alone have none."""
+    """exp(-20 t) at Unix times is 0 in double precision: nothing has an influence, and both engines say the same. Beside a
+    state that lasts, the parameters of the vanished one alone have none."""
     (tmp/"m.ode").write_text("parameter A = 2, k = 20, c = 3\nx(0) = A\nx' = -k*x\nobserve y = x, z = c + x\n")
     late = [1.6e9 + t for t in (0, 0.01, 0.02, 0.05, 0.1)]
     for observable, flat, note in (("y", {"A", "k", "c"}, "no_signal"), ("z", {"A", "k"}, "no_influence")):

@@ -1,5 +1,5 @@
-"""Random networks that start wholly or partly at zero, and what drives them: ramps, linear inputs, late doses and infusions, and
-events, often after a long rest. Their trajectories are SciPy's (LSODA), in scaled states and time; the model texts have units
+"""Random networks that start wholly or partly at zero, and what drives them: ramps, linear inputs, late doses and infusions,
+and events, often after a long rest. Their trajectories are SciPy's (LSODA), in scaled states and time; the model texts have units
 from 1e-12 to 1e12. Equal seeds give equal networks.
 
 SPDX-License-Identifier: BSD-3-Clause
@@ -143,8 +143,8 @@ class Network:
             if way in ("ramp", "square", "wave"):
                 self.add(size/self.end*10**rng.uniform(-2, 2), (way,), target)
             elif way == "input":
-                self.knots = rng.choice([[(0.0, 0.0), (self.end, size)],
-                                         [(0.0, 0.0), (late, 0.0), (self.end, size)]]) if late > 0 else [(0.0, 0.0), (self.end, 1.0)]
+                ramps = [[(0.0, 0.0), (self.end, size)], [(0.0, 0.0), (late, 0.0), (self.end, size)]]
+                self.knots = rng.choice(ramps) if late > 0 else [(0.0, 0.0), (self.end, 1.0)]
                 self.add(10/self.end, ("input",), target)
             elif way in ("bolus", "infusion"):
                 length = round(self.end*rng.uniform(0.01, 0.5), 6) if way == "infusion" else 0.0

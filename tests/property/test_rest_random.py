@@ -1,5 +1,5 @@
-"""Random networks that start wholly or partly at zero, with ramps, linear inputs, late doses and infusions, and events, in units
-of states from 1e-12 to 1e12 and of time from 1e-9 to 1e9, in both engines, with sensitivities and without, against SciPy's
+"""Random networks that start wholly or partly at zero, with ramps, linear inputs, late doses and infusions, and events, in
+units of states from 1e-12 to 1e12 and of time from 1e-9 to 1e9, in both engines, with sensitivities and without, against SciPy's
 LSODA in scaled numbers. None may fail. 30 in make check; 500 in check-all.
 
 SPDX-License-Identifier: BSD-3-Clause
