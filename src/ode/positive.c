@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Within its tolerance, and within that of what could drive it, a state may be below zero. This many times rtol times its size or
- * its reach (reach.h) is no such error. */
+/* Within its tolerance, and within that of what could drive it, a state may be below zero. This many times rtol times its size
+ * or its reach (reach.h) is no such error. */
 #define FAR 1000
 /* More than this many tolerances below zero is no error of one step; a repeated step goes this part of the way to zero. */
 #define ERRORS 10
@@ -91,8 +91,9 @@ void positive_fall(struct observer *ob, double t_before, const double *before, c
 
 /* Beyond a pole a state goes on falling, as fast as it came. One that began at zero and has only just left it, as the last of a
  * cascade, may be below zero by an error that is large for its present size; its slope is positive, and it returns. Nor is it a
- * pole where the equations lead below zero by now, a bit later than an error of the step did; where errors of the states that feed this one explain the slope, as those of y in total - y, or where the slope is too
- * small to have led there in the time so far. */
+ * pole where the equations lead below zero by now, a bit later than an error of the step did; where errors of the states that
+ * feed this one explain the slope, as those of y in total - y; or where the slope is too small to have led there in the time so
+ * far. */
 static bool goes_on_falling(struct observer *ob, size_t i, const double *y)
 {
     size_t n = ob->n_state;

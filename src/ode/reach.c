@@ -77,8 +77,8 @@ static bool find_drive(struct observer *ob, const double *y, double span, double
     return true;
 }
 
-/* Sets `noise` to the rounding errors of the right-hand side at y: fourth differences of values so close together that they would
- * be nearly 0 (Hamming, Numerical Methods for Scientists and Engineers, 2nd ed., section 10.9). f1: scratch. */
+/* Sets `noise` to the rounding errors of the right-hand side at y: fourth differences of values so close together that they
+ * would be nearly 0 (Hamming, Numerical Methods for Scientists and Engineers, 2nd ed., section 10.9). moved: scratch. */
 static bool find_noise(struct observer *ob, const double *y, double span, double *moved, double *noise)
 {
     static const double binomial[] = {1, -4, 6, -4, 1};

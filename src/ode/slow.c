@@ -1,6 +1,6 @@
-/* A motion may be so slow that it does not show within the time so far, and still lead far away. What keeps its value for ever is
- * not known by its size, but by its equations: a total is conserved if the rows of the Jacobian, weighted by it, add up to zero,
- * up to rounding errors of the very numbers that cancel. A slow mode's numbers do not cancel, however small they are.
+/* A motion may be so slow that it does not show within the time so far, and still lead far away. What keeps its value for ever
+ * is not known by its size, but by its equations: a total is conserved if the rows of the Jacobian, weighted by it, add up to
+ * zero, up to rounding errors of the very numbers that cancel. A slow mode's numbers do not cancel, however small they are.
  *
  * So the matrix is eliminated with a bound of the rounding error beside each entry (running error analysis: Wilkinson, Error
  * analysis revisited, IMA Bulletin 22, 1986; Higham, Accuracy and Stability of Numerical Algorithms, section 3.3), states being

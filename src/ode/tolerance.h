@@ -14,18 +14,18 @@ void tolerance_begin(struct observer *observer, const double *y);
 void tolerance_jump(struct observer *observer, const double *y);
 /* Without atol: updates sizes and tolerance_beyond after a step that ended at (observer.t, y), or at the initial state. */
 void tolerance_follow(struct observer *observer, const double *y);
-/* After a measurement at or before observer.t: looks how far states that were at rest will grow until the next one. y: the state
- * there. */
+/* After a measurement at or before observer.t: looks how far states that were at rest will grow until the next one. y: the
+ * state there. */
 void tolerance_look(struct observer *observer, const double *y);
-/* The integrator has failed at observer.t, with state y: sizes that are far too small are estimated anew. False: nothing is left
- * to be tried; else it may begin again there. */
+/* The integrator has failed at observer.t, with state y: sizes that are far too small are estimated anew. False: nothing is
+ * left to be tried; else it may begin again there. */
 bool tolerance_rescue(struct observer *observer, const double *y);
 /* An input jumps at most `width` before t, where the next step ends. States at rest at zero take their sizes from their slopes
  * there, and their change over the jump does not count as an error. */
 void tolerance_wake(struct observer *observer, double t, double width);
-/* The sensitivities s (blocks) that have vanished, as that by the initial value of a state long after it has decayed, are errors
- * of the integrator: sets to 0 what is below the accuracy of a state, as a part of its largest value so far. True: there are
- * such. */
+/* The sensitivities s (blocks) that have vanished, as that by the initial value of a state long after it has decayed, are
+ * errors of the integrator: sets to 0 what is below the accuracy of a state, as a part of its largest value so far. True: there
+ * are such. */
 bool tolerance_drop_vanished(const struct observer *observer, double *s);
 /* The weights of the error test, 1 / tolerance, for y (blocks); with a signature for CVODES and a struct workspace. */
 void tolerance_weigh(struct observer *observer, const double *y, double *weight);

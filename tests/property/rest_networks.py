@@ -1,6 +1,6 @@
 """Random networks that start wholly or partly at zero, and what drives them: ramps, linear inputs, late doses and infusions,
-and events, often after a long rest. Their trajectories are SciPy's (LSODA), in scaled states and time; the model texts have units
-from 1e-12 to 1e12. Equal seeds give equal networks.
+and events, often after a long rest. Their trajectories are SciPy's (LSODA), in scaled states and time; the model texts have
+units from 1e-12 to 1e12. Equal seeds give equal networks.
 
 SPDX-License-Identifier: BSD-3-Clause
 
@@ -270,6 +270,7 @@ class Network:
         flips = self.flips()
         z = np.array([0.0 if i in flips else x for i, x in enumerate(self.x0)])
         infused, todo, rows, t = [], self.happenings(), [], 0.0
+        self.largest = np.abs(z)
         times = list(self.time)
         knots = [k for k, _ in self.knots or []]
         while times:
@@ -291,25 +292,28 @@ class Network:
                 break
             stop = min([times[-1]] + [h[0] for h in todo] + [k for k in knots if k > t*(1 + 1e-14)])
             inner = [s for s in times if t*(1 + 1e-14) < s < stop*(1 - 1e-14)]
-            grid = np.array([t, *inner, stop])
+            between = set(np.linspace(t, stop, 42)[1:-1]) - set(inner)  # how large the states are between measurements
+            grid = np.array([t, *sorted(between | set(inner)), stop])
             done, how = odeint(self.function(infused), z, grid, rtol=rtol, atol=atol, mxstep=200000, hmax=self.end/20,
                                full_output=True, printmessg=False)
             if how["message"] != "Integration successful.":
                 raise Unjudged(how["message"])
             if not np.all(np.abs(done) < 1e12):
                 raise Unjudged("it grows without bounds")
-            for row in done[1:-1]:
-                rows.append(row)
-                times.pop(0)
+            self.largest = np.maximum(self.largest, np.abs(done).max(axis=0))
+            for s, row in zip(grid[1:-1], done[1:-1]):
+                if s not in between:
+                    rows.append(row)
+                    times.pop(0)
             z, t = done[-1].copy(), stop
         return np.array(rows)
 
     def reference(self):
         """Rows of x, in the text's units, and the size of each state."""
-        z = self.run(1e-6, 1e-12)
-        size = np.maximum(np.abs(z).max(axis=0), 1e-30)
+        self.run(1e-6, 1e-12)
+        size = np.maximum(self.largest, 1e-30)
         rough, exact = (self.run(rtol, np.maximum(1e-14*size, 1e-40)) for rtol in (1e-9, 3e-12))
-        size = np.maximum(np.abs(exact).max(axis=0), 1e-300)
+        size = np.maximum(self.largest, 1e-300)
         scale = np.maximum(np.abs(exact)**0.75*size**0.25, 1e-6*size)
         if (np.abs(rough - exact) > 1e-5*scale).any():
             raise Unjudged("two tolerances differ")

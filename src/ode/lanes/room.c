@@ -62,7 +62,8 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, siz
     } arrays[] = {{&room->p, n_parameter}, {&room->covariate, plan->abi->n_covariate}, {&room->work, plan->abi->n_work},
                   {&room->unit, n_column}, {(lanes **)&room->active, n_column}, {&room->y, n}, {&room->y_before, n},
                   {&room->size, n}, {&room->guess, n}, {&room->beyond, n}, {&room->factor, plan->n_factor},
-                  {&room->argument, n}, {&room->right, 8 * n}, {&room->base, n}, {&room->born, n}, {&room->reach, n}, {&room->noise, n},
+                  {&room->argument, n}, {&room->right, 8 * n}, {&room->base, n}, {&room->born, n}, {&room->reach, n},
+                  {&room->noise, n},
                   {&room->minus_rate, n},
                   {&room->input_since, n_input}, {&room->input_value, n_input}, {&room->input_slope, n_input},
                   {&room->input, 2 * n_input}};
