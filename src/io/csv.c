@@ -374,10 +374,10 @@ static enum status drop_units(struct csv_reader *reader, struct error *error)
     }
     if (n_made == n)
         qsort(bare, n, sizeof *bare, compare_bare);
-    for (size_t i = 0; i < n_made; i++) {
+    for (size_t i = 0; n_made == n && i < n; i++) {
         bool is_first = i == 0 || compare_bare(&bare[i - 1], &bare[i]) != 0;
         bool is_last = i + 1 == n || compare_bare(&bare[i], &bare[i + 1]) != 0;
-        if (n_made == n && is_first && is_last)
+        if (is_first && is_last)
             strcpy(reader->name[bare[i].column], bare[i].name); /* which is no longer */
     }
     for (size_t i = 0; i < n_made; i++)
