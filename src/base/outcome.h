@@ -66,13 +66,15 @@ bool outcome_is_success(enum outcome outcome);
     X(24, hidden_pulses, "the rates depend on time, and the model declares neither breakpoints nor a largest step: a short " \
       "pulse may be stepped over (--max-step)") \
     X(25, poor_fit, "the curve does not describe the data: chi-square is far too large for their sigmas (below 1e-6 " \
-      "probable)") \
+      "probable) or, where these are unknown or fitted, residuals keep their signs or a constant does as well") \
     X(26, all_at_bounds, "bounds hold all free parameters: the data or the start are in other units, or the bounds too " \
       "narrow") \
     X(27, mixed_sigma, "some measurements have a sigma and the others none: these count with sigma 1, in their own units") \
     X(28, left_out, "other datasets failed and were left out of this fit of all datasets (--leave-out-failed)") \
     X(29, no_signal, "no free parameter has an influence at the best fit: the data hold no signal (a dose of 0?), or the " \
-      "start is far off")
+      "start is far off") \
+    X(30, small_scatter, "the residuals are smaller than the certificate's accuracy, 1e-6 of the data's spread: standard errors " \
+      "may be the integrator's (a smaller --rtol)")
 
 #define NOTE_NUMBER(bit, name, meaning) NOTE_##name = 1 << (bit),
 enum note {

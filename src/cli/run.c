@@ -254,7 +254,7 @@ static void print_spread(const char *what, const struct run_goodness *goodness, 
 static void print_goodness(const struct run_summary *summary)
 {
     print_spread(": reduced chi-square", &summary->reduced, false);
-    print_spread(", without sigmas: R squared", &summary->unexplained, true);
+    print_spread(", sigmas unknown or fitted: R squared", &summary->unexplained, true);
     if (summary->n_at_bound)
         fprintf(stderr, "  bounds hold parameters of %llu %s: `stiffit show` names them\n",
                 (unsigned long long)summary->n_at_bound, summary->n_at_bound == 1 ? "fit" : "fits");

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_first.h"
 
+#include "fit/leap.h"
 #include "fit/matrix.h"
 #include "fit/prepare.h"
 
@@ -16,10 +17,13 @@ enum { MAX_TRY = 4, MAX_POOR = 2 };
 static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 /* Newton's curvature of Laplace's kinks is followed as far as a block's steps give what it promises. */
 enum { MAX_SHARPNESS = 6 };
-/* A block whose residuals stay large, where Gauss and Newton's model is poor, crawls: its radius bounds one short step after the
- * other, and as long as it promises more than most, all others wait for it. After so many it gets second derivatives. */
+/* A block whose residuals stay large, where Gauss and Newton's model is poor, crawls: its radius
+ * bounds one short step after the other, and as long as it promises more than most, all others wait
+ * for it. After so many such steps it gets second derivatives. It loses them where they are too
+ * large, twice the true ones or more along a step (the negative part is left out): the decrease is
+ * then 2 - 1/2 times the promise. */
 enum { MAX_BOUNDED = 4 };
-static const double BOUNDED = 0.9;
+static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
 static const double SHARPER = 0.75, BLUNTER = 0.25;
 
 bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
@@ -175,7 +179,10 @@ static void note_bounded(struct joint_work *work, bool is_bounded)
     const struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     block->n_bounded = is_bounded ? block->n_bounded + 1 : 0;
-    if (block->n_bounded >= MAX_BOUNDED && joint->rough == 0 && joint->stride == 0
+    if (block->best.is_curved && block->promise > 0
+        && block->decrease > TOO_CURVED * block->promise)
+        block->is_curved = false;
+    else if (block->n_bounded >= MAX_BOUNDED && joint->rough == 0 && joint->stride <= 1 && !block->has_kinks
         && block->best.promise_free * (double)joint->n_all > joint->shared.promise)
         block->is_curved = true;
 }
@@ -232,6 +239,39 @@ static void step(struct joint_work *work, struct arena *arena)
         joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
     else
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+}
+
+/* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial side becomes the
+ * lowest point; the best one is scratch. False: the block has ended. */
+static bool leave_start(struct joint_work *work, struct arena *arena)
+{
+    struct joint_block *block = work->block;
+    const struct fit_options *options = work->joint->options;
+    size_t all = work->n + work->s;
+    struct fit_leap leap;
+    double before = block->trial.f, weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
+    enum engine_kind engine = block->engine;
+    enum gradient_method gradient = block->gradient;
+    if (!fit_leap_init(&leap, work->asker, arena))
+        return true;
+    for (size_t k = work->n; k < all; k++)
+        leap.part[work->order[k]] = 0;
+    while (options->max_evaluations - work->asker->n_evaluation > 1 && fit_leap_find(&leap, work->asker, &work->at)) {
+        for (size_t k = 0; k < work->n; k++)
+            work->move[k] = leap.theta[work->order[k]];
+        enum asked asked = try(work, arena, work->move, work->theta, &block->best, NULL);
+        if (asked == ASKED_END)
+            return false;
+        if (block->engine != engine || block->gradient != gradient) /* values of two kinds are not compared */
+            return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) == ASKED_OK;
+        if (!fit_leap_is_good(&leap, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
+            return true; /* work->at is the end of the leap */
+        struct joint_side lower = block->best;
+        block->best = block->trial;
+        block->trial = lower;
+        before = lower.f;
+    }
+    return true;
 }
 
 /* The best point for the record. */
@@ -309,6 +349,9 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
     }
     if (asked != ASKED_OK)
+        return;
+    bool is_first = joint->pass == JOINT_START && !joint->lands && isnan(joint->asker.start_f) && !joint->options->is_near;
+    if (is_first && !joint->grows && !joint->descent && !leave_start(work, arena))
         return;
     joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
     if (joint->pass != JOINT_CHECK && !joint->options->evaluates)

@@ -1,5 +1,6 @@
-/* Second derivatives of a block whose residuals stay large. A fit of one dataset estimates them from its steps; a block has few
- * steps of its own, as each costs a pass over all blocks, and so takes an evaluation for each of its parameters instead.
+/* Second derivatives of a block whose residuals stay large. A fit of one dataset estimates them
+ * from its steps; a block has few steps of its own, as each costs a pass over all blocks, and so
+ * takes an evaluation for each of its parameters instead.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_internal.h"
 
@@ -9,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A difference's step changes the residuals by this part of their size, and the parameter by at most this part of its own. */
+/* A difference's step changes the residuals by this part of their size, and the parameter by at
+ * most this part of its own. */
 static const double STEP = 1e-3;
 
 /* Within the bounds; 0: there is no room. */
@@ -43,9 +45,9 @@ enum asked joint_block_curve(struct joint_work *work, struct joint_side *side)
     struct trust_curvature curvature;
     struct fit_point near;
     double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
-    double size = sqrt(side->mean_square * (double)work->asker->objective.n_row), *by_differences, *zero;
+    double size = sqrt(side->mean_square * (double)work->asker->objective.n_row), *by_differences, *metric;
     if (!trust_curvature_init(&curvature, work->asker, work->arena) || !fit_point_init(&near, work->asker, work->arena)
-        || !ARENA_DOUBLES(work->arena, {&by_differences, all, all}, {&zero, all, 1}))
+        || !ARENA_DOUBLES(work->arena, {&by_differences, all, all}, {&metric, all, 1}))
         return ASKED_FAILED;
     for (size_t k = 0; k < all; k++) {
         double length = sqrt(matrix_squares(k + 1, triangle + k * all) / weight);
@@ -61,6 +63,6 @@ enum asked joint_block_curve(struct joint_work *work, struct joint_side *side)
             curvature.s[i + k * all] = 0.5 * weight * (by_differences[i + k * all] + by_differences[k + i * all])
                                        - matrix_dot((i < k ? i : k) + 1, triangle + i * all, triangle + k * all);
     curvature.is_used = curvature.has_any = true;
-    trust_curvature_add(&curvature, zero, side->triangle, side->rhs); /* a column of zeros has no curvature */
+    trust_curvature_add(&curvature, metric, side->triangle, side->rhs);
     return ASKED_OK;
 }

@@ -41,11 +41,11 @@ struct joint_work {
 
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
-/* The triangle of the rows where work->at was evaluated, own parameters first. False: an entry is not finite. */
-bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs);
 /* In joint_curved.c: adds to a side's triangle, which is of work->at, the second derivatives that Gauss and Newton omit, as far
  * as they are positive, from differences of gradients. ASKED_FAILED: these cannot be evaluated; nothing is added. */
 enum asked joint_block_curve(struct joint_work *work, struct joint_side *side);
+/* The triangle of the rows where work->at was evaluated, own parameters first. False: an entry is not finite. */
+bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs);
 /* A block that joint_load restored evaluates its best point again. False: the fit must end. */
 bool joint_block_again(struct joint_work *work);
 /* Memory of a block with n own parameters and s above it, which lasts. False: there is none. */
@@ -109,7 +109,8 @@ void joint_columns(const struct joint *joint, size_t i, uint32_t *column);
 /* Reduces the rows of the best or trial sides of all blocks to the shared parameters' triangle and right-hand side, by way of
  * the groups, and sums the lengths of columns. */
 bool joint_reduce(struct joint *joint, bool of_trial, double *triangle, double *rhs);
-/* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single, is_restricted. */
+/* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single and
+ * is_restricted. */
 void joint_groups_look(const struct joint *joint, struct joint_side *all);
 /* The groups follow the shared step; and learn from the trial, which was taken or not. */
 void joint_groups_step(struct joint *joint);

@@ -240,7 +240,9 @@ static bool plan_step(struct joint *joint)
     stopping->beyond.single = facts.single;
     model->is_restricted = facts.any;
     if (joint->stride > 0 && (joint_sample_is_tired(joint)
-                              || (!model->is_restricted && model->promise <= SAMPLE_ENDS * stopping->beyond.misfit / n_row)))
+                              || (model->promise <= SAMPLE_ENDS * stopping->beyond.misfit / n_row
+                                  && (!model->is_restricted
+                                      || stopping->beyond.promise <= SAMPLE_ENDS * stopping->beyond.misfit / n_row))))
         return joint_sample_leave(joint);
     if (joint->rough > 0 && is_rough_over(joint)) {
         trust_model_target(model, &joint->point, joint->trial);
@@ -407,7 +409,7 @@ static bool judge_check(struct joint *joint)
         certificate->decrease = promise_free(joint, beyond(joint, trial_free_of));
         double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
         fit_certificate_judge(certificate, joint->options, joint->stopping.beyond.misfit, variance,
-                              joint_total(joint, squares_of) / n_row);
+                              joint_total(joint, squares_of) / n_row, joint->asker.is_sigma_known);
         bool goes_on = !certificate->is_certified && !is_exact && rtol > 0.9 * LEAST_RTOL * certificate->factor;
         if (goes_on) {
             joint_set_tighter(joint, joint->tighter * certificate->factor);
@@ -417,6 +419,8 @@ static bool judge_check(struct joint *joint)
         }
         if (!certificate->is_certified)
             joint->asker.notes |= NOTE_not_certified;
+        if (certificate->is_below)
+            joint->asker.notes |= NOTE_small_scatter;
         if (!certificate->is_certified && joint->stop == STOP_noise && certificate->decrease > 0) {
             joint->outcome = OUTCOME_stalled;
             joint->stop = STOP_none;

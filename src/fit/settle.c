@@ -332,5 +332,7 @@ const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena,
     record->tight_decrease = certificate.decrease;
     if (asker->options->certify && outcome_is_success(end->outcome) && !certificate.is_certified)
         asker->notes |= NOTE_not_certified;
+    if (certificate.is_below)
+        asker->notes |= NOTE_small_scatter;
     return point;
 }

@@ -52,7 +52,7 @@ struct fit_record {
     uint8_t limit;   /* enum limit of a profile's side; only in journals, like its points: */
     uint8_t n_point; /* pairs of the parameter's value (natural scale) and the objective */
     double *point;   /* room for FIT_MAX_POINT pairs, or NULL; not among the arrays of fit_record_set_arrays */
-    size_t n_noise;  /* parameters of the noise only; set by the fit, not stored */
+    size_t n_noise;  /* parameters of the noise only, of the whole fit; set by the fit, not stored */
     char reason[160]; /* "" or why the fit failed */
 };
 

@@ -313,6 +313,17 @@ bool jump_fire(struct observer *ob, double *y, size_t event, const double *dt)
     return good;
 }
 
+bool jump_fire_later(struct observer *ob, double *y, size_t event, const double *dt)
+{
+    struct stops *s = ob->stops;
+    if (!(stops_kind(s, event) & STIFFIT_EVENT_AFTER))
+        return jump_fire(ob, y, event, dt);
+    double *numbers = schedule_add(ob, (struct later){.t = ob->t, .is_waiting = true, .index = (uint32_t)event});
+    if (numbers)
+        memcpy(numbers, dt, ob->n_block * sizeof(double));
+    return numbers;
+}
+
 bool jump_execute(struct observer *ob, double *y, size_t i)
 {
     struct stops *s = ob->stops;

@@ -1,12 +1,8 @@
 /* Times that depend on the trajectory: roots of switching functions and of events' triggers. Each step is examined at its
  * quarters, and where the parabola through three values of a function has an extremum of another sign. The first change is
  * enclosed by bisection on the integrator's polynomial.
- *
- * The errors of the integration move a root, so that rounding would decide on the order of events and measurements of one time.
- * Therefore a trigger becomes true at a stop or a measurement that its root is near to, and together with others whose roots are
- * near.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/stops_parts.h"
+#include "ode/near.h"
 
 #include "ode/observer.h"
 
@@ -21,10 +17,8 @@
 #define FARTHEST 0x1p24
 /* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
 #define GRAZE 50
-/* A root is near to a place if the trigger's value there is within so many tolerances of 0 and, where it changes slowly, if the
- * time between them is at most a part of the step. */
-#define NEAR 10
-#define NEAR_PART 1e-3
+/* So often is a stretch of a step divided into STOPS_PARTS where a trigger is rough. */
+enum { DEEPEST = 3 };
 
 void root_evaluate(struct observer *ob, double t, const double *y, double *value)
 {
@@ -38,19 +32,16 @@ void root_evaluate(struct observer *ob, double t, const double *y, double *value
             value[n + i] = NAN;
 }
 
-/* Whether a value counts as true. */
-static bool is_true(const struct stops *s, size_t i, double value) { return value >= 0 || -value <= s->near[i]; }
-
 bool root_differs(const struct stops *s, size_t i)
 {
-    return s->is_watched[i] && !isnan(s->value[i]) && is_true(s, i, s->value[i]) != s->is_true[i];
+    return s->is_watched[i] && !isnan(s->value[i]) && root_is_true(s, i, s->value[i]) != s->is_true[i];
 }
 
 void root_take(struct stops *s, size_t i)
 {
     if (!s->is_watched[i] || isnan(s->value[i]))
         return;
-    s->is_true[i] = is_true(s, i, s->value[i]);
+    s->is_true[i] = root_is_true(s, i, s->value[i]);
     if (fabs(s->value[i]) > s->near[i])
         s->near[i] = 0;
 }
@@ -100,8 +91,28 @@ static size_t add_point(double *point, size_t n, double t)
     return n + 1;
 }
 
-/* The times at which the step is examined: each quarter, and the extrema between. */
-static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to)
+/* Whether a trigger may have more changes of its sign between the five values: four of them bend more than they are away from
+ * 0, or, if its sign changes, than half of the largest. Where the step is long and the trigger is not as smooth as the states,
+ * as sin(x), the parabola does not show it. */
+static bool is_rough(const struct stops *s, double *const at[STOPS_PARTS + 1])
+{
+    for (size_t i = s->abi->n_switching; i < s->n_function; i++)
+        for (size_t k = 3; k <= STOPS_PARTS && s->is_watched[i]; k++) {
+            double least = INFINITY, most = -INFINITY;
+            for (size_t m = k - 3; m <= k; m++) {
+                least = fmin(least, at[m][i]);
+                most = fmax(most, at[m][i]);
+            }
+            double bend = fabs(at[k][i] - at[k - 3][i] - 3 * (at[k - 1][i] - at[k - 2][i]));
+            if (bend > (least >= 0 ? least : most < 0 ? -most : 0.5 * fmax(most, -least)))
+                return true;
+        }
+    return false;
+}
+
+/* The times at which a stretch of the step is examined: each quarter, and the extrema between. 0: it must be examined in parts.
+ */
+static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to, bool may_divide)
 {
     struct stops *s = ob->stops;
     size_t n = s->n_function, n_point = 0;
@@ -112,6 +123,8 @@ static size_t choose_points(struct observer *ob, const struct latest_step *step,
         n_point = add_point(s->point, n_point, t);
         evaluate_at(ob, step, t, at[k]);
     }
+    if (may_divide && is_rough(s, at))
+        return 0;
     for (size_t k = 1; k < STOPS_PARTS; k++)
         for (size_t i = 0; i < n; i++) {
             double low = at[k - 1][i], middle = at[k][i], high = at[k + 1][i];
@@ -148,8 +161,8 @@ static void enclose(struct observer *ob, const struct latest_step *step, double 
 static bool is_beside(const struct stops *s, const double *value, bool after)
 {
     for (size_t i = 0; i < s->n_function; i++) {
-        bool changes = root_differs(s, i), sign = after ? is_true(s, i, s->value[i]) : s->is_true[i];
-        if (s->is_watched[i] && !isnan(s->value[i]) && (is_true(s, i, value[i]) != sign || (changes && value[i] == 0)))
+        bool changes = root_differs(s, i), sign = after ? root_is_true(s, i, s->value[i]) : s->is_true[i];
+        if (s->is_watched[i] && !isnan(s->value[i]) && (root_is_true(s, i, value[i]) != sign || (changes && value[i] == 0)))
             return false;
     }
     return true;
@@ -189,12 +202,13 @@ static bool jumps(struct observer *ob, const struct latest_step *step, double fr
     return !known || change > JUMP;
 }
 
-static bool has_root(struct observer *ob, const struct latest_step *step, double from, double to)
+static bool has_root(struct observer *ob, const struct latest_step *step, double from, double to, bool *is_jump)
 {
     struct stops *s = ob->stops;
-    bool is_jump = jumps(ob, step, from, to), is_root = false;
+    bool is_root = false;
+    *is_jump = jumps(ob, step, from, to);
     for (size_t i = 0; i < s->n_function; i++)
-        is_root = is_root || (root_matters(s, i) && (is_jump || i >= s->abi->n_switching));
+        is_root = is_root || (root_matters(s, i) && (*is_jump || i >= s->abi->n_switching));
     return is_root;
 }
 
@@ -210,129 +224,23 @@ static bool stop_at(struct observer *ob, const struct latest_step *step, double 
     return s->is_root = true;
 }
 
-/* A step in which a stop is placed, and the largest time between a root and a place that it is near to. */
-struct placing {
-    struct observer *ob;
-    const struct latest_step *step;
-    double begin, end, reach;
-    double *size; /* n_state: of the states in the step */
-};
-
-/* The derivatives of all triggers and the right-hand side, s->f, at time t; false: they cannot be computed. */
-static bool place_look(struct placing *placing, double t)
+/* Examines a stretch of the step. True: the stop is a root. */
+static bool search(struct placing *placing, double from, double end, int depth)
 {
     struct observer *ob = placing->ob;
+    const struct latest_step *step = placing->step;
     struct stops *s = ob->stops;
-    size_t n = ob->n_state;
-    const double *y = placing->step->state_at(placing->step->context, placing->begin);
-    for (size_t j = 0; j < n; j++)
-        placing->size[j] = y ? fabs(y[j]) : NAN;
-    y = y ? placing->step->state_at(placing->step->context, t) : NULL;
-    for (size_t j = 0; j < n && y; j++)
-        placing->size[j] = fmax(placing->size[j], fabs(y[j]));
-    if (y)
-        root_evaluate(ob, t, y, s->value);
-    return y && derivatives_rhs(&ob->model, t, y, s->f) == STIFFIT_OK &&
-           derivatives_by_state_and_time(&ob->model, MODEL_WHEN, t, y, s->by_state) == STIFFIT_OK;
-}
-
-/* The slope of an event's trigger along the trajectory at the time of place_look, and the size of a value that is near 0. */
-static double width_of(const struct placing *placing, size_t event, double t, double *slope)
-{
-    const struct observer *ob = placing->ob;
-    const struct stops *s = ob->stops;
-    size_t n = ob->n_state, n_row = s->abi->n_event;
-    const double *by = s->by_state + event;
-    double tolerance = 0;
-    *slope = by[n * n_row];
-    for (size_t j = 0; j < n; j++) {
-        *slope += by[j * n_row] * s->f[j];
-        tolerance += fabs(by[j * n_row]) * (ob->rtol * placing->size[j] + ob->tolerance_beyond[j]);
-    }
-    return fmin(NEAR * tolerance, fabs(*slope) * placing->reach) + fabs(*slope) * STOPS_CLOSEST * fabs(t);
-}
-
-/* The place that a root at `t` is moved to, if it is within `reach`: the next stop, or else a measurement. */
-static double place_near(const struct placing *placing, double t, double reach)
-{
-    const struct observer *ob = placing->ob;
-    const struct ode_task *task = ob->evaluation->task;
-    double next = ob->stops->next, best = t, distance = reach;
-    if (fabs(next - t) <= reach && next <= placing->end)
-        return next;
-    for (size_t i = ob->i_time; i < task->n_time && task->time[i] <= fmin(t + reach, placing->end); i++)
-        if (task->time[i] > placing->begin && fabs(task->time[i] - t) <= distance) {
-            best = task->time[i];
-            distance = fabs(best - t);
-        }
-    return best;
-}
-
-/* Counts as true the triggers that are near their roots at the place t, and sets s->value to the values there. True: any. */
-static bool take_near(struct placing *placing, double t)
-{
-    struct stops *s = placing->ob->stops;
-    bool any = false;
-    if (!place_look(placing, t))
-        return false;
-    for (size_t event = 0, i = s->abi->n_switching; event < s->abi->n_event; event++, i++) {
-        double slope, width = width_of(placing, event, t, &slope);
-        if (!s->is_watched[i] || s->is_true[i] || !(s->value[i] < 0 && slope > 0 && -s->value[i] <= width))
-            continue;
-        s->near[i] = fmax(s->near[i], width);
-        any = true;
-    }
-    return any;
-}
-
-/* Moves the root at *t, where the triggers that change have their new signs in s->value, to a place that it is near to, and adds
- * the triggers that are near their roots there. */
-static void place_root(struct placing *placing, double *t)
-{
-    struct stops *s = placing->ob->stops;
-    size_t n = s->abi->n_switching;
-    double reach = 0, place = *t;
-    memcpy(s->sample, s->value, s->n_function * sizeof(double));
-    if (!place_look(placing, *t))
-        return;
-    for (size_t i = n; i < s->n_function; i++) {
-        double slope, width = width_of(placing, i - n, *t, &slope);
-        s->sample[i] = root_matters(s, i) && is_true(s, i, s->value[i]) ? width : 0;
-        if (s->sample[i] > 0)
-            reach = fmax(reach, width / fabs(slope));
-    }
-    place = reach > 0 ? place_near(placing, *t, reach) : *t;
-    for (size_t i = n; i < s->n_function && place != *t; i++)
-        s->near[i] = fmax(s->near[i], 2 * s->sample[i]); /* the trigger need not be straight */
-    if (place != *t || s->abi->n_event > 1)
-        take_near(placing, *t = place);
-}
-
-/* Whether a trigger may be near its root at the end of the examined step: a cheap look at its last two samples. */
-static bool may_be_near(const struct stops *s)
-{
-    const double *end = s->sample + (STOPS_PARTS - 1) * s->n_function, *before = end - s->n_function;
-    for (size_t i = s->abi->n_switching; i < s->n_function; i++)
-        if (s->is_watched[i] && !s->is_true[i] && end[i] < 0 && -end[i] <= 2 * STOPS_PARTS * NEAR_PART * (end[i] - before[i]))
+    bool is_jump;
+    double begin = from, part = (end - from) / STOPS_PARTS;
+    size_t n_point = choose_points(ob, step, from, end, depth < DEEPEST && from + part > from);
+    for (int k = 1; n_point == 0 && k <= STOPS_PARTS; k++) {
+        double to = k < STOPS_PARTS ? begin + k * part : end;
+        if (k > 1 || depth > 0)
+            evaluate_at(ob, step, from, s->last);
+        if (search(placing, from, to, depth + 1))
             return true;
-    return false;
-}
-
-bool root_find(struct observer *ob, const struct latest_step *step, double from)
-{
-    struct stops *s = ob->stops;
-    bool any = false;
-    double begin = from;
-    s->is_root = false;
-    for (size_t i = 0; i < s->n_function; i++)
-        any = any || s->is_watched[i];
-    if (!any)
-        return false;
-    const struct ode_task *task = ob->evaluation->task;
-    double end = fmin(ob->t, task->time[task->n_time - 1]);
-    struct placing placing = {.ob = ob, .step = step, .begin = from, .end = end, .reach = NEAR_PART * (end - from), .size = s->y_new};
-    size_t n_point = choose_points(ob, step, from, end);
-    bool is_place = (end == task->time[task->n_time - 1] || end >= s->next) && may_be_near(s);
+        from = to;
+    }
     for (size_t k = 0; k < n_point; from = s->point[k++]) {
         evaluate_at(ob, step, s->point[k], s->value);
         while (any_matters(s)) {
@@ -340,9 +248,9 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
             enclose(ob, step, &from, &to);
             leave_zero(ob, step, &from, begin, false);
             leave_zero(ob, step, &to, ob->t, true);
-            if (has_root(ob, step, from, to)) {
+            if (has_root(ob, step, from, to, &is_jump)) {
                 if (s->abi->n_event)
-                    place_root(&placing, &to);
+                    near_move_root(placing, &to, is_jump);
                 return stop_at(ob, step, to);
             }
             take_all(s);
@@ -351,10 +259,24 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
         }
         take_all(s);
     }
-    if (!is_place || !take_near(&placing, end))
+    return false;
+}
+
+bool root_find(struct observer *ob, const struct latest_step *step, double from)
+{
+    struct stops *s = ob->stops;
+    const struct ode_task *task = ob->evaluation->task;
+    bool any = false;
+    s->is_root = false;
+    for (size_t i = 0; i < s->n_function; i++)
+        any = any || s->is_watched[i];
+    if (!any)
         return false;
-    memcpy(s->f_left, s->f, ob->n_state * sizeof *s->f);
-    return stop_at(ob, step, end);
+    double end = fmin(ob->t, task->time[task->n_time - 1]);
+    struct placing placing = {.ob = ob, .step = step, .begin = from, .end = end};
+    if (search(&placing, from, end, 0))
+        return true;
+    return near_look_at_end(&placing) && stop_at(ob, step, end);
 }
 
 void root_look_begin(struct observer *ob, const double *y)

@@ -37,6 +37,7 @@ enum { N_FILE = sizeof files / sizeof *files };
 static void open_file(struct petab_export *it, const char *folder, const char *name)
 {
     const char *path = petab_format(&it->reader, "%s/%s", folder, name);
+    petab_files_spare(&it->reader, &it->problem.files, path);
     if (output_open(&it->output, path, it->overwrite, &it->reader.error))
         petab_leave_with(&it->reader);
 }

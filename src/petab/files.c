@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/files.h"
 
+#include "base/output.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -314,6 +315,7 @@ void petab_files_read(struct petab_reader *reader, struct petab_files *files, co
     if (reader->n_fault == 0) /* else these may be consequences */
         check_lists(&document);
     petab_check(reader);
+    petab_files_spare(reader, files, reader->output);
 }
 
 #else
@@ -329,3 +331,13 @@ void petab_files_read(struct petab_reader *reader, struct petab_files *files, co
 }
 
 #endif
+
+void petab_files_spare(struct petab_reader *reader, const struct petab_files *files, const char *output)
+{
+    enum status status = spare_file(output, files->yaml, &reader->error);
+    for (size_t kind = 0; !status && kind < N_PETAB_KIND; kind++)
+        for (size_t i = 0; !status && i < files->list[kind].n; i++)
+            status = spare_file(output, files->list[kind].path[i], &reader->error);
+    if (status)
+        petab_leave_with(reader);
+}

@@ -310,6 +310,7 @@ enum status petab_import(const char *const *yaml, size_t n, const char *output, 
         struct writing writing = {.it = it};
         *it = (struct lowering){.reader = reader, .problem = problem};
         problem->dataset_column = options->dataset_column;
+        reader->output = output;
         petab_problems_read(reader, problem, yaml, n, options->model, options->outside);
         const struct sbml_options plain = {.constants = SBML_AS_IS, .without_observables = true};
         if (sbml_translate(&it->plain, problem->files.list[PETAB_MODEL].path[0], &plain, &reader->error))

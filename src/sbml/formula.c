@@ -414,8 +414,7 @@ static bool has_equality(const struct document *document, const struct math *mat
     return found;
 }
 
-/* How the comparisons that can make a trigger true do so: where both sides are equal, or only beyond; those of time, and others.
- */
+/* How comparisons can make a trigger true: where both sides are equal, or only beyond; those of time, and others. */
 enum { AT_TIME = 1, BEYOND_TIME = 2, AT_VALUE = 4, BEYOND_VALUE = 8 };
 
 static unsigned ways_of(const struct document *document, const struct math *math, bool rises);
@@ -475,8 +474,8 @@ void write_trigger(const struct writer *writer, const struct item *event)
         write_math(writer, math, LEVEL_SUM);
         fputs(" < 0", writer->out);
     } else if (has_equality(writer->translation->document, math)) {
-        fault(writer, "its trigger tests for equality, which holds at single points; write a comparison with < or > (only times "
-                      "that do not vary can be met, as in time == 1)");
+        fault(writer, "its trigger tests for equality, which holds at single points; write a comparison with < or > (only times"
+                      " that do not vary can be met, as in time == 1)");
     } else {
         write_math(&trigger, math, LEVEL_ANY);
     }

@@ -6,6 +6,7 @@
 #include "use/plot.h"
 
 #include "base/words.h"
+#include "fit/goodness.h"
 #include "use/curves.h"
 #include "use/values.h"
 

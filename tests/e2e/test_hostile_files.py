@@ -144,6 +144,30 @@ def test_what_a_command_reads_is_kept(tmp):
     stiffit("report", "r.h5", "--overwrite", "-o", "new.html", cwd=tmp)  # without curves: the model is damaged
 
 
+def test_tables_that_a_petab_problem_names_are_kept(tmp):
+    source = next(path for path in sorted((h.ROOT / "tests" / "data" / "petab-suite").rglob("*.yaml"))
+                  if "solution" not in path.name)
+    shutil.copytree(source.parent, tmp / "case")
+    yaml = tmp / "case" / source.name
+    if "without libyaml" in stiffit("import", yaml, "-o", tmp / "p.h5", code=None).stderr:
+        h.skip("built without libyaml")
+    before = {path: path.read_bytes() for path in (tmp / "case").iterdir()}
+    for path in before:
+        if path.suffix in (".tsv", ".xml", ".yaml") and "solution" not in path.name and "simulation" not in path.name:
+            done = stiffit("import", yaml, "--overwrite", "-o", path, code=None)
+            assert done.returncode in (2, 4) and "kept" in done.stderr, (path, done.stderr)
+    stiffit("run", tmp / "p.h5", "-q", "-o", tmp / "r.h5", code=None)
+    done = stiffit("export", tmp / "r.h5", "--petab", tmp / "copy", code=None)
+    if done.returncode == 0:  # its tables have the names that an export gives; imported from there, it is not overwritten
+        stiffit("import", tmp / "copy" / "problem.yaml", "-o", tmp / "q.h5")
+        stiffit("run", tmp / "q.h5", "-q", "-o", tmp / "s.h5", code=None)
+        tables = {path: path.read_bytes() for path in (tmp / "copy").iterdir() if "s" in path.stem}
+        done = stiffit("export", tmp / "s.h5", "--petab", tmp / "copy", "--overwrite", code=None)
+        assert done.returncode in (2, 4) and "kept" in done.stderr, done.stderr
+        assert all(path.read_bytes() == text for path, text in tables.items())
+    assert all(path.read_bytes() == text for path, text in before.items())
+
+
 def test_plots_on_a_full_disk(tmp):
     if not shutil.which("gnuplot"):
         h.skip("gnuplot is not installed")
@@ -176,7 +200,8 @@ def as_user(number):
 
 
 def by_victim(folder, *args):
-    env = h.environment(HOME=folder / "home", XDG_CACHE_HOME=folder / "home", PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
+    home = folder / "home"
+    env = h.environment(HOME=home, XDG_CACHE_HOME=home, TMPDIR=home, PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
     return subprocess.run([str(h.STIFFIT), *args], cwd=folder, env=env, preexec_fn=as_user(VICTIM), capture_output=True,
                           text=True, check=False, timeout=100)
 

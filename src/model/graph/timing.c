@@ -1,6 +1,6 @@
 /* Conditions as functions of time: at which time one that is linear in time changes, and a number that is negative where a
- * condition is false and not where it is true, whose root an integrator can find. `t == X` holds at one time: its number touches
- * 0 there, and the integrator stops at X.
+ * condition is false and not where it is true, whose root an integrator can find. `t == X` holds at one time: its number
+ * touches 0 there, and the integrator stops at X.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/arena.h"
 #include "model/graph/derive.h"

@@ -109,6 +109,7 @@ static bool read_event(struct parser *parser, struct stated_event *event)
 {
     bool is_called = parser_peek(parser, 0)->kind == TOKEN_COLON || parser_is_name(parser, 0, "delay") ||
                      parser_is_name(parser, 0, "priority") || parser_is_name(parser, 0, "early") ||
+                     (parser_is_name(parser, 0, "before") && parser_is_name(parser, 1, "others")) ||
                      (parser_is_name(parser, 0, "after") && parser_is_name(parser, 1, "measurements"));
     bool is_timed = is_called || parser_accept_name(parser, "at");
     if (!is_timed && !parser_accept_name(parser, "when"))

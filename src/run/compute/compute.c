@@ -97,7 +97,8 @@ static void describe(struct compute *compute)
         compute_say(compute, "profiles: %u sides, each of which fits all datasets that share the parameter several times",
                     2 * campaign->plan.refits.n_profile);
     if (is_shared && n_replicate)
-        compute_say(compute, "bootstrap: %u replicates, each of as many datasets as the fit has, drawn from these", n_replicate);
+        compute_say(compute, "bootstrap: %u replicates, each of as many datasets as the fit has, drawn from these",
+                    n_replicate);
     else if (!is_shared && (campaign->plan.refits.n_profile || n_replicate))
         compute_say(compute, "refits of each dataset: %u sides of profiles, %u bootstrap replicates",
             2 * campaign->plan.refits.n_profile, n_replicate);

@@ -1,6 +1,6 @@
-/* Runs the searches of fits over many datasets: begins them, feeds their blocks to the workers, and resumes each when its
- * blocks have been evaluated. Every dataset is an item of the scheduler, so that evaluations of all fits are spread over
- * workers and lanes like those of independent fits.
+/* Runs the searches of fits over many datasets: begins them, feeds their blocks to the workers, and
+ * resumes each when its blocks have been evaluated. Every dataset is an item of the scheduler, so
+ * that evaluations of all fits are spread over workers and lanes like those of independent fits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_joint.h"
 
@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Searches that are under way at once: each has its blocks in memory, and a stack, of which a refit reads the problem. */
+/* Searches that are under way at once: each has its blocks in memory, and a stack, of which a refit
+ * reads the problem. */
 enum { MAX_LIVE = 256, STACK_BYTES = 1024 * 1024 };
 
 static struct search *find(const struct compute *compute, uint64_t dataset, size_t *block)
@@ -111,7 +112,8 @@ static void free_search(struct compute *compute, struct search *search)
     free(search);
 }
 
-/* The next component's; one whose records are all written has no more to do, but ranks must agree. */
+/* The next component's; one whose records are all written has no more to do, but ranks must
+ * agree. */
 static enum status begin_search(struct compute *compute, struct error *error)
 {
     struct searches *searches = compute->searches;
@@ -146,7 +148,8 @@ static enum status resume(struct compute *compute, size_t i, struct error *error
     return status;
 }
 
-/* What has become of the passes that workers have. Returns whether some search is still evaluated. */
+/* What has become of the passes that workers have. Returns whether some search is still
+ * evaluated. */
 static bool look(struct searches *searches)
 {
     bool is_under_way = false;

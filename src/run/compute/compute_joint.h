@@ -19,9 +19,11 @@ struct compute_crash {
     uint32_t task, outcome;
     char reason[160];
 };
-/* In compute_ranks.c: compute->crash, from the journals of all ranks; the records of all datasets of a fit; */
+/* In compute_ranks.c: compute->crash, from the journals of all ranks; the records of all datasets
+ * of a fit; */
 enum status compute_find_crashes(struct compute *compute, struct error *error);
 enum status compute_collect_records(struct search *search, struct error *error);
-/* the n bytes of the first rank that has some, until the next call; others have none. NULL: lost. */
+/* the n bytes of the first rank that has some, until the next call; others have none. NULL:
+ * lost. */
 const unsigned char *compute_first_bytes(struct compute *compute, const void *bytes, size_t n);
 enum status compute_lost(struct error *error);

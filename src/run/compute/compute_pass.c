@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "run/compute/compute_joint.h"
 #include "run/plan/best.h"
+#include "run/plan/review.h"
 #include "run/supervise/child.h"
 #include "run/supervise/suspects.h"
 
@@ -193,7 +194,9 @@ static struct fit_job *take_job(struct compute *compute, struct compute_lane *la
 {
     struct fit_job *job = lane->free_jobs;
     if (!job)
-        return fit_job_new(&compute->campaign, campaign_is_shared(&compute->campaign) ? NULL : &compute->replays, compute->trace);
+        return fit_job_new(&compute->campaign,
+                           campaign_is_shared(&compute->campaign) ? NULL : &compute->replays,
+                           compute->trace);
     lane->free_jobs = *fit_job_link(job);
     return job;
 }
@@ -416,7 +419,27 @@ static bool is_pilot(const void *campaign, uint64_t dataset)
     return pilot_is(((const struct campaign *)campaign)->n_dataset, dataset);
 }
 
-/* Pilots, starts, refits. A shard fits all pilots of the problem, also those of other shards. */
+/* Of the profiles, once all their sides have ended. */
+static enum status compute_reviews(struct compute *compute, bool *journal_gone, struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    const struct selection *selection = &campaign->plan.selection;
+    uint32_t n_review = campaign->plan.refits.n_review;
+    uint64_t n_wanted = selection->n * n_review;
+    const struct stage stage = {.first_task = campaign->n_task - n_review, .n_task = n_review, .wanted = selection_wants,
+                                .wanted_context = selection, .n_before = compute->n_fit - n_wanted, .n_wanted = n_wanted};
+    struct reviews reviews = {.plan = NULL};
+    enum status status = compute_read_journal(compute, error);
+    if (!status)
+        status = reviews_init(&reviews, &campaign->plan.refits, compute->earlier, &campaign->plan.identity, error);
+    if (!status)
+        status = compute_stage(compute, &stage, reviews_put, &reviews, journal_gone, error);
+    *journal_gone = *journal_gone || reviews.starts.incomplete;
+    reviews_fini(&reviews);
+    return status;
+}
+
+/* Pilots, starts, refits, reviews. A shard fits all pilots of the problem, also those of other shards. */
 enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
@@ -426,9 +449,10 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
                                  .n_wanted = pilot_count(campaign->n_dataset)};
     const struct stage starts = {.n_task = campaign->n_start, .wanted = selection_wants, .wanted_context = selection,
                                  .n_before = n_outside, .n_wanted = n_start};
-    const struct stage refits = {.first_task = campaign->n_start, .n_task = campaign->n_task - campaign->n_start,
-                                 .wanted = selection_wants, .wanted_context = selection,
-                                 .n_before = n_outside + n_start, .n_wanted = compute->n_fit - n_outside - n_start};
+    uint32_t n_review = campaign->plan.refits.n_review, n_refit = campaign->n_task - campaign->n_start - n_review;
+    const struct stage refits = {.first_task = campaign->n_start, .n_task = n_refit, .wanted = selection_wants,
+                                 .wanted_context = selection, .n_before = n_outside + n_start,
+                                 .n_wanted = selection->n * n_refit};
     enum status status = STATUS_OK;
     if (campaign_is_shared(campaign))
         return compute_joint(compute, journal_gone, error);
@@ -454,5 +478,7 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
         status = compute_stage(compute, &refits, refit_starts_put, &best, journal_gone, error);
     *journal_gone = *journal_gone || best.incomplete;
     refit_starts_fini(&best);
-    return status;
+    if (status || !compute_is_complete(compute) || n_review == 0)
+        return status;
+    return compute_reviews(compute, journal_gone, error);
 }

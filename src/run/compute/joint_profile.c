@@ -171,7 +171,8 @@ enum status joint_refits_profile(struct search *search, uint32_t task, bool *has
     struct fit_profile profile = {.max_point = FIT_MAX_POINT};
     struct fit_record record = {.start = task};
     struct fit_options options = campaign->fit;
-    struct follow follow = {.search = search, .refits = refits, .task = task, .n_copy = n_copy, .error = error, .fixed = arena_calloc(&arena, n_copy * n + 1, 1)};
+    struct follow follow = {.search = search, .refits = refits, .task = task, .n_copy = n_copy, .error = error,
+                            .fixed = arena_calloc(&arena, n_copy * n + 1, 1)};
     void *arrays = arena_calloc(&arena, 1, fit_record_array_bytes(n) + 1);
     *has_ended = false;
     options.certify = false;

@@ -1,5 +1,6 @@
-/* Refits of a fit over many datasets: bootstrap replicates, each of which draws datasets, and profiles of shared parameters. All
- * begin at the best fit. Every rank does the same, with its own datasets; rank 0 has the journal. Inside a search.
+/* Refits of a fit over many datasets: bootstrap replicates, each of which draws datasets, and
+ * profiles of shared parameters. All begin at the best fit. Every rank does the same, with its own
+ * datasets; rank 0 has the journal. Inside a search.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

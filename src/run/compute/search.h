@@ -1,7 +1,8 @@
-/* The fits over many datasets of a run: one search for each component of the datasets that share parameters. The searches
- * run side by side: each is plain sequential code on a coroutine, which only the main thread resumes, and which is suspended
- * while the workers evaluate its blocks. So no search waits for another's last evaluations. With several ranks all of them
- * take a step when all have evaluated, so that every rank meets the others in the same order.
+/* The fits over many datasets of a run: one search for each component of the datasets that share
+ * parameters. The searches run side by side: each is plain sequential code on a coroutine, which
+ * only the main thread resumes, and which is suspended while the workers evaluate its blocks. So no
+ * search waits for another's last evaluations. With several ranks all of them take a step when all
+ * have evaluated, so that every rank meets the others in the same order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -10,7 +11,8 @@
 
 struct coroutine;
 
-/* WANTS: its blocks are to be fed; RUNS: workers have them; PARKED: some are suspects, which are tried alone. */
+/* WANTS: its blocks are to be fed; RUNS: workers have them; PARKED: some are suspects, which are
+ * tried alone. */
 enum search_state { SEARCH_READY, SEARCH_WANTS, SEARCH_RUNS, SEARCH_PARKED, SEARCH_ENDED };
 
 struct search {
@@ -52,19 +54,21 @@ struct joint_request {
     bool keeps;                 /* its state, from which another process continues */
 };
 
-/* Inside a search: the fit of that task, a start (request: NULL) or a refit, until joint_record can tell. Also OK if it was
- * stopped: then *has_ended is false. */
+/* Inside a search: the fit of that task, a start (request: NULL) or a refit, until joint_record can
+ * tell. Also OK if it was stopped: then *has_ended is false. */
 enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request, bool *has_ended,
                        struct error *error);
 /* All tasks of the search, in search_tasks.c. */
 enum status search_run_tasks(struct search *search, struct error *error);
-/* Whether an earlier process has written all records of that task of a component, by this process's journal. */
+/* Whether an earlier process has written all records of that task of a component, by this process's
+ * journal. */
 bool search_is_written(const struct compute *compute, size_t component, uint32_t task);
 
-/* States between two passes, in search_state.c. The bytes that an earlier process left are read, and given to all ranks; */
+/* States between two passes, in search_state.c. The bytes that an earlier process left are read,
+ * and given to all ranks; */
 enum status searches_read_states(struct compute *compute, struct error *error);
-/* those of a component's search are found, or NULL; a search keeps its own, if that is worth it; and the file is written, if
- * that is due. *stops: some rank was asked to stop. */
+/* those of a component's search are found, or NULL; a search keeps its own, if that is worth it;
+ * and the file is written, if that is due. *stops: some rank was asked to stop. */
 const unsigned char *searches_find_state(const struct searches *searches, size_t component, size_t *n);
 void search_keep_state(struct search *search, bool *stops);
 void searches_write_states(struct compute *compute);

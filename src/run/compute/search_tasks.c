@@ -1,5 +1,5 @@
-/* What a search does: the starts and refits of its component, one after another, each of them passes over its blocks until the
- * fit has ended. Sequential code on the search's coroutine.
+/* What a search does: the starts and refits of its component, one after another, each of them
+ * passes over its blocks until the fit has ended. Sequential code on the search's coroutine.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/search.h"
 
@@ -143,7 +143,8 @@ static enum status run_passes(struct search *search, bool *has_ended, struct err
     return status;
 }
 
-/* Whether this was a random start at which the model cannot be evaluated, so that another one takes its place. */
+/* Whether this was a random start at which the model cannot be evaluated, so that another one takes
+ * its place. */
 static bool wants_another(const struct joint *joint)
 {
     return joint->task > 0 && !joint->weight && !joint->has_best && joint->n_redrawn < FIT_MAX_REDRAWN

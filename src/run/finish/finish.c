@@ -265,7 +265,8 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
         return status;
     const struct result_info *info = result_info(finish->skeleton);
     if (plan->recipe.share)
-        status = share_read(&finish->share, plan->recipe.share, info->parameter_name, info->n_parameter, finish->problem, error);
+        status = share_read(&finish->share, plan->recipe.share, info->parameter_name, info->n_parameter,
+                            finish->problem, error);
     if (!status && plan->recipe.share)
         status = open_shared(finish, info, error);
     if (!status)

@@ -3,6 +3,7 @@
 #include "run/finish/summary.h"
 
 #include "base/output.h"
+#include "fit/goodness.h"
 #include "io/problem.h"
 #include "io/result.h"
 #include "run/plan/recipe.h"
@@ -82,9 +83,9 @@ static void add_success(struct run_summary *summary, const struct fit_record *re
     summary->n_at_bound += is_held;
     summary->n_doubtful += (record->notes & NOTE_DOUBTFUL) != 0;
     summary->n_known += is_known;
-    if (is_known && isfinite(record->reduced_chi_square))
+    if (fit_has_reduced(record))
         goodness_add(&summary->reduced, record->reduced_chi_square);
-    else if (!is_known)
+    else if (!fit_is_judged_by_chi_square(record))
         goodness_add(&summary->unexplained, 1 - record->r_squared);
 }
 

@@ -1,4 +1,5 @@
-/* The part of a campaign whose fits are over many datasets: one for each component of those that share parameters.
+/* The part of a campaign whose fits are over many datasets: one for each component of those that
+ * share parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/campaign.h"
 
@@ -10,8 +11,8 @@
 /* With so many components for each rank, whole ones are dealt, which needs fewer messages. */
 enum { DEALT = 4 };
 
-/* The first of n blocks of a rank; those of rank n_rank begin after the last one. Ranges begin at nodes of the tree of sums
- * where that costs little balance, which keeps messages short. */
+/* The first of n blocks of a rank; those of rank n_rank begin after the last one. Ranges begin at
+ * nodes of the tree of sums where that costs little balance, which keeps messages short. */
 static size_t rank_first(size_t n, size_t n_rank, size_t rank)
 {
     enum { AT_ONCE = 8, LEAST_GRAINS = 16 }; /* AT_ONCE: of fit/joint_sum.c */

@@ -1,5 +1,5 @@
-/* Finds the components by union and find with path halving (Tarjan and van Leeuwen 1984); the root of a tree is its first
- * dataset.
+/* Finds the components by union and find with path halving (Tarjan and van Leeuwen 1984); the root
+ * of a tree is its first dataset.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/components.h"
 

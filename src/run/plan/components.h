@@ -1,5 +1,6 @@
-/* The connected components of the datasets of a problem: those that share parameters, directly or through others. Each
- * component is a fit of its own. Separate from share.c because the finisher needs them without a model.
+/* The connected components of the datasets of a problem: those that share parameters, directly or
+ * through others. Each component is a fit of its own. Separate from share.c because the finisher
+ * needs them without a model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -7,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Components are numbered by their first datasets. Zero-initialise; components_fini is always legal. */
+/* Components are numbered by their first datasets. Zero-initialise; components_fini is always
+ * legal. */
 struct components {
     uint32_t n;
     uint32_t *of, *place; /* of each dataset: its component, and its number among that component's datasets */
@@ -15,8 +17,8 @@ struct components {
     size_t *first;        /* n + 1: where those of each component begin */
 };
 
-/* The components of n_dataset datasets whose groups in column c are group[c], numbers below n_group[c]; is_one: all datasets
- * share something. False: out of memory. */
+/* The components of n_dataset datasets whose groups in column c are group[c], numbers below
+ * n_group[c]; is_one: all datasets share something. False: out of memory. */
 bool components_find(struct components *components, size_t n_dataset, size_t n_column, const uint32_t *const *group,
                      const size_t *n_group, bool is_one);
 void components_fini(struct components *components);

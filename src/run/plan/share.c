@@ -227,8 +227,9 @@ static enum status find_fits(struct share *share, struct error *error)
         if (!share_levels_make(&made, share, c, &n_value))
             status = error_set(error, STATUS_NO_MEMORY, "out of memory for the groups of %zu datasets", share->n_dataset);
         else if (n_value > MAX_SHARED)
-            status = error_set(error, STATUS_USAGE, "%zu values of shared parameters and of groups, besides those of the column "
-                               "with the most: at most %d are possible in a fit", n_value, MAX_SHARED);
+            status = error_set(error, STATUS_USAGE, "%zu values of shared parameters and of groups, "
+                               "besides those of the column with the most: at most %d are possible "
+                               "in a fit", n_value, MAX_SHARED);
         for (size_t i = 0; !status && i < share->n_parameter; i++)
             share->is_common[i] = share->is_common[i] && made.levels.level[i] == 1;
     }
