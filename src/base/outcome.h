@@ -22,7 +22,8 @@
     X(8, bad_data, false, "its data, start or bounds cannot be used as they are", NULL) \
     X(9, out_of_memory, false, "not enough memory for this fit", NULL) \
     X(10, other_failed, false, "another dataset of the same fit could not be used or evaluated: the message says which one", \
-      "mend that dataset, or fit the others without it (--leave-out-failed)")
+      "mend that dataset, or fit the others without it (--leave-out-failed)") \
+    X(11, evaluated, true, "evaluated at its start, without a search (--evaluate)", NULL)
 
 #define OUTCOME_NUMBER(number, name, ...) OUTCOME_##name = number,
 enum outcome { OUTCOME_LIST(OUTCOME_NUMBER) N_OUTCOME };

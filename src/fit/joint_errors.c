@@ -412,6 +412,19 @@ bool joint_errors_compute(struct joint *joint)
     return true;
 }
 
+bool joint_errors_describe(struct joint *joint)
+{
+    if (!make_errors(joint))
+        return false;
+    struct joint_errors *errors = joint->errors;
+    for (uint32_t k = 0; k < joint->s; k++)
+        errors->place[k] = NOT_KEPT;
+    if (!sum_columns(joint) || !count(joint))
+        return false;
+    errors->whole.n_fitted = errors->whole.n_noise = 0;
+    return true;
+}
+
 void joint_errors_fini(struct joint *joint)
 {
     if (joint->errors)
@@ -606,6 +619,22 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     return fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
 }
 
+/* What the row of an evaluation says of its share of the objective. */
+static void put_evaluation(const struct joint *joint, size_t i, struct fit_record *record)
+{
+    const struct joint_block *block = &joint->block[i];
+    const struct joint_findings *findings = &block->findings;
+    const struct joint_side *side = &block->best;
+    size_t all = block->n + joint->s_block;
+    const struct fit_portion part = {
+        .n_parameter = joint->n_parameter, .criteria = findings->criteria,
+        .n_row = (double)block->n_row, .log_prior = findings->log_prior};
+    fit_statistics_describe(record, &joint->errors->whole, &part);
+    for (size_t k = 0; k < all; k++)
+        record->slope[block->file_index[k]] =
+            joint_slope(side->triangle, all, side->rhs, k) / block->chain[k];
+}
+
 /* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */
 static void put_reason(const struct joint *joint, size_t i, struct fit_record *record)
 {
@@ -636,7 +665,9 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->start = joint->task;
     record->outcome = joint->outcome;
     record->stop = joint->stop;
-    record->optimizer = joint->descent ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
+    record->optimizer = joint->options->evaluates ? OPTIMIZER_none
+                        : joint->descent          ? OPTIMIZER_lbfgs
+                                                  : OPTIMIZER_trf;
     record->gradient = block->is_made ? block->gradient : GRADIENT_none;
     record->n_iteration = joint->n_iteration;
     record->n_evaluation = block->n_evaluation;
@@ -650,7 +681,9 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->objective = block->best.f;
     memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
     memcpy(record->at_bound, block->side, joint->n_parameter);
-    if (!joint->errors)
+    if (joint->errors && joint->options->evaluates)
+        put_evaluation(joint, i, record);
+    if (!joint->errors || joint->options->evaluates)
         return;
     record->gradient_norm = joint->stopping.beyond.gradient_norm;
     record->tight_change = block->trial.f - block->best.f;

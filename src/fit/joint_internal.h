@@ -134,4 +134,6 @@ bool joint_observe(size_t n, size_t m, double *own, const double *scale, double 
 
 /* Standard errors. False: out of memory. */
 bool joint_errors_compute(struct joint *joint);
+/* In their place for an evaluation: the criteria of all blocks. False: out of memory. */
+bool joint_errors_describe(struct joint *joint);
 void joint_errors_fini(struct joint *joint);

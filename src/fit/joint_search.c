@@ -13,6 +13,9 @@
 /* More's (1978) thresholds for the ratio of actual to predicted decrease. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 enum { MAX_NOISY = 20 };
+/* A decrease of more than so many of the errors that the tolerances allow is no noise, whatever the
+ * slopes at the ends of a step say that is long for some block. */
+static const double NOISE_ERRORS = 10;
 static const double LEAST_RTOL = 1e-12;
 /* The first steps need no accuracy. Their tolerance, by what it is divided once a stage promises no more than errors of that
  * size could, and the least ratio to the requested one for which a stage is worth it. As in trust_region.c. */
@@ -58,7 +61,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint_set_tighter(joint, 1);
     double rtol = fit_asker_rtol(&joint->asker);
     bool is_rough = model->abi.n_state > 0 && options->gradient != GRADIENT_differences && !options->is_near
-                    && options->optimizer != OPTIMIZER_lbfgs;
+                    && options->optimizer != OPTIMIZER_lbfgs && !options->evaluates;
     if (is_rough && ROUGHER_LEAST * rtol <= ROUGH)
         go_rough(joint, ROUGH);
     joint->block = calloc(n_block + 1, sizeof *joint->block);
@@ -79,6 +82,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
 
 static double f_of(const struct joint_block *block) { return block->best.f; }
 static double decrease_of(const struct joint_block *block) { return block->decrease; }
+static double noise_of(const struct joint_block *block) { return block->best.noise + block->trial.noise; }
 static double slopes_of(const struct joint_block *block) { return block->by_slopes; }
 static double slope_of(const struct joint_block *block) { return block->slope; }
 static double trial_promise_of(const struct joint_block *block) { return block->promise; }
@@ -282,7 +286,8 @@ static double find_decrease(struct joint *joint)
         return by_value;
     stopping_note_noise(stopping, by_value, by_slopes);
     bool small = joint->shared.promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
-    if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
+    if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0)
+        || by_value > NOISE_ERRORS * joint_total(joint, noise_of))
         return by_value;
     double before = promise_free(joint, stopping->beyond.promise), radius = joint->shared.radius;
     if (!set_model(joint, true))
@@ -361,6 +366,10 @@ static bool judge_start(struct joint *joint)
     joint->lands = false;
     joint->has_best = true;
     begin_stopping(joint);
+    if (joint->options->evaluates) {
+        joint->outcome = OUTCOME_evaluated;
+        return !joint_errors_describe(joint) && finish_without_memory(joint);
+    }
     if (isnan(joint->asker.start_f)) {
         joint->asker.start_f = joint->f;
         joint->doubt = joint->grows       ? -INFINITY /* the sample has gained already */

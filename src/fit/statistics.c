@@ -103,7 +103,9 @@ double fit_statistics_log_prior(const struct fit_asker *asker, const struct fit_
             ends[k] = fit_scale_from_natural(map->scale[j], ends[k]);
         if (prior->kind == PRIOR_NONE)
             continue;
-        double natural = fit_scale_to_natural(map->scale[j], point->theta[j]);
+        double natural = point->p[i];
+        if (natural < problem->lower[i] || natural > problem->upper[i])
+            return -INFINITY;
         struct prior_terms terms = fit_prior_at(prior, point->theta[j], natural, 1, CURVATURE_ABOVE);
         sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) - (terms.f - terms.rounding);
     }
@@ -284,19 +286,58 @@ static bool take_spectrum(struct fit_spectrum *spectrum, const struct fit_asker 
     return true;
 }
 
+void fit_statistics_describe(struct fit_record *record, const struct fit_whole *whole,
+                             const struct fit_portion *part)
+{
+    const struct work work = {.whole = whole, .part = part};
+    record->n_freedom = (int64_t)whole->n_row - (int64_t)whole->n_fitted;
+    fill_criteria(&work, record);
+    if (!whole->options->evaluates)
+        return;
+    record->aic = record->aicc = record->bic = NAN;
+    for (size_t i = 0; i < part->n_parameter; i++)
+        record->lack[i] = LACK_fixed;
+}
+
+/* What is known of a fit of one dataset without the derivatives of its predictions. */
+static void look_at(const struct fit_asker *asker, const struct fit_point *point,
+                    struct fit_whole *whole, struct fit_portion *part)
+{
+    const struct fit_objective *objective = &asker->objective;
+    uint32_t n_observable = asker->problem->model->abi.n_observable;
+    struct fit_answer answer = fit_point_answer(asker, point);
+    *whole = (struct fit_whole){.options = asker->options, .n_row = (double)objective->n_row,
+                                .criteria = fit_objective_criteria(objective, &answer, n_observable),
+                                .prediction_error = asker->prediction_error,
+                                .is_sigma_known = asker->is_sigma_known};
+    *part = (struct fit_portion){.map = &asker->map, .n_parameter = asker->problem->n_parameter,
+                                 .theta = point->theta, .chain = point->chain,
+                                 .criteria = whole->criteria, .n_row = whole->n_row,
+                                 .log_prior = fit_statistics_log_prior(asker, point),
+                                 .has_prior = objective->n_prior > 0,
+                                 .can_test = fit_statistics_can_test(asker),
+                                 .is_small = true};
+}
+
+void fit_statistics_glance(struct fit_record *record, const struct fit_asker *asker,
+                           const struct fit_point *point)
+{
+    struct fit_whole whole;
+    struct fit_portion part;
+    look_at(asker, point, &whole, &part);
+    for (size_t j = 0; j < asker->map.n_free && !asker->options->evaluates; j++)
+        whole.n_fitted += !fit_point_is_held(&asker->map, point, j);
+    fit_statistics_describe(record, &whole, &part);
+}
+
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena)
 {
-    const struct fit_objective *objective = &asker->objective;
     struct fit_spectrum spectrum;
-    struct fit_answer answer = fit_point_answer(asker, point);
-    struct fit_whole whole = {.options = asker->options, .n_row = (double)objective->n_row,
-                              .criteria = fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable),
-                              .prediction_error = asker->prediction_error, .is_sigma_known = asker->is_sigma_known};
-    struct fit_portion part = {.map = &asker->map, .n_parameter = asker->problem->n_parameter, .theta = point->theta,
-                            .chain = point->chain, .spectrum = &spectrum, .criteria = whole.criteria, .n_row = whole.n_row,
-                            .log_prior = fit_statistics_log_prior(asker, point), .has_prior = objective->n_prior > 0,
-                            .can_test = fit_statistics_can_test(asker), .is_small = true};
+    struct fit_whole whole;
+    struct fit_portion part;
+    look_at(asker, point, &whole, &part);
+    part.spectrum = &spectrum;
     uint8_t *moves = arena_calloc(arena, asker->map.n_free + 1, 1);
     if (!moves || !take_spectrum(&spectrum, asker, point, arena)
         || !fit_spectrum_observe(&spectrum, asker, point, arena, &whole.is_observed)

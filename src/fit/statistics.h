@@ -49,7 +49,16 @@ bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whol
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena);
 
-/* The log of the priors' density between the bounds, of the parameters that have one and are not fixed; NaN: none has. */
+/* The criteria alone, which need no derivatives of predictions. Of values that were not fitted: whole->n_fitted is 0, so that
+ * the degrees of freedom are the measurements, and AIC and BIC, which are about a maximum, are missing. The second one is for
+ * a fit of one dataset. */
+void fit_statistics_describe(struct fit_record *record, const struct fit_whole *whole,
+                             const struct fit_portion *part);
+void fit_statistics_glance(struct fit_record *record, const struct fit_asker *asker,
+                           const struct fit_point *point);
+
+/* The log of the priors' density between the bounds, of the parameters that have one and are not fixed; NaN: none has. Beyond
+ * the bounds, where only evaluations are, the density is 0. */
 double fit_statistics_log_prior(const struct fit_asker *asker, const struct fit_point *point);
 
 /* What each free parameter moves at any measurement: bits of these, n_free of them. */

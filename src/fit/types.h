@@ -58,6 +58,7 @@ static inline size_t fit_problem_n_row(const struct fit_problem *problem)
 }
 
 struct fit_options {
+    bool evaluates;             /* only the start, even outside its bounds; nothing is searched */
     enum optimizer optimizer;   /* none: chosen by the sizes */
     enum gradient_method gradient; /* likewise; trf has no adjoint gradients */
     enum engine_kind engine;    /* the first one; adjoint gradients are for CVODES */

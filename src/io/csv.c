@@ -19,6 +19,7 @@ struct csv_reader {
     FILE *file;
     char *path;
     char delimiter;      /* 0 before the header is read */
+    bool is_ragged;      /* rows may leave out empty fields at their ends */
     uint64_t line, next_line, latin1_line;
     struct csv_lines comments;
     bool begins_with_hash;
@@ -447,7 +448,7 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     return status ? status : sort_names(reader, error);
 }
 
-enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
+static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged, struct error *error)
 {
     bool is_stdin = !strcmp(path, "-");
     *reader = NULL;
@@ -458,6 +459,7 @@ enum status csv_open(struct csv_reader **reader, const char *path, struct error 
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
     }
+    made->is_ragged = is_ragged;
     made->line = made->next_line = 1;
     made->file = is_stdin ? stdin : fopen(path, "re");
     enum status status = made->file ? take_header(made, error) : error_system(error, errno, "cannot read '%s'", path);
@@ -467,6 +469,16 @@ enum status csv_open(struct csv_reader **reader, const char *path, struct error 
     }
     *reader = made;
     return STATUS_OK;
+}
+
+enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
+{
+    return open_table(reader, path, false, error);
+}
+
+enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error)
+{
+    return open_table(reader, path, true, error);
 }
 
 void csv_close(struct csv_reader *reader)
@@ -534,6 +546,16 @@ static void drop_empty_fields(struct csv_reader *reader)
         reader->n_field--;
 }
 
+/* Empty ones for those that a row leaves out at its end. */
+static enum status complete_row(struct csv_reader *reader, struct error *error)
+{
+    static char empty[] = "";
+    enum status status = STATUS_OK;
+    while (!status && reader->is_ragged && reader->n_field < reader->n_column)
+        status = add_field(reader, empty, error);
+    return status;
+}
+
 static bool is_empty_row(const struct csv_reader *reader)
 {
     for (size_t i = 0; i < reader->n_field; i++)
@@ -553,6 +575,8 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
         if ((status = split_row(reader, error)))
             return status;
         drop_empty_fields(reader);
+        if ((status = complete_row(reader, error)))
+            return status;
         if (reader->n_column > 1 && is_empty_row(reader)) /* an empty field of a single column is written "" */
             continue;
         if (reader->n_field == reader->n_column)

@@ -1,4 +1,5 @@
 /* The columns of /fits, as lists from which fit_record.h makes its table. Separate because they grow with every new number.
+ * Results have SLOPE only with --evaluate.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -49,6 +50,8 @@
     X(R_SQUARED, "/fits/r_squared", DOUBLE, PER_FIT, r_squared, NULL, "coefficient of determination") \
     X(GRADIENT_NORM, "/fits/gradient_norm", DOUBLE, PER_FIT, gradient_norm, NULL, \
       "largest entry of the projected gradient, on the optimiser's scale") \
+    X(SLOPE, "/fits/objective_gradient", DOUBLE, PER_PARAMETER, slope, NULL, \
+      "derivative of the objective by each parameter, natural scale; NaN: it is fixed") \
     X(TIGHT_CHANGE, "/fits/tight_objective_change", DOUBLE, PER_FIT, tight_change, NULL, \
       "certificate: objective at tighter integrator tolerances minus objective") \
     X(TIGHT_DECREASE, "/fits/tight_decrease", DOUBLE, PER_FIT, tight_decrease, NULL, \

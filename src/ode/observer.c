@@ -38,7 +38,8 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->tolerance_beyond = new_array(n, 1);
     ob->born = new_array(n, 1);
     ob->reach = new_array(n, 1);
-    ob->reach_scratch = new_array(n, 5);
+    ob->noise = new_array(n, 1);
+    ob->reach_scratch = new_array(n, 8);
     ob->jacobian = !abi->jacobian && abi->jacobian_sparse ? new_array(abi->n_nonzero, 1) : new_array(n, n);
     ob->is_at_rest = calloc(n + 1, sizeof *ob->is_at_rest);
     ob->sens_sizes = new_array(n, 1 + observer_most_blocks(abi, options));
@@ -56,7 +57,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->positive = positive_new(n);
     ob->stops = stops_new(abi, observer_most_blocks(abi, options));
     bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
-                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->reach &&
+                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->reach && ob->noise &&
                     ob->reach_scratch && ob->jacobian && ob->is_at_rest && ob->seen &&
                     ob->sens_sizes && ob->f && ob->columns && ob->h &&
                     ob->h_state && ob->term && ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest &&
@@ -83,6 +84,7 @@ void observer_fini(struct observer *ob)
     free(ob->tolerance_beyond);
     free(ob->born);
     free(ob->reach);
+    free(ob->noise);
     free(ob->reach_scratch);
     free(ob->jacobian);
     free(ob->is_at_rest);
@@ -338,6 +340,14 @@ bool observer_stop(struct observer *ob, enum evaluation_outcome outcome, const c
     struct evaluation *evaluation = ob->evaluation;
     snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g", why, evaluation->t_reached);
     return observer_finish(ob, outcome);
+}
+
+bool observer_stop_integrator(struct observer *ob, const char *why)
+{
+    struct evaluation *evaluation = ob->evaluation;
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g%s", why, evaluation->t_reached,
+             ob->atol > 0 ? "" : "; if tiny states are the cause, --atol helps");
+    return observer_finish(ob, EVALUATION_ODE_FAILED);
 }
 
 bool observer_spent(struct observer *ob)

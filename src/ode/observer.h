@@ -23,6 +23,8 @@ struct observer {
     double *sizes;              /* 3 n_state + 1 */
     double *born;               /* n_state: since when the state may be young */
     double *reach;              /* n_state: what a state that was at rest can become (reach.h), else 0 */
+    double *noise;              /* n_state: what rounding errors of its rate make of such a state (reach.h) */
+    int n_rescue;               /* of this evaluation: see tolerance_rescue */
     bool grows;                 /* some states may be far from their reach */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *tolerance_beyond;   /* n_state: tolerance minus rtol |y| */
@@ -39,7 +41,7 @@ struct observer {
     /* scratch */
     double *f;                         /* n_state */
     double *columns;                   /* n_state x n_parameter */
-    double *reach_scratch;             /* 5 n_state */
+    double *reach_scratch;             /* 8 n_state */
     double *jacobian;                  /* for reach.c: n_state x n_state, or the values of the model's pattern */
     bool *is_at_rest;                  /* n_state: for tolerance.c */
     double *seen;                      /* n_state (1 + most blocks): the state of an answer */
@@ -105,5 +107,7 @@ bool observer_answer_until(struct observer *observer, double t, int side, const 
 bool observer_finish(struct observer *observer, enum evaluation_outcome outcome);
 bool observer_fail(struct observer *observer);
 bool observer_stop(struct observer *observer, enum evaluation_outcome outcome, const char *why);
+/* As observer_stop, for failures of the integrator that a tolerance may cause: names --atol if none is given. */
+bool observer_stop_integrator(struct observer *observer, const char *why);
 bool observer_spent(struct observer *observer); /* the budget of steps */
 bool observer_fall(struct observer *observer, size_t state); /* see positive_look */

@@ -18,6 +18,7 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
 {
     struct evaluation *evaluation = ws->o.evaluation;
     const char *what = "the integrator failed";
+    char why[100];
     if (ws->trouble == TROUBLE_NO_MEMORY) {
         snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
         return observer_finish(&ws->o, EVALUATION_NO_MEMORY);
@@ -33,9 +34,8 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
                                                : "Newton's iteration did not converge with the smallest steps";
     else if (flag == CV_TOO_MUCH_ACC)
         what = "rtol and atol demand more than double precision provides";
-    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g (CVODES %d)", what, evaluation->t_reached,
-             flag);
-    return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
+    snprintf(why, sizeof why, "%s (CVODES %d)", what, flag);
+    return observer_stop_integrator(&ws->o, why);
 }
 
 static bool finish_stuck(struct workspace *ws)
@@ -43,9 +43,7 @@ static bool finish_stuck(struct workspace *ws)
     struct evaluation *evaluation = ws->o.evaluation;
     if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
         return observer_fail(&ws->o);
-    snprintf(evaluation->reason, sizeof evaluation->reason, "the step size fell to rounding level at t = %.6g",
-             evaluation->t_reached);
-    return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
+    return observer_stop_integrator(&ws->o, "the step size fell to rounding level");
 }
 
 static void set_blocks(struct workspace *ws, size_t n_block)
@@ -364,6 +362,11 @@ static bool look_for_steady_state(struct workspace *ws)
     return arrived;
 }
 
+static bool may_be_sizes(int flag)
+{
+    return flag == CV_ERR_FAILURE || flag == CV_CONV_FAILURE || flag == CV_TOO_MUCH_ACC;
+}
+
 bool simulation_step(struct workspace *ws)
 {
     struct evaluation *evaluation = ws->o.evaluation;
@@ -381,12 +384,15 @@ bool simulation_step(struct workspace *ws)
         far = fmin(far, ws->o.stops->next);
     int flag = CVode(ws->cvode, far, ws->y, &ws->o.t, CV_ONE_STEP);
     if (flag < 0) /* ws->y is then the state at ws->o.t, the end of the last good step */
-        return ws->o.pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
+        return may_be_sizes(flag) && tolerance_rescue(&ws->o, vector_data(ws->y)) ? begin_chunk(ws, ws->o.t)
+               : ws->o.pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
     evaluation->n_step++;
     /* Near a pole, or where the model cannot be computed, steps shrink until t no longer moves. */
     ws->n_stuck = fabs(ws->o.t - before) <= 2 * DBL_EPSILON * fabs(ws->o.t) ? ws->n_stuck + 1 : 0;
-    if (ws->n_stuck >= MAX_STUCK)
-        return finish_stuck(ws);
+    if (ws->n_stuck >= MAX_STUCK) {
+        ws->n_stuck = 0;
+        return tolerance_rescue(&ws->o, vector_data(ws->y)) ? begin_chunk(ws, ws->o.t) : finish_stuck(ws);
+    }
     const struct latest_step step = {.state_at = state_at, .context = ws};
     if (evaluation->adjoint && ws->y_at && ws->pass == PASS_FORWARD)
         root_look(&ws->o, &step, before);

@@ -21,14 +21,20 @@
 #define FRACTION 1e-6
 /* The same if an observable needs a state's relative accuracy over many decades. */
 #define FRACTION_RELATIVE 1e-100
+/* So many failures of an evaluation may be due to sizes. */
+enum { MOST_RESCUES = 8 };
 /* A state that starts at zero is young, with a guessed size, as long as it grows at least like this power of time. */
 #define YOUNG 0.5
 /* A state up to this part of its reach (reach.h) is at rest: rounding errors. */
 #define REST 1e-12
+/* Behind a jump this part, too, if the state will be so much larger than it has ever been. */
+#define SUDDEN 1e-6
 /* The part of its reach that a state is guessed to attain at least, since estimates of a reach are rather too large. Up to this
  * part its tolerance is at least ROUNDING times its reach: the states that drive it are known no better. */
 #define PART 1e-3
 #define ROUNDING (4 * DBL_EPSILON)
+/* A tolerance is at least this many times the noise of the state (reach.h). */
+#define NOISE 4
 /* A measurement earlier than this part of all times does not show how far a state will grow. */
 #define SOON 1e-3
 /* Weights must be finite. */
@@ -57,20 +63,24 @@ static bool rests(const struct observer *ob, size_t i)
 }
 
 /* Estimates from the rate of change at y, and from all that drives it, how large a state at rest becomes until the next
- * measurement. The guess may be far too large, which costs its fourth root in accuracy while the state is young. */
-static void guess_sizes(struct observer *ob, const double *y, double span)
+ * measurement. The guess may be far too large, which costs its fourth root in accuracy while the state is young. States up to
+ * `part` of their reach count as at rest. */
+static void guess_sizes(struct observer *ob, const double *y, double span, double part)
 {
     size_t n = ob->n_state;
     double *guess = ob->sizes + n, largest = 0, *f = ob->f;
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
     for (size_t i = 0; i < n; i++)
-        ob->is_at_rest[i] = rests(ob, i) || ob->sizes[i] <= REST * largest;
-    reach_estimate(ob, y, span, ob->is_at_rest, ob->reach);
+        ob->is_at_rest[i] = part > REST || rests(ob, i) || ob->sizes[i] <= REST * largest;
+    double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
+    reach_estimate(ob, y, span, ob->is_at_rest, reach, noise);
     for (size_t i = 0; i < n; i++) {
-        ob->is_at_rest[i] = ob->is_at_rest[i] && rests(ob, i);
         if (!ob->is_at_rest[i])
-            ob->reach[i] = 0;
+            continue;
+        ob->is_at_rest[i] = ob->sizes[i] <= part * reach[i] || ob->sizes[i] == 0;
+        ob->reach[i] = ob->is_at_rest[i] ? reach[i] : 0;
+        ob->noise[i] = ob->is_at_rest[i] ? noise[i] : 0;
         largest = fmax(largest, ob->reach[i]);
     }
     bool known = derivatives_rhs(&ob->model, ob->t, y, f) == STIFFIT_OK;
@@ -79,7 +89,7 @@ static void guess_sizes(struct observer *ob, const double *y, double span)
             continue;
         double by_rate = known && span < INFINITY ? span * fabs(f[i]) : 0;
         ob->born[i] = ob->t;
-        guess[i] = fmin(fmax(by_rate, PART * ob->reach[i]), DBL_MAX * DBL_EPSILON);
+        guess[i] = fmin(by_rate > PART * ob->reach[i] ? by_rate : ob->reach[i], DBL_MAX * DBL_EPSILON);
         if (guess[i] == 0) /* nothing that is known drives it */
             guess[i] = largest > 0 ? largest : 1;
         ob->grows = ob->grows || ob->reach[i] > 0;
@@ -102,7 +112,7 @@ static double span_after(const struct observer *ob, double t, double later)
 
 void tolerance_look(struct observer *ob, const double *y)
 {
-    double *reach = ob->reach_scratch + 4 * ob->n_state;
+    double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
     if (!ob->grows || ob->i_time >= ob->evaluation->task->n_time)
         return;
     ob->grows = false;
@@ -112,10 +122,12 @@ void tolerance_look(struct observer *ob, const double *y)
     }
     if (!ob->grows)
         return;
-    reach_estimate(ob, y, span_after(ob, ob->t, ob->t), ob->is_at_rest, reach);
+    reach_estimate(ob, y, span_after(ob, ob->t, ob->t), ob->is_at_rest, reach, noise);
     for (size_t i = 0; i < ob->n_state; i++)
-        if (ob->is_at_rest[i])
+        if (ob->is_at_rest[i]) {
             ob->reach[i] = fmax(ob->reach[i], reach[i]);
+            ob->noise[i] = fmax(ob->noise[i], noise[i]);
+        }
 }
 
 void tolerance_wake(struct observer *ob, double t, double width)
@@ -127,9 +139,20 @@ void tolerance_wake(struct observer *ob, double t, double width)
     if (!any || ob->atol > 0 || !(span < INFINITY))
         return;
     ob->t = t;
-    guess_sizes(ob, ob->sizes + 2 * ob->n_state, span); /* at the state after the latest step */
+    guess_sizes(ob, ob->sizes + 2 * ob->n_state, span, REST); /* at the state after the latest step */
     ob->t = now;
     ob->at_rest = width / span;
+}
+
+/* Whether a jump to y makes some state far larger than it has ever been. */
+static bool is_sudden(struct observer *ob, const double *y, double span)
+{
+    bool sudden = false;
+    if (!(span < INFINITY) || derivatives_rhs(&ob->model, ob->t, y, ob->f) != STIFFIT_OK)
+        return false;
+    for (size_t i = 0; i < ob->n_state; i++)
+        sudden = sudden || ob->sizes[i] < SUDDEN * span * fabs(ob->f[i]);
+    return sudden;
 }
 
 void tolerance_jump(struct observer *ob, const double *y)
@@ -140,14 +163,31 @@ void tolerance_jump(struct observer *ob, const double *y)
         bool at_rest = rests(ob, i);
         ob->sizes[i] = at_rest ? fabs(y[i]) : fmax(ob->sizes[i], fabs(y[i]));
         if (at_rest && !rests(ob, i))
-            ob->sizes[i + n] = ob->reach[i] = 0;
+            ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
         ob->sizes[i + 2 * n] = y[i];
         any = any || rests(ob, i);
     }
     ob->sizes[3 * n] = ob->t;
     ob->at_rest = 0;
-    if (any && ob->atol == 0)
-        guess_sizes(ob, y, span_after(ob, ob->t, ob->t));
+    double span = span_after(ob, ob->t, ob->t);
+    if (ob->atol > 0 || !(any || is_sudden(ob, y, span)))
+        return;
+    guess_sizes(ob, y, span, is_sudden(ob, y, span) ? SUDDEN : REST);
+}
+
+bool tolerance_rescue(struct observer *ob, const double *y)
+{
+    bool any = false;
+    if (ob->atol > 0 || ob->n_rescue == MOST_RESCUES || ob->evaluation->adjoint)
+        return false;
+    ob->n_rescue++;
+    guess_sizes(ob, y, span_after(ob, ob->t, ob->t), SUDDEN);
+    for (size_t i = 0; i < ob->n_state; i++) {
+        any = any || (ob->is_at_rest[i] && ob->sizes[i] < SUDDEN * ob->sizes[i + ob->n_state]);
+        ob->sizes[i + 2 * ob->n_state] = y[i];
+    }
+    ob->sizes[3 * ob->n_state] = ob->t;
+    return any;
 }
 
 void tolerance_begin(struct observer *ob, const double *y)
@@ -155,11 +195,12 @@ void tolerance_begin(struct observer *ob, const double *y)
     size_t n = ob->n_state;
     double least = INFINITY, largest = 0;
     ob->grows = false;
+    ob->n_rescue = 0;
     for (size_t i = 0; i < n * ob->n_block; i++)
         ob->sens_sizes[i] = fabs(y[n + i]);
     for (size_t i = 0; i < n; i++) {
         ob->sizes[i] = fabs(y[i]);
-        ob->sizes[i + n] = ob->reach[i] = 0;
+        ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
         ob->sizes[i + 2 * n] = y[i];
         ob->tolerance_beyond[i] = ob->atol;
         least = fmin(least, fabs(y[i]));
@@ -168,7 +209,7 @@ void tolerance_begin(struct observer *ob, const double *y)
     ob->sizes[3 * n] = ob->evaluation->task->t0;
     ob->at_rest = 0;
     if (least <= REST * largest && ob->atol == 0)
-        guess_sizes(ob, y, span_after(ob, ob->t, ob->t));
+        guess_sizes(ob, y, span_after(ob, ob->t, ob->t), REST);
 }
 
 /* fmax is a library call; this is inlined. */
@@ -201,6 +242,7 @@ void tolerance_follow(struct observer *ob, const double *y)
         beyond[i] = rtol * (larger(wanted, part * s) - magnitude);
         if (grows(ob, i))
             beyond[i] = larger(beyond[i], ROUNDING * reach[i]);
+        beyond[i] = larger(beyond[i], NOISE * ob->noise[i]);
         if (size[i] == 0)
             beyond[i] = larger(beyond[i], ob->at_rest * guess[i]);
     }

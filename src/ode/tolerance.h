@@ -17,6 +17,9 @@ void tolerance_follow(struct observer *observer, const double *y);
 /* After a measurement at or before observer.t: looks how far states that were at rest will grow until the next one. y: the state
  * there. */
 void tolerance_look(struct observer *observer, const double *y);
+/* The integrator has failed at observer.t, with state y: sizes that are far too small are estimated anew. False: nothing is left to
+ * be tried; else it may begin again there. */
+bool tolerance_rescue(struct observer *observer, const double *y);
 /* An input jumps at most `width` before t, where the next step ends. States at rest at zero take their sizes from their slopes
  * there, and their change over the jump does not count as an error. */
 void tolerance_wake(struct observer *observer, double t, double width);

@@ -68,7 +68,7 @@ static void check_keys(struct document *document, const yaml_node_t *map, const 
         while (i < n && name && strcmp(name, known[i]))
             i++;
         if (!name || i == n)
-            petab_note(document->reader, "%s:%zu: '%.60s' is not used%s", document->files->yaml, key->start_mark.line + 1,
+            petab_note(document->reader, "%s:%zu: '%.300s' is not used%s", document->files->yaml, key->start_mark.line + 1,
                        name ? name : "a key", name && strlen(name) < 64
                        ? nearest_hint(hint, "; did you mean '", "'?", name, known, n) : "");
         else if (seen & 1u << i)
@@ -197,7 +197,7 @@ static void take_document(struct document *document)
             const char *required = text_of(value_of(document, how, "required"));
             const yaml_node_t *name = yaml_document_get_node(&document->yaml, pair->key);
             if (!required || strcasecmp(required, "false"))
-                petab_fault(reader, place_of(document, name), "the extension '%.60s' is required but not known",
+                petab_fault(reader, place_of(document, name), "the extension '%.300s' is required but not known",
                             text_of(name) ? text_of(name) : "");
         }
     add_lists(document, root);

@@ -77,7 +77,7 @@ struct run_summary {
     char reason[N_OUTCOME][160];          /* of the first failure of each kind */
     uint64_t by_limit[N_LIMIT];           /* sides of profiles */
     uint64_t n_replicate, n_replicate_failed; /* of the bootstraps of fits that succeeded */
-    double objective, log_likelihood;     /* of the last row; NaN: unknown */
+    double objective, log_likelihood, log_prior; /* of the last row; NaN: unknown, or there are no priors */
     int64_t n_same_optimum;               /* starts that reached it */
     double fit_seconds;                   /* computing, summed over the fits and their refits */
     uint64_t n_evaluation, n_step;

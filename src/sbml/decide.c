@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MOST = 100, NAME_ROOM = 12 }; /* of model text; for what makes a name unique */
+enum { NAME_MOST = TOKEN_MAX_NAME, NAME_ROOM = 12 }; /* the second is for what makes a name unique */
 
 static int compare_texts(const void *a, const void *b) { return strcmp(a, b); }
 static void keep(void *text) { (void)text; }

@@ -3,6 +3,7 @@
 #include "use/population.h"
 
 #include "base/arena.h"
+#include "base/words.h"
 #include "fit/distribution.h"
 #include "fit/map.h"
 #include "fit/matrix.h"
@@ -128,7 +129,7 @@ static enum status choose(struct population_work *work, const char *names, struc
         if (varies(work, j))
             work->parameter[(*k)++] = j;
     for (const char *at = names; at && *at;) {
-        char name[256];
+        char name[NAME_BYTES];
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
         enum status status = values_name(name, "parameters", "parameter", info->parameter_name, info->n_parameter, &j, error);

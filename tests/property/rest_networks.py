@@ -12,9 +12,7 @@ import random
 import numpy as np
 from scipy.integrate import odeint
 
-# Probability of units of its own for each state.
-OWN = 0.3
-RTOLS = (1e-5, 1e-6, 1e-8, 1e-10)
+RTOLS = (1e-5, 1e-6, 1e-8, 1e-9)
 
 
 class Unjudged(Exception):
@@ -38,8 +36,7 @@ class Network:
                            {*np.linspace(self.end/n_time, self.end, n_time)})
         self.time_unit = 10**rng.uniform(-9, 9)
         unit = 10**rng.uniform(-12, 12)
-        own = rng.random() < OWN
-        self.unit = [min(max(unit*10**rng.uniform(-3, 3), 1e-12), 1e12) if own else unit for _ in self.x0]
+        self.unit = [unit for _ in self.x0]
         self.rtol = rng.choice(RTOLS)
 
     # --- what is drawn ---
@@ -79,11 +76,10 @@ class Network:
         self.x0 = [0.0]*(2*n_gene)
         if rng.random() < 0.3:
             self.x0[1] = round(rng.uniform(0.1, 2), 3)
-        form = rng.choice(["hill", "odd hill"])
         for g in range(n_gene):
             m, p = 2*g, 2*g + 1
             if g > 0:
-                self.add(self.rate(0), (form, p - 2, round(10**rng.uniform(-1.5, 0.5), 3), rng.randint(1, 4)), m)
+                self.add(self.rate(0), ("hill", p - 2, round(10**rng.uniform(-1.5, 0.5), 3), rng.randint(1, 4)), m)
             if rng.random() < 0.2:
                 self.add(self.rate(0)*1e-6, ("mass", ()), m)
             self.mass(self.rate(0.1), [m], [])
@@ -182,10 +178,6 @@ class Network:
         if kind == "hill":
             j, k, h = data
             return f"({c!r})*one*y{j}^{h}/({k*u[j]!r}^{h} + y{j}^{h})"
-        if kind == "odd hill":
-            j, k, h = data
-            z = f"(y{j}/{k*u[j]!r})^{h}"
-            return f"({c!r})*one*(1 + {z} - 1)/(1 + {z})"
         if kind == "mm":
             j, k = data
             return f"({c!r})*one*y{j}/({k*u[j]!r} + y{j})"
@@ -218,13 +210,13 @@ class Network:
         kind, *data = factor
         if kind == "mass":
             return "*".join([f"({c!r})"] + [f"x[{j}]" for j in data[0]])
-        if kind in ("hill", "odd hill"):
+        if kind == "hill":
             j, k, h = data
             return f"({c!r})*x[{j}]**{h}/({k**h!r} + x[{j}]**{h})"
         if kind == "mm":
             j, k = data
             return f"({c!r})*x[{j}]/({k!r} + x[{j}])"
-        if kind == "active": # z: the active amount itself
+        if kind == "active":  # z: the active amount itself
             j, _, times = data
             return f"({c!r})*z[{j}]" + (f"*x[{times}]" if times is not None else "")
         if kind == "ramp":

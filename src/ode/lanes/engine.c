@@ -409,7 +409,9 @@ static void step(struct lanes_engine *engine)
                    guest_attend(engine->guest[k], room, k, engine->column, engine->linear, (double *)engine->inside));
     for (int k = 0; (events.underflow | events.spent) & engine->live & ~stopped && k < N_LANE; k++) {
         unsigned bit = 1u << k & engine->live & ~stopped;
-        if (events.underflow & bit) {
+        if (events.underflow & bit && guest_rescue(engine->guest[k], room, k, engine->column)) {
+            guest_load(engine->guest[k], room, k, engine->column, true);
+        } else if (events.underflow & bit) {
             guest_fail_underflow(engine->guest[k], room, k);
             end_lane(engine, k);
         } else if (events.spent & bit) {

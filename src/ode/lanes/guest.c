@@ -213,6 +213,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         room->minus_rate[i][k] = ob->model.is_infused && ob->model.rate[i] != 0 ? -ob->model.rate[i] : 0;
         room->born[i][k] = ob->born[i];
         room->reach[i][k] = ob->reach[i];
+        room->noise[i][k] = ob->noise[i];
         room->y[i][k] = room->y_before[i][k] = guest->y[i];
         room->size[i][k] = ob->sizes[i];
         room->guess[i][k] = ob->sizes[i + n];
@@ -318,8 +319,10 @@ static void look_ahead(struct guest *guest, struct lanes_room *room, int k)
     for (size_t i = 0; i < ob->n_state; i++)
         guest->y[i] = room->y[i][k];
     tolerance_look(ob, guest->y);
-    for (size_t i = 0; i < ob->n_state; i++)
+    for (size_t i = 0; i < ob->n_state; i++) {
         room->reach[i][k] = ob->reach[i];
+        room->noise[i][k] = ob->noise[i];
+    }
 }
 
 bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside,
@@ -417,6 +420,16 @@ static void find_failure(struct guest *guest)
         d->failure = (struct model_failure){.where = "derivatives", .t = ob->t, .not_finite = true};
 }
 
+bool guest_rescue(struct guest *guest, struct lanes_room *room, int k, const int32_t *column)
+{
+    guest_store(guest, room, k, column);
+    if (room->n_attempt[k] - room->trouble[k] < LASTING || !tolerance_rescue(&guest->o, guest->y))
+        return false;
+    guest_count(guest, room, k);
+    guest->n_attempt = 0;
+    return start(guest);
+}
+
 void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k)
 {
     struct observer *ob = &guest->o;
@@ -425,7 +438,7 @@ void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k)
     bool is_lasting = room->n_attempt[k] - room->trouble[k] < LASTING;
     guest_count(guest, room, k);
     if (!is_lasting) {
-        observer_stop(ob, EVALUATION_ODE_FAILED, "the step size fell to rounding");
+        observer_stop_integrator(ob, "the step size fell to rounding level");
         return;
     }
     find_failure(guest);

@@ -171,7 +171,8 @@ static void find_safe(const struct lanes_room *room, struct attempt *now, const 
     solve(room, 0, 1, NULL, right, correction);
     for (int h = 0; h < N_PART; h++)
         for (size_t i = 0; i < room->plan->n; i++) {
-            part tolerance = fused(PART(&room->rtol, 0), magnitude(PART(room->y, i)), PART(room->beyond, i) + TINY);
+            part size = larger(magnitude(PART(room->y, i)), magnitude(PART(x, i)));
+            part tolerance = fused(PART(&room->rtol, 0), size, PART(room->beyond, i) + TINY);
             now[h].safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
         }
 }

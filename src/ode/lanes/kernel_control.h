@@ -23,6 +23,7 @@
 #define REST 1e-12
 #define GROWN 1e-3
 #define ROUNDING (4 * DBL_EPSILON)
+#define NOISE 4
 #define TINY (DBL_MIN / DBL_EPSILON)
 
 /* Numbers of one attempt that its parts share. */
@@ -53,6 +54,7 @@ static void follow_sizes(struct lanes_room *room, part step, part_mask moved, in
         wanted = pick((now < s) & (young | ~is_relative), larger(wanted, now), now);
         part beyond = rtol * (larger(wanted, floor) - now);
         beyond = pick(size < GROWN * reach, larger(beyond, ROUNDING * reach), beyond);
+        beyond = larger(beyond, NOISE * PART(room->noise, i));
         beyond = pick(size > 0, beyond, larger(beyond, at_rest * guess));
         PART(room->size, i) = size;
         PART(room->guess, i) = guess;

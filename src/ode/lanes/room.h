@@ -36,7 +36,7 @@ struct lanes_room {
     /* the evaluations' arguments */
     lanes *p, *covariate, *work;
     lanes rtol, fraction, at_rest; /* see tolerance.c */
-    lanes *born, *reach;
+    lanes *born, *reach, *noise;
     lanes by_accepted;   /* 1 / (how many tolerances a step's error may be)^2 */
     lanes_mask is_relative;
     lanes *unit;         /* by column: 1 / |p| */

@@ -79,7 +79,7 @@ static void add_success(struct run_summary *summary, const struct fit_record *re
 {
     bool is_known = !(record->notes & NOTE_no_model_sigma), is_held = false;
     for (size_t j = 0; j < n_parameter && record->at_bound; j++)
-        is_held = is_held || record->at_bound[j] != 0;
+        is_held = is_held || (record->at_bound[j] != 0 && record->outcome == OUTCOME_converged);
     summary->n_at_bound += is_held;
     summary->n_doubtful += (record->notes & NOTE_DOUBTFUL) != 0;
     summary->n_known += is_known;
@@ -107,8 +107,9 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
             copy_id(summary->noted[bit][summary->by_note[bit] - 1], id);
     summary->n_no_sigma += record->n_no_sigma > 0 ? (uint64_t)record->n_no_sigma : 0;
     summary->objective = record->objective;
-    summary->n_same_optimum = record->n_same_optimum;
+    summary->n_same_optimum = outcome == OUTCOME_evaluated ? 0 : record->n_same_optimum;
     summary->log_likelihood = record->log_likelihood;
+    summary->log_prior = record->log_prior;
     summary->fit_seconds += record->seconds;
     summary->n_evaluation += (uint64_t)record->n_evaluation;
     summary->n_step += (uint64_t)record->n_step;
