@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_first.h"
 
+#include "fit/leap.h"
 #include "fit/matrix.h"
 #include "fit/prepare.h"
 
@@ -244,6 +245,39 @@ static void step(struct joint_work *work, struct arena *arena)
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
 }
 
+/* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial side becomes the
+ * lowest point; the best one is scratch. False: the block has ended. */
+static bool leave_start(struct joint_work *work, struct arena *arena)
+{
+    struct joint_block *block = work->block;
+    const struct fit_options *options = work->joint->options;
+    size_t all = work->n + work->s;
+    struct fit_leap leap;
+    double before = block->trial.f, weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
+    enum engine_kind engine = block->engine;
+    enum gradient_method gradient = block->gradient;
+    if (!fit_leap_init(&leap, work->asker, arena))
+        return true;
+    for (size_t k = work->n; k < all; k++)
+        leap.part[work->order[k]] = 0;
+    while (options->max_evaluations - work->asker->n_evaluation > 1 && fit_leap_find(&leap, work->asker, &work->at)) {
+        for (size_t k = 0; k < work->n; k++)
+            work->move[k] = leap.theta[work->order[k]];
+        enum asked asked = try(work, arena, work->move, work->theta, &block->best, NULL);
+        if (asked == ASKED_END)
+            return false;
+        if (block->engine != engine || block->gradient != gradient) /* values of two kinds are not compared */
+            return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) == ASKED_OK;
+        if (!fit_leap_is_good(&leap, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
+            return true; /* work->at is the end of the leap */
+        struct joint_side lower = block->best;
+        block->best = block->trial;
+        block->trial = lower;
+        before = lower.f;
+    }
+    return true;
+}
+
 /* The best point for the record. */
 static void keep(struct joint_work *work)
 {
@@ -320,8 +354,11 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked != ASKED_OK)
         return;
+    bool is_first = joint->pass == JOINT_START && !joint->lands && isnan(joint->asker.start_f) && !joint->options->is_near;
+    if (is_first && !joint->grows && !joint->descent && !leave_start(work, arena))
+        return;
     joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
-    if (joint->pass != JOINT_CHECK)
+    if (joint->pass != JOINT_CHECK && !joint->options->evaluates)
         return;
     keep(work);
     if (!joint_findings_take(work, arena))

@@ -412,6 +412,19 @@ bool joint_errors_compute(struct joint *joint)
     return true;
 }
 
+bool joint_errors_describe(struct joint *joint)
+{
+    if (!make_errors(joint))
+        return false;
+    struct joint_errors *errors = joint->errors;
+    for (uint32_t k = 0; k < joint->s; k++)
+        errors->place[k] = NOT_KEPT;
+    if (!sum_columns(joint) || !count(joint))
+        return false;
+    errors->whole.n_fitted = errors->whole.n_noise = 0;
+    return true;
+}
+
 void joint_errors_fini(struct joint *joint)
 {
     if (joint->errors)
@@ -518,7 +531,21 @@ static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *a
     return true;
 }
 
-/* The spectrum of a row: its columns in the model's order. False: out of memory. */
+/* Writes the triangle of a (m x n), which may be one already; destroys a and b. */
+static void take_triangle(size_t m, size_t n, double *a, double *b, struct fit_spectrum *spectrum)
+{
+    bool is_triangle = m == n;
+    for (size_t c = 0; is_triangle && c < n; c++)
+        for (size_t i = c + 1; is_triangle && i < m; i++)
+            is_triangle = a[i + c * m] == 0;
+    if (is_triangle)
+        memcpy(spectrum->triangle, a, n * n * sizeof *a);
+    else
+        matrix_triangle(m, n, a, b, spectrum->triangle, spectrum->q);
+}
+
+/* Columns of a row in the model's order, or where these are many as they are, which may save a factorisation. False: out of
+ * memory. */
 static bool find_spectrum(struct joint *joint, size_t i, const struct row *row, const struct fit_map *map,
                           const struct joint_arrays *arrays, struct fit_spectrum *spectrum)
 {
@@ -526,19 +553,25 @@ static bool find_spectrum(struct joint *joint, size_t i, const struct row *row, 
     const struct joint_block *block = &joint->block[i];
     size_t n = row->n_own + row->n_above, all = map->n_free, m = row->n_row;
     size_t n_censored = block->findings.n_censored;
+    bool is_small = all <= FIT_MAX_PAIR_PARAMETERS;
     uint32_t *from = arena_calloc(&errors->arena, all + 1, sizeof *from); /* by the model's order: 1 + a column of the row */
+    uint32_t *order = arena_calloc(&errors->arena, n + 1, sizeof *order);
     double *a, *b;
-    if (!from || !fit_spectrum_room(spectrum, all, n_censored > all ? n_censored : all, &errors->arena)
+    if (!from || !order || !fit_spectrum_room(spectrum, all, n_censored > all ? n_censored : all, &errors->arena)
         || !ARENA_DOUBLES(&errors->arena, {&a, m, n}, {&b, m, 1}))
         return false;
-    for (uint32_t c = 0; c < n; c++)
-        from[block->file_index[all + (c < row->n_own ? errors->loose[c] : block->n + errors->kept[c - row->n_own])]] = c + 1;
-    for (uint32_t j = 0; j < all; j++)
+    for (uint32_t c = 0; c < n; c++) {
+        order[c] = block->file_index[all + (c < row->n_own ? errors->loose[c] : block->n + errors->kept[c - row->n_own])];
+        from[order[c]] = c + 1;
+    }
+    for (uint32_t k = 0; k < (is_small ? all : n); k++) {
+        uint32_t j = is_small ? k : order[k];
         if (from[j]) {
             memcpy(a + spectrum->n * m, row->rows + (from[j] - 1) * m, m * sizeof *a);
             spectrum->loose[spectrum->n++] = j;
         }
-    matrix_triangle(m, n, a, b, spectrum->triangle, spectrum->q);
+    }
+    take_triangle(m, n, a, b, spectrum);
     for (size_t c = 0; c < n; c++) {
         size_t j = spectrum->loose[c], column = from[j] - 1;
         struct column_sum sum = {.squares = matrix_squares(c + 1, spectrum->triangle + c * n),
@@ -576,9 +609,30 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
         .has_prior = findings->has_prior,
         .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
         .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->n_all == 1};
-    for (size_t c = 0; c < errors->n_above; c++)
-        part.n_alone += sum_of(joint, i, errors->kept[c])->n_block == 1;
+    for (size_t c = 0; c < row.n_own; c++)
+        part.n_noise += arrays.moves[errors->loose[c]] == MOVES_NOISE;
+    for (size_t c = 0; c < errors->n_above; c++) {
+        const struct column_sum *sum = sum_of(joint, i, errors->kept[c]);
+        part.n_alone += sum->n_block == 1;
+        part.n_noise += sum->n_block == 1 && is_noise(sum);
+    }
     return fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
+}
+
+/* What the row of an evaluation says of its share of the objective. */
+static void put_evaluation(const struct joint *joint, size_t i, struct fit_record *record)
+{
+    const struct joint_block *block = &joint->block[i];
+    const struct joint_findings *findings = &block->findings;
+    const struct joint_side *side = &block->best;
+    size_t all = block->n + joint->s_block;
+    const struct fit_portion part = {
+        .n_parameter = joint->n_parameter, .criteria = findings->criteria,
+        .n_row = (double)block->n_row, .log_prior = findings->log_prior};
+    fit_statistics_describe(record, &joint->errors->whole, &part);
+    for (size_t k = 0; k < all; k++)
+        record->slope[block->file_index[k]] =
+            joint_slope(side->triangle, all, side->rhs, k) / block->chain[k];
 }
 
 /* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */
@@ -611,7 +665,9 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->start = joint->task;
     record->outcome = joint->outcome;
     record->stop = joint->stop;
-    record->optimizer = joint->descent ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
+    record->optimizer = joint->options->evaluates ? OPTIMIZER_none
+                        : joint->descent          ? OPTIMIZER_lbfgs
+                                                  : OPTIMIZER_trf;
     record->gradient = block->is_made ? block->gradient : GRADIENT_none;
     record->n_iteration = joint->n_iteration;
     record->n_evaluation = block->n_evaluation;
@@ -625,7 +681,9 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->objective = block->best.f;
     memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
     memcpy(record->at_bound, block->side, joint->n_parameter);
-    if (!joint->errors)
+    if (joint->errors && joint->options->evaluates)
+        put_evaluation(joint, i, record);
+    if (!joint->errors || joint->options->evaluates)
         return;
     record->gradient_norm = joint->stopping.beyond.gradient_norm;
     record->tight_change = block->trial.f - block->best.f;

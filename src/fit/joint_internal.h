@@ -109,7 +109,8 @@ void joint_columns(const struct joint *joint, size_t i, uint32_t *column);
 /* Reduces the rows of the best or trial sides of all blocks to the shared parameters' triangle and right-hand side, by way of
  * the groups, and sums the lengths of columns. */
 bool joint_reduce(struct joint *joint, bool of_trial, double *triangle, double *rhs);
-/* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single, is_restricted. */
+/* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single and
+ * is_restricted. */
 void joint_groups_look(const struct joint *joint, struct joint_side *all);
 /* The groups follow the shared step; and learn from the trial, which was taken or not. */
 void joint_groups_step(struct joint *joint);
@@ -133,4 +134,6 @@ bool joint_observe(size_t n, size_t m, double *own, const double *scale, double 
 
 /* Standard errors. False: out of memory. */
 bool joint_errors_compute(struct joint *joint);
+/* In their place for an evaluation: the criteria of all blocks. False: out of memory. */
+bool joint_errors_describe(struct joint *joint);
 void joint_errors_fini(struct joint *joint);

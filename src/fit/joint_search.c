@@ -61,7 +61,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint_set_tighter(joint, 1);
     double rtol = fit_asker_rtol(&joint->asker);
     bool is_rough = model->abi.n_state > 0 && options->gradient != GRADIENT_differences && !options->is_near
-                    && options->optimizer != OPTIMIZER_lbfgs;
+                    && options->optimizer != OPTIMIZER_lbfgs && !options->evaluates;
     if (is_rough && ROUGHER_LEAST * rtol <= ROUGH)
         go_rough(joint, ROUGH);
     joint->block = calloc(n_block + 1, sizeof *joint->block);
@@ -366,6 +366,10 @@ static bool judge_start(struct joint *joint)
     joint->lands = false;
     joint->has_best = true;
     begin_stopping(joint);
+    if (joint->options->evaluates) {
+        joint->outcome = OUTCOME_evaluated;
+        return !joint_errors_describe(joint) && finish_without_memory(joint);
+    }
     if (isnan(joint->asker.start_f)) {
         joint->asker.start_f = joint->f;
         joint->doubt = joint->grows       ? -INFINITY /* the sample has gained already */
@@ -410,7 +414,7 @@ static bool judge_check(struct joint *joint)
         certificate->decrease = promise_free(joint, beyond(joint, trial_free_of));
         double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
         fit_certificate_judge(certificate, joint->options, joint->stopping.beyond.misfit, variance,
-                              joint_total(joint, squares_of) / n_row);
+                              joint_total(joint, squares_of) / n_row, joint->asker.is_sigma_known);
         bool goes_on = !certificate->is_certified && !is_exact && rtol > 0.9 * LEAST_RTOL * certificate->factor;
         if (goes_on) {
             joint_set_tighter(joint, joint->tighter * certificate->factor);
@@ -420,6 +424,8 @@ static bool judge_check(struct joint *joint)
         }
         if (!certificate->is_certified)
             joint->asker.notes |= NOTE_not_certified;
+        if (certificate->is_below)
+            joint->asker.notes |= NOTE_small_scatter;
         if (!certificate->is_certified && joint->stop == STOP_noise && certificate->decrease > 0) {
             joint->outcome = OUTCOME_stalled;
             joint->stop = STOP_none;

@@ -53,7 +53,7 @@ struct joint_findings {
     struct fit_criteria criteria;
     double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
     double accuracy;          /* fit_asker_accuracy */
-    bool can_test, has_prior; /* fit_statistics_can_test without noise; some parameter has a prior, maybe in another block's sum */
+    bool can_test, has_prior; /* fit_statistics_can_test; some parameter has a prior, maybe in another block's sum */
     bool has_information, has_excess;
     size_t n_censored;        /* rows of these arrays */
     double *memory;           /* of struct joint_arrays */

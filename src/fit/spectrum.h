@@ -39,7 +39,8 @@ struct fit_spectrum_unit {
 };
 struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker, double size, double n_row);
 /* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
- * error. The derivatives, of length `norm`, are then errors too, and `beyond` contains almost nothing else. */
+ * error; if 0 is all that is known of its size, whether it does not move them at all. The derivatives, of length `norm`, are then
+ * errors too, and `beyond` contains almost nothing else. */
 bool fit_spectrum_is_idle(const struct fit_map *map, size_t j, double theta, const struct fit_spectrum_unit *unit, double norm,
                           double beyond);
 /* Finds the known directions of a spectrum whose n, triangle and scale the caller has written: the lengths of the columns, 0 for

@@ -147,10 +147,10 @@ static enum status open_journal(struct compute *compute, const struct run_option
 {
     const struct run_plan *plan = &compute->campaign.plan;
     const struct place *place = &plan->place;
-    enum status status = STATUS_OK;
+    enum status status = journal_check_directory(place->journal, error);
     compute->board->shown = options->shown;
     bool is_first = compute->board->n_process == 0; /* else the journal is this run's own */
-    if (place->retry_failed && is_first)
+    if (!status && place->retry_failed && is_first)
         status = spent_drop_retried(place->result, place->journal, error);
     if (!status && options->restart && is_first)
         status = journal_remove(place->journal, error);
@@ -195,13 +195,16 @@ static enum status make_workers(struct compute *compute, struct error *error)
     compute->lanes = calloc(n, sizeof *compute->lanes);
     compute->engine = calloc(compute->n_worker, sizeof(struct engine *));
     compute->heartbeat = calloc(compute->n_worker, sizeof(struct counter *));
-    if (!compute->lanes || !compute->engine || !compute->heartbeat ||
+    compute->thread = calloc(compute->n_worker, sizeof(struct counter *));
+    if (!compute->lanes || !compute->engine || !compute->heartbeat || !compute->thread ||
         !board_slots_make(compute->board, n, compute->n_lane, compute->campaign.n_parameter, &compute->slots))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", compute->n_worker);
     for (size_t i = 0; i < n; i++)
         compute->lanes[i].slot = board_slot(&compute->slots, i);
     for (size_t i = 0; i < compute->n_worker; i++) {
-        compute->heartbeat[i] = &board_heartbeat(&compute->slots, i * compute->n_lane)->heartbeat;
+        struct board_slot *first = board_heartbeat(&compute->slots, i * compute->n_lane);
+        compute->heartbeat[i] = &first->heartbeat;
+        compute->thread[i] = &first->thread;
         compute->engine[i] = engine_new(compute->pool, error);
         if (!compute->engine[i])
             return error->status;
@@ -258,6 +261,7 @@ static void compute_fini(struct compute *compute)
     free(compute->crash);
     free(compute->engine);
     free(compute->heartbeat);
+    free(compute->thread);
     board_slots_fini(&compute->slots);
     free(compute->suspects);
     verdict_fini(&compute->verdict);
@@ -297,6 +301,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     if (compute_is_first(compute))
         status = summary_look(place, &campaign->plan.identity, summary, error);
     if (!status && summary->already_complete) {
+        destination_sweep(place->result); /* it is not written again, so nothing else would */
         spent_drop(place->result, place->journal, &campaign->plan.identity);
         summary_touch(place);
     }

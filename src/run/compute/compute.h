@@ -48,7 +48,7 @@ struct compute {
     struct schedule *schedule;
     struct compute_lane *lanes;              /* n_worker x n_lane */
     struct engine **engine;                  /* n_worker */
-    struct counter **heartbeat;              /* n_worker */
+    struct counter **heartbeat, **thread;    /* n_worker */
     size_t n_worker, n_lane;
     struct journal *journal;
     struct journal_reader *earlier;

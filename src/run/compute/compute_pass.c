@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "run/compute/compute_joint.h"
 #include "run/plan/best.h"
+#include "run/plan/review.h"
 #include "run/supervise/child.h"
 #include "run/supervise/suspects.h"
 
@@ -355,6 +356,7 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
     options.n_lane = stage->apart ? 1 : compute->n_lane; /* no other fit may run at the same time */
     options.engine = compute->engine;
     options.heartbeat = compute->heartbeat;
+    options.thread = compute->thread;
     if (!list_suspects(compute))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits that were put off",
                          (unsigned long long)compute->n_suspect);
@@ -417,7 +419,27 @@ static bool is_pilot(const void *campaign, uint64_t dataset)
     return pilot_is(((const struct campaign *)campaign)->n_dataset, dataset);
 }
 
-/* Pilots, starts, refits. A shard fits all pilots of the problem, also those of other shards. */
+/* Of the profiles, once all their sides have ended. */
+static enum status compute_reviews(struct compute *compute, bool *journal_gone, struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    const struct selection *selection = &campaign->plan.selection;
+    uint32_t n_review = campaign->plan.refits.n_review;
+    uint64_t n_wanted = selection->n * n_review;
+    const struct stage stage = {.first_task = campaign->n_task - n_review, .n_task = n_review, .wanted = selection_wants,
+                                .wanted_context = selection, .n_before = compute->n_fit - n_wanted, .n_wanted = n_wanted};
+    struct reviews reviews = {.plan = NULL};
+    enum status status = compute_read_journal(compute, error);
+    if (!status)
+        status = reviews_init(&reviews, &campaign->plan.refits, compute->earlier, &campaign->plan.identity, error);
+    if (!status)
+        status = compute_stage(compute, &stage, reviews_put, &reviews, journal_gone, error);
+    *journal_gone = *journal_gone || reviews.starts.incomplete;
+    reviews_fini(&reviews);
+    return status;
+}
+
+/* Pilots, starts, refits, reviews. A shard fits all pilots of the problem, also those of other shards. */
 enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
@@ -427,9 +449,10 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
                                  .n_wanted = pilot_count(campaign->n_dataset)};
     const struct stage starts = {.n_task = campaign->n_start, .wanted = selection_wants, .wanted_context = selection,
                                  .n_before = n_outside, .n_wanted = n_start};
-    const struct stage refits = {.first_task = campaign->n_start, .n_task = campaign->n_task - campaign->n_start,
-                                 .wanted = selection_wants, .wanted_context = selection,
-                                 .n_before = n_outside + n_start, .n_wanted = compute->n_fit - n_outside - n_start};
+    uint32_t n_review = campaign->plan.refits.n_review, n_refit = campaign->n_task - campaign->n_start - n_review;
+    const struct stage refits = {.first_task = campaign->n_start, .n_task = n_refit, .wanted = selection_wants,
+                                 .wanted_context = selection, .n_before = n_outside + n_start,
+                                 .n_wanted = selection->n * n_refit};
     enum status status = STATUS_OK;
     if (campaign_is_shared(campaign))
         return compute_joint(compute, journal_gone, error);
@@ -455,5 +478,7 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
         status = compute_stage(compute, &refits, refit_starts_put, &best, journal_gone, error);
     *journal_gone = *journal_gone || best.incomplete;
     refit_starts_fini(&best);
-    return status;
+    if (status || !compute_is_complete(compute) || n_review == 0)
+        return status;
+    return compute_reviews(compute, journal_gone, error);
 }

@@ -241,6 +241,7 @@ static enum status make_header(struct finish *finish, const struct board *board,
         .parameter_unit = info->parameter_unit, .objective_kind = info->objective_kind, .identity = info->identity,
         .n_row = finish->plan->selection.n, .provenance = info->provenance,
         .parts = finish_refits_parts(&finish->plan->refits, info->identity.n_start) |
+                 (finish->plan->recipe.fit.evaluates ? FIT_PART_EVALUATION : 0) |
                  (finish->plan->selection.bit ? FIT_PART_SELECTION : 0)};
     if (!finish->before)
         return board->n_attempt ? add_use(finish, board, &header->provenance, error) : STATUS_OK;

@@ -32,6 +32,7 @@ struct finish_refits {
         uint32_t chosen;
         double *limit;          /* 2 n_profile: of the sides of profiles, */
         uint8_t *limit_word;
+        int64_t *held_by;
         bool knows_limits;      /* once they are known */
         int64_t same_n;         /* the number of replicates, once they are known, */
         double *same;           /* and intervals */
@@ -72,13 +73,16 @@ static bool make_fits(struct finish_refits *refits)
     size_t n_same = refits->source.plan->n_bootstrap ? 5 * refits->n_parameter : 0, each = n_start + n_limit + n_same;
     refits->n_fit = share ? share->components.n : 1;
     refits->fit = calloc(refits->n_fit + 1, sizeof *refits->fit);
-    double *next = refits->fit_memory = calloc(refits->n_fit * (each * sizeof *next + n_limit) + 1, 1);
+    size_t each_byte = each * sizeof(double) + n_limit * (sizeof(int64_t) + 1);
+    double *next = refits->fit_memory = calloc(refits->n_fit * each_byte + 1, 1);
     if (!refits->fit || !next)
         return false;
-    uint8_t *words = (uint8_t *)(next + refits->n_fit * each);
-    for (size_t c = 0; c < refits->n_fit; c++, next += each, words += n_limit)
+    int64_t *held_by = (int64_t *)(next + refits->n_fit * each);
+    uint8_t *words = (uint8_t *)(held_by + refits->n_fit * n_limit);
+    for (size_t c = 0; c < refits->n_fit; c++, next += each, held_by += n_limit, words += n_limit)
         refits->fit[c] = (struct finish_fit){.sum = share && n_start > 1 ? next : NULL, .chosen = BY_OBJECTIVE,
-                                             .limit = next + n_start, .limit_word = words, .same = next + n_start + n_limit};
+                                             .limit = next + n_start, .limit_word = words, .held_by = held_by,
+                                             .same = next + n_start + n_limit};
     return true;
 }
 
@@ -205,20 +209,37 @@ static enum status add_points(struct finish_refits *refits, uint32_t parameter, 
     return status;
 }
 
+/* Of a profile, or of a review that has something to say. */
+static void take_side(struct finish_fit *fit, uint32_t i, uint32_t parameter, const struct fit_record *record,
+                      size_t n_parameter)
+{
+    fit->limit[i] = record->parameter[parameter];
+    fit->limit_word[i] = record->limit == LIMIT_none ? (uint8_t)LIMIT_failed : record->limit;
+    fit->held_by[i] = -1;
+    for (size_t k = n_parameter; k-- > 0 && record->limit == LIMIT_held;)
+        fit->held_by[i] = record->at_bound[k] && k != parameter ? (int64_t)k : fit->held_by[i];
+}
+
 static enum status read_limits(struct finish_refits *refits, uint64_t dataset, struct fit_record *other,
                                struct starts_tally *work, struct error *error)
 {
     struct finish_fit *fit = fit_of(refits, dataset);
     const struct refit_plan *plan = refits->source.plan;
+    uint32_t first_review = 2 * plan->n_profile + plan->n_bootstrap;
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < 2 * plan->n_profile && !status; i++) {
         uint32_t parameter = refit_plan_get(plan, i).parameter;
         status = get_refit(refits, carrier_of(refits, dataset), i, other, work, error);
         if (status)
             break;
-        fit->limit[i] = other->parameter[parameter];
-        fit->limit_word[i] = other->limit == LIMIT_none ? (uint8_t)LIMIT_failed : other->limit;
+        take_side(fit, i, parameter, other, refits->n_parameter);
         status = add_points(refits, parameter, other, error);
+        if (!status && plan->n_review)
+            status = get_refit(refits, carrier_of(refits, dataset), first_review + i, other, work, error);
+        if (!status && plan->n_review && other->limit != LIMIT_none) {
+            take_side(fit, i, parameter, other, refits->n_parameter);
+            status = add_points(refits, parameter, other, error);
+        }
     }
     return status;
 }
@@ -233,6 +254,7 @@ static enum status profile_row(struct finish_refits *refits, uint64_t dataset, s
     for (size_t i = 0; i < refits->n_parameter; i++) {
         best->profile_lower[i] = best->profile_upper[i] = NAN;
         best->profile_lower_status[i] = best->profile_upper_status[i] = LIMIT_none;
+        best->profile_lower_by[i] = best->profile_upper_by[i] = -1;
     }
     if (is_fitted && !fit->knows_limits) {
         status = read_limits(refits, dataset, other, work, error);
@@ -242,6 +264,8 @@ static enum status profile_row(struct finish_refits *refits, uint64_t dataset, s
         struct refit refit = refit_plan_get(plan, i);
         double *limit = refit.side < 0 ? best->profile_lower : best->profile_upper;
         uint8_t *word = refit.side < 0 ? best->profile_lower_status : best->profile_upper_status;
+        int64_t *by = refit.side < 0 ? best->profile_lower_by : best->profile_upper_by;
+        by[refit.parameter] = is_fitted ? fit->held_by[i] : -1;
         limit[refit.parameter] = is_fitted ? fit->limit[i] : (double)NAN;
         word[refit.parameter] = is_fitted ? fit->limit_word[i] : (uint8_t)LIMIT_no_fit;
     }

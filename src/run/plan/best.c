@@ -147,6 +147,7 @@ enum status refit_starts_put(void *refit_starts, struct problem_block *block, st
         }
         memcpy(block->start + row * n, starts->best.parameter, n * sizeof *block->start);
         block->rtol[row] = starts->best.rtol;
+        block->n_noise[row] = starts->best.n_own_noise;
     }
     return STATUS_OK;
 }

@@ -312,7 +312,7 @@ static enum status admit(const void *bytes, size_t n_byte, const struct model_ch
     bool trusted = !status && trust_has(&list, sha256);
     trust_fini(&list);
     if (trusted)
-        return STATUS_OK;
+        return trust_check_links(bytes, n_byte, who, error);
     return error_set(error, STATUS_BAD_MODEL, "%s, which runs only with your permission: add --trust for this run, use "
                                               "`stiffit trust %s` to trust it from now on, or give your own copy with --model "
                                               "PLUGIN.so%s%s", who,

@@ -6,19 +6,20 @@
 #include "fit/bootstrap.h"
 #include "run/plan/recipe.h"
 
-/* Constant during a run. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates. */
+/* Constant during a run. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates,
+ * then reviews of the profiles' sides, which need the others' ends and so come last. */
 struct refit_plan {
-    uint32_t n_profile, n_bootstrap;
+    uint32_t n_profile, n_bootstrap, n_review;
     uint32_t *profile; /* n_profile parameters, the file's order, increasing */
     enum bootstrap_kind bootstrap_kind;
     bool keep_starts, keep_profile, keep_bootstrap;
 };
 
-enum refit_kind { REFIT_PROFILE, REFIT_BOOTSTRAP };
+enum refit_kind { REFIT_PROFILE, REFIT_BOOTSTRAP, REFIT_REVIEW };
 
 struct refit {
     enum refit_kind kind;
-    uint32_t parameter; /* of a profile */
+    uint32_t parameter; /* of a profile, or of the one that is reviewed */
     int side;           /* -1 below, 1 above */
     uint32_t replicate;
 };
