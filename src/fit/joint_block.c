@@ -6,6 +6,7 @@
 #include "fit/matrix.h"
 #include "fit/prepare.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,9 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     side->size = weight * fit_point_scale(work->asker, &work->at);
     side->mean_square = fit_point_mean_square(work->asker, &work->at);
     side->variance = fit_certificate_variance(work->asker, &work->at);
+    side->noise = DBL_EPSILON * (double)work->block->n_row * (fabs(side->f) + side->misfit)
+                  + fit_asker_rtol(work->asker) * fit_point_size(work->asker, &work->at)
+                        * sqrt(side->mean_square * (double)work->block->n_row);
     if (!joint_block_reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed, "the derivatives of the residuals are too large to be used");
     asked = work->block->is_curved ? joint_block_curve(work, side) : ASKED_FAILED;

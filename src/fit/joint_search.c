@@ -13,6 +13,9 @@
 /* More's (1978) thresholds for the ratio of actual to predicted decrease. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 enum { MAX_NOISY = 20 };
+/* A decrease of more than so many of the errors that the tolerances allow is no noise, whatever the
+ * slopes at the ends of a step say that is long for some block. */
+static const double NOISE_ERRORS = 10;
 static const double LEAST_RTOL = 1e-12;
 /* The first steps need no accuracy. Their tolerance, by what it is divided once a stage promises no more than errors of that
  * size could, and the least ratio to the requested one for which a stage is worth it. As in trust_region.c. */
@@ -79,6 +82,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
 
 static double f_of(const struct joint_block *block) { return block->best.f; }
 static double decrease_of(const struct joint_block *block) { return block->decrease; }
+static double noise_of(const struct joint_block *block) { return block->best.noise + block->trial.noise; }
 static double slopes_of(const struct joint_block *block) { return block->by_slopes; }
 static double slope_of(const struct joint_block *block) { return block->slope; }
 static double trial_promise_of(const struct joint_block *block) { return block->promise; }
@@ -282,7 +286,8 @@ static double find_decrease(struct joint *joint)
         return by_value;
     stopping_note_noise(stopping, by_value, by_slopes);
     bool small = joint->shared.promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
-    if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
+    if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0)
+        || by_value > NOISE_ERRORS * joint_total(joint, noise_of))
         return by_value;
     double before = promise_free(joint, stopping->beyond.promise), radius = joint->shared.radius;
     if (!set_model(joint, true))

@@ -211,7 +211,7 @@ static bool make_block(struct joint_work *work)
     return true;
 }
 
-/* Random starts of the parameters above, the same for all blocks and groups. */
+/* Random starts of the shared parameters, the same for all blocks. */
 static bool draw_shared(const struct joint *joint, const struct fit_problem *problem, struct fit_map *map, struct arena *arena)
 {
     double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
@@ -220,7 +220,7 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
         return false;
     fit_start_theta(map, problem->prior, problem->seed, UINT64_MAX, number, problem->n_start, theta);
     for (size_t j = 0; j < map->n_free; j++) {
-        if (joint->levels.level[map->file_index[j]] == 0)
+        if (joint->levels.level[map->file_index[j]] != 1)
             continue;
         map->start[j] = theta[j];
         map->natural_start[j] = fit_scale_to_natural(map->scale[j], theta[j]);

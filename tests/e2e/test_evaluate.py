@@ -94,6 +94,17 @@ def test_every_engine_and_gradient(tmp):
         assert not fits["notes"].any() or "differences" in options, fits["notes"]
 
 
+def test_groups(tmp):
+    """Shared by plates, which are fits of their own, or by these and by all."""
+    tables = {"datasets/covariate_names": ["plate"], "datasets/covariates": [[0.0], [0.0], [1.0]]}
+    start, values = write(tmp / "p.h5", **tables)
+    for share, freedom in (("k@plate", [12, 12, 6]), ("k@plate,s", [18]*3)):
+        fits, _ = evaluate(tmp / "p.h5", "--share", share)
+        for i in range(3):
+            check({name: column[i:i + 1] for name, column in fits.items()}, start[i:i + 1], values[i:i + 1],
+                  freedom=freedom[i])
+
+
 def test_unknown_sigma(tmp):
     """The likelihood is the largest one over sigma, which a shared fit has in common."""
     start, values = write(tmp / "p.h5", has_sd=False)

@@ -99,7 +99,7 @@ def scaled(fits, name, units, sigma, factor):
     return found
 
 
-def compare(found, label, exact):
+def compare(found, label, exact, loose=1):
     for key, value in found.items():
         first = value[0]
         for other in value[1:]:
@@ -107,19 +107,20 @@ def compare(found, label, exact):
                 if exact or key not in ("iterations", "evaluations"):
                     assert np.array_equal(first, other), (label, key, value)
             else:
-                # errors are first derivatives of what parameters are; the others change in second order
-                tolerance = {"parameters": SAME, "standard_error": 100 * SAME}.get(key, 1e-9)
-                np.testing.assert_allclose(other, first, rtol=tolerance, atol=1e-9, err_msg=f"{label}: {key}")
+                # the others change in second order, and by what other steps of the integrator leave at rtol 1e-6
+                tolerance = loose * {"parameters": SAME, "standard_error": 100 * SAME}.get(key, 1e-7)
+                np.testing.assert_allclose(other, first, rtol=tolerance, atol=loose * 1e-7, err_msg=f"{label}: {key}")
 
 
 def check(tmp, name, method, sigma, what):
     """All units in one run: a dataset each."""
-    exact = what != "decimal"
+    exact = what != "decimal" and method != "differences"
     units = [(u, 1.0) for u in DECIMAL] if what == "decimal" else [(u, 1.0) if what == "data" else (1.0, u) for u in BINARY]
     factor = write(tmp / "p.h5", name, units, sigma)
     fits = fit(tmp, *METHODS[method])
     assert fits["status"][0] == "converged", (name, method)
-    compare(scaled(fits, name, units, sigma, factor), f"{name}, {method}, sigma {sigma}, {what}", exact)
+    loose = 100 if method == "differences" else 1
+    compare(scaled(fits, name, units, sigma, factor), f"{name}, {method}, sigma {sigma}, {what}", exact, loose)
 
 
 def test_factors(tmp):
@@ -145,7 +146,8 @@ def check_shared(tmp, name, share, method, sigma, what):
         found.append({key: value for key, value in part.items() if key not in ("aic", "bic")})
     label = f"{name}, --share {share}, {method}, sigma {sigma}, {what}"
     assert all(status == "converged" for status in found[0]["status"]), label
-    compare({key: [one[key] for one in found] for key in found[0]}, label, what != "decimal")
+    # a dataset's objective is not the least one for the shared rate, so that it changes in first order
+    compare({key: [one[key] for one in found] for key in found[0]}, label, False, 100)
 
 
 def test_shared_factors(tmp):

@@ -73,7 +73,7 @@ static const struct option table[] = {
     {.name = "share", .effect = RUN_FITS_LATER, .kind = OPTION_STRING, .metavar = "NAME[@COLUMN][,...]",
      .offset = FIELD(recipe.share), .in_file = true, .default_text = "what /parameters/level says",
      .help = "these parameters (or all) have one value for all datasets, or for each group of them with the same number in "
-     "this column of /datasets/covariates; all datasets become one fit"},
+     "this column of /datasets/covariates; datasets that have such a value in common are one fit"},
     {.name = "leave-out-failed", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .offset = FIELD(recipe.leave_out_failed),
      .in_file = true,
      .help = "with shared parameters: datasets that cannot be used or evaluated are left out of the fit, which they would end"},
