@@ -42,7 +42,6 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->reach_scratch = new_array(n, 8);
     ob->jacobian = !abi->jacobian && abi->jacobian_sparse ? new_array(abi->n_nonzero, 1) : new_array(n, n);
     ob->is_at_rest = calloc(n + 1, sizeof *ob->is_at_rest);
-    ob->sens_sizes = new_array(n, 1 + observer_most_blocks(abi, options));
     ob->seen = new_array(n, 2 + observer_most_blocks(abi, options));
     ob->f = new_array(n, 1);
     ob->columns = new_array(n, n_parameter);
@@ -59,7 +58,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
                     ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->reach && ob->noise &&
                     ob->reach_scratch && ob->jacobian && ob->is_at_rest && ob->seen &&
-                    ob->sens_sizes && ob->f && ob->columns && ob->h &&
+                    ob->f && ob->columns && ob->h &&
                     ob->h_state && ob->term && ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest &&
                     ob->positive && ob->stops && ob->variant_sens && ob->variant_p && (ob->forcing || !n || !abi->n_forcing);
     ob->model.sizes = ob->sizes;
@@ -89,7 +88,6 @@ void observer_fini(struct observer *ob)
     free(ob->jacobian);
     free(ob->is_at_rest);
     free(ob->seen);
-    free(ob->sens_sizes);
     free(ob->f);
     free(ob->columns);
     free(ob->h);
@@ -289,10 +287,8 @@ bool observer_answer(struct observer *ob, const double *y, bool initial)
 {
     size_t n = ob->n_state;
     const double *seen = y;
-    if (ob->n_block && !ob->pace) {
-        memcpy(ob->seen, y, n * (1 + ob->n_block) * sizeof *y);
-        seen = tolerance_drop_vanished(ob, ob->seen + n) ? ob->seen : y;
-    }
+    if (ob->n_block && !ob->pace)
+        seen = tolerance_drop_vanished(ob, y, ob->seen);
     bool good = observation_fill(ob, ob->i_time, seen);
     if (ob->evaluation->end && ob->n_state && ob->i_time + 1 == ob->evaluation->task->n_time)
         give_end(ob, y);

@@ -35,7 +35,6 @@ struct observer {
     bool *block_rhs;            /* whether it enters the right-hand side */
     double *block_unit;         /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
     int32_t *sens_block;        /* block of each wanted parameter, or -1 */
-    double *sens_sizes;         /* n_state x n_block: the largest absolute sensitivities so far */
     bool pace;                  /* the one block is the dependence of the states on the unit of time (probe.c) */
 
     /* scratch */

@@ -16,6 +16,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 /* The absolute tolerance of a state that crosses zero, as a part of its size. */
 #define FRACTION 1e-6
@@ -196,8 +197,6 @@ void tolerance_begin(struct observer *ob, const double *y)
     double least = INFINITY, largest = 0;
     ob->grows = false;
     ob->n_rescue = 0;
-    for (size_t i = 0; i < n * ob->n_block; i++)
-        ob->sens_sizes[i] = fabs(y[n + i]);
     for (size_t i = 0; i < n; i++) {
         ob->sizes[i] = fabs(y[i]);
         ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
@@ -249,15 +248,6 @@ void tolerance_follow(struct observer *ob, const double *y)
     *t = ob->t;
 }
 
-static void follow_sensitivities(struct observer *ob, const double *s)
-{
-    double *size = ob->sens_sizes;
-    for (size_t i = 0; i < ob->n_state * ob->n_block; i++) {
-        double magnitude = fabs(s[i]);
-        size[i] = larger(size[i], magnitude);
-    }
-}
-
 void tolerance_weigh(struct observer *ob, const double *y, double *weight)
 {
     size_t n = ob->n_state;
@@ -267,7 +257,6 @@ void tolerance_weigh(struct observer *ob, const double *y, double *weight)
         tolerance_follow(ob, y);
     for (size_t i = 0; i < n; i++)
         weight[i] = 1 / (rtol * fabs(y[i]) + beyond[i] + TINY);
-    follow_sensitivities(ob, y + n);
     for (size_t k = 0; k < ob->n_block; k++) {
         double per = ob->block_unit[k], part = EFFECT * rtol * per;
         y += n;
@@ -277,16 +266,30 @@ void tolerance_weigh(struct observer *ob, const double *y, double *weight)
     }
 }
 
-bool tolerance_drop_vanished(const struct observer *ob, double *s)
+double tolerance_vanished(const struct observer *ob)
 {
     double part = ob->rtol * ob->fraction;
+    return ob->atol == 0 ? part * part : 0;
+}
+
+const double *tolerance_drop_vanished(const struct observer *ob, const double *y, double *seen)
+{
+    size_t n = ob->n_state, n_all = n * (1 + ob->n_block);
+    double part = tolerance_vanished(ob);
     bool any = false;
-    for (size_t i = 0; i < ob->n_state * ob->n_block; i++)
-        if (s[i] != 0 && fabs(s[i]) <= part * ob->sens_sizes[i]) {
-            s[i] = 0;
+    for (size_t i = 0; i < n; i++) {
+        double least = part * ob->sizes[i];
+        for (size_t k = 0; k < ob->n_block && fabs(y[i]) <= least; k++) {
+            double s = y[i + (1 + k) * n];
+            if (s == 0 || fabs(s) > ob->block_unit[k] * least)
+                continue;
+            if (!any)
+                memcpy(seen, y, n_all * sizeof *y);
             any = true;
+            seen[i + (1 + k) * n] = 0;
         }
-    return any;
+    }
+    return any ? seen : y;
 }
 
 int tolerance_weights(N_Vector y, N_Vector weight, void *workspace)

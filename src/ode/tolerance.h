@@ -23,10 +23,11 @@ bool tolerance_rescue(struct observer *observer, const double *y);
 /* An input jumps at most `width` before t, where the next step ends. States at rest at zero take their sizes from their slopes
  * there, and their change over the jump does not count as an error. */
 void tolerance_wake(struct observer *observer, double t, double width);
-/* The sensitivities s (blocks) that have vanished, as that by the initial value of a state long after it has decayed, are
- * errors of the integrator: sets to 0 what is below the accuracy of a state, as a part of its largest value so far. True: there
- * are such. */
-bool tolerance_drop_vanished(const struct observer *observer, double *s);
+/* A state and its sensitivities have vanished, as long after a decay, if they are below this part of the state's size: what is
+ * left are errors of the integrator, the square of the tolerance at zero. 0 with an atol. */
+double tolerance_vanished(const struct observer *observer);
+/* y (blocks) without the sensitivities that have vanished: y itself, or `seen`, which then is a copy. */
+const double *tolerance_drop_vanished(const struct observer *observer, const double *y, double *seen);
 /* The weights of the error test, 1 / tolerance, for y (blocks); with a signature for CVODES and a struct workspace. */
 void tolerance_weigh(struct observer *observer, const double *y, double *weight);
 int tolerance_weights(N_Vector y, N_Vector weights, void *workspace);

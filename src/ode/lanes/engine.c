@@ -307,12 +307,14 @@ static void drop_vanished(struct lanes_engine *engine)
     const struct lanes_room *room = &engine->room;
     size_t n = room->plan->n;
     lanes part = room->rtol * room->fraction;
-    for (const struct lanes_block *block = room->block; block < room->block + room->n_block; block++)
-        for (size_t i = 0, e = 0; i < n; i++)
-            for (size_t c = 0; c < block->width; c++, e++) {
-                lanes *s = &engine->inside[i + (1 + block->first + c) * n], least = part * block->largest[e];
-                *s = (lanes)((lanes_mask)*s & ~((*s <= least) & (*s >= -least)));
-            }
+    for (size_t i = 0; room->follows_sizes && i < n; i++) {
+        lanes y = engine->inside[i], least = part * part * room->size[i];
+        lanes_mask is_gone = (y <= least) & (y >= -least);
+        for (size_t c = 0; c < room->n_column; c++) {
+            lanes *s = &engine->inside[i + (1 + c) * n], bound = least * room->unit[c];
+            *s = (lanes)((lanes_mask)*s & ~(is_gone & (*s <= bound) & (*s >= -bound)));
+        }
+    }
 }
 
 /* The observables of what was found inside, where the model's functions of lanes give them. */

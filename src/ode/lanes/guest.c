@@ -187,7 +187,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         room->active[c][k] = 0;
     for (size_t b = 0; b < room->n_block; b++)
         for (size_t e = 0; e < n * room->block[b].width; e++)
-            room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = room->block[b].largest[e][k] = 0;
+            room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
     for (size_t b = 0; b < ob->n_block; b++) {
         size_t c = (size_t)column[guest->id[b]];
         room->unit[c][k] = ob->block_unit[b];
@@ -200,7 +200,6 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         for (size_t i = 0; i < n; i++) {
             size_t e = i * block->width + c - block->first;
             block->sens[e][k] = guest->y[(1 + b) * n + i];
-            block->largest[e][k] = ob->sens_sizes[b * n + i];
             block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
         }
     }
@@ -265,11 +264,8 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
         const struct lanes_block *block = room->block;
         while (c >= block->first + block->width)
             block++;
-        for (size_t i = 0; i < n; i++) {
-            size_t e = i * block->width + c - block->first;
-            guest->y[(1 + b) * n + i] = block->sens[e][k];
-            ob->sens_sizes[b * n + i] = block->largest[e][k];
-        }
+        for (size_t i = 0; i < n; i++)
+            guest->y[(1 + b) * n + i] = block->sens[i * block->width + c - block->first][k];
     }
     for (size_t i = 0; i < n; i++)
         guest->y[i] = room->y[i][k];

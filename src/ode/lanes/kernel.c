@@ -198,15 +198,13 @@ INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct
 {
     const lanes *error = block->stage[METHOD.n_stage - 1], *unit = room->unit + block->first;
     const lanes *sens = block->sens, *moved = sens + room->plan->n * width, *base = room->base;
-    lanes *sens_new = block->sens_new, *largest = block->largest;
+    lanes *sens_new = block->sens_new;
     part most[8], finite[8], rtol = PART(&room->rtol, 0);
     for (size_t c = 0; c < width; c++)
         most[c] = finite[c] = (part){0};
     for (size_t r = 0, e = 0; r < room->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part off = PART(error, e), end = PART(moved, e) + off, before = magnitude(PART(sens, e));
-            part size = larger(before, magnitude(end));
-            PART(largest, e) = larger(PART(largest, e), before);
+            part off = PART(error, e), end = PART(moved, e) + off, size = larger(magnitude(PART(sens, e)), magnitude(end));
             part ratio = off * reciprocal_of(fused(rtol, size, fused(PART(unit, c), PART(base, r), spread(TINY))));
             PART(sens_new, e) = end;
             most[c] = larger(ratio * ratio, most[c]);

@@ -85,7 +85,6 @@ static void free_blocks(struct lanes_room *room)
         struct lanes_block *block = &room->block[b];
         free(block->sens);
         free(block->sens_new);
-        free(block->largest);
         free(block->minus_rate);
         for (int i = 0; i < METHOD_STAGES; i++)
             free(block->stage[i]);
@@ -116,7 +115,7 @@ static bool block_init(struct lanes_block *block, const struct lanes_plan *plan,
 {
     size_t n_number = plan->n * block->width;
     bool good = (block->sens = new_lanes(2 * n_number)) && (block->sens_new = new_lanes(2 * n_number)) &&
-                (block->minus_rate = new_lanes(n_number)) && (block->largest = new_lanes(n_number)) &&
+                (block->minus_rate = new_lanes(n_number)) &&
                 (block->entry = calloc(plan->n_entry + 1, sizeof *block->entry));
     for (int i = 0; i < METHOD_STAGES; i++)
         good = (block->stage[i] = new_lanes(n_number)) && good;

@@ -21,7 +21,6 @@ typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
 struct lanes_block {
     size_t first, width;      /* columns first <= c < first + width of the room */
     lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
-    lanes *largest;           /* matrix: the largest absolute values so far */
     lanes *minus_rate;        /* matrix: of infusions, as below */
     lanes *stage[METHOD_STAGES];
     size_t n_entry;           /* of df/dp; */
