@@ -16,8 +16,20 @@
 #include "par/monitor.h"
 
 /* JOINT_LOOK: blocks look whether their data can be used, before a sample of them takes the first steps. JOINT_PILOT: some are
- * fitted by themselves. JOINT_KEEP: the fit ends before its check; its best point is all that is reported. */
-enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_LOOK, JOINT_PILOT, JOINT_KEEP };
+ * fitted by themselves. JOINT_ROWS and JOINT_VALUE are those of joint_kinks.c. JOINT_KEEP: the fit ends before its check; its best point is all that is reported. */
+enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_LOOK, JOINT_PILOT, JOINT_ROWS, JOINT_VALUE, JOINT_KEEP };
+
+/* The search for a step of joint_kinks.c. */
+struct joint_line {
+    double damping, growth;   /* of steps; its growth after the next step that fails. Kept from step to step; */
+    bool begins, takes;       /* blocks begin at the best point; their last candidate is the best inner step */
+    bool newton;              /* the rows have Newton's curvature */
+    int n_inner, n_cut;
+    double first;             /* the objective at the best point; */
+    double value, least;      /* for linear predictions at the best inner step, and with the damping's share */
+    double part;              /* of a step that is tried */
+    double *shared, *scale, *kept; /* s: the best inner step's end; the metric of steps; that of the trust region */
+};
 
 struct joint {
     /* the caller's, const */
@@ -54,6 +66,7 @@ struct joint {
     double *theta, *trial;    /* s: the best point and the trial */
     double f, tighter;
     bool has_kinks;           /* Laplace's errors: slopes at two points say little of the values between them */
+    struct joint_line line;
     double rough, doubt;      /* relative tolerance of the first steps, 0 after them; what these must gain to be believed */
     bool was_rough, restarts; /* the best point is from them; blocks go back to their starts */
     bool lands;               /* JOINT_START is at the next step, not at the best point, which had another tolerance: */

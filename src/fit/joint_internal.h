@@ -21,6 +21,11 @@ void joint_own_set(struct joint_own *own, const struct joint_side *side, const d
                    double *radius);
 /* What is left for the parameters above at this side, whose triangle is there; least: as in struct joint. */
 void joint_own_rest(struct joint_own *own, struct joint_side *side, double least, double *radius);
+/* For a proximal step: what eliminating the own parameters that are not held leaves, with `damping` times their squared scale
+ * added; and how they follow a step of those above, in model->step, within bounds and limits. */
+void joint_damped_rest(struct joint_own *own, struct joint_side *side, const bool *is_held, double damping);
+void joint_damped_follow(struct joint_own *own, const struct joint_side *side, const bool *is_held, double damping,
+                         const double *shared_step);
 /* The map of some parameters, all that a trust model uses. */
 bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena);
 
@@ -40,8 +45,10 @@ struct joint_work {
 
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
-/* The triangle of the rows where work->at was evaluated, own parameters first. False: an entry is not finite. */
-bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs);
+/* The triangle of the rows of an answer, own parameters first, seen from `step` (in the model's order; NULL: none) before it.
+ * False: an entry is not finite. */
+bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer, enum fit_curvature curvature,
+                        const double *step, double *triangle, double *rhs);
 /* A block that joint_load restored evaluates its best point again. False: the fit must end. */
 bool joint_block_again(struct joint_work *work);
 /* Memory of a block with n own parameters and s above it, which lasts. False: there is none. */
@@ -60,6 +67,11 @@ void joint_set_tighter(struct joint *joint, double tighter);
 /* What joint_load left: the shared parameters' arrays, and a block's, once there is room for them. */
 void joint_restore_shared(struct joint *joint);
 void joint_restore_block(const struct joint *joint, struct joint_block *block);
+
+static inline struct joint_side *joint_side_of(struct joint_block *block, enum joint_which which)
+{
+    return which == JOINT_BEST ? &block->best : which == JOINT_TRIAL ? &block->trial : &block->inner.side;
+}
 
 /* How often block i counts. */
 static inline double joint_weight(const struct joint *joint, size_t i) { return joint->weight ? (double)joint->weight[i] : 1; }
@@ -102,9 +114,9 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
 void joint_groups_fini(struct joint *joint);
 /* The columns of all parameters above block i: those of its group, then theirs among the shared ones behind these. */
 void joint_columns(const struct joint *joint, size_t i, uint32_t *column);
-/* Reduces the rows of the best or trial sides of all blocks to the shared parameters' triangle and right-hand side, by way of
+/* Reduces the rows of these sides of all blocks to the shared parameters' triangle and right-hand side, by way of
  * the groups, and sums the lengths of columns. */
-bool joint_reduce(struct joint *joint, bool of_trial, double *triangle, double *rhs);
+bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle, double *rhs);
 /* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single, is_restricted. */
 void joint_groups_look(const struct joint *joint, struct joint_side *all);
 /* The groups follow the shared step; and learn from the trial, which was taken or not. */

@@ -65,6 +65,51 @@ void joint_own_rest(struct joint_own *own, struct joint_side *side, double least
                     fmax(model->damping, least * least), own->rows, side->rest, side->rest_rhs, NULL);
 }
 
+/* The own parameters that are not held. */
+static size_t list_loose(const struct joint_own *own, const bool *is_held)
+{
+    size_t n_loose = 0;
+    for (size_t j = 0; j < own->n; j++)
+        if (!is_held[j])
+            own->model.loose[n_loose++] = (uint32_t)j;
+    return n_loose;
+}
+
+void joint_damped_rest(struct joint_own *own, struct joint_side *side, const bool *is_held, double damping)
+{
+    uint32_t *loose = own->model.loose, *kept = loose + own->n;
+    for (size_t k = 0; k < own->s; k++)
+        kept[k] = (uint32_t)k;
+    joint_eliminate(own->n, own->s, side->triangle, side->rhs, loose, list_loose(own, is_held), kept, own->s, side->scale,
+                    damping, own->rows, side->rest, side->rest_rhs, NULL);
+}
+
+void joint_damped_follow(struct joint_own *own, const struct joint_side *side, const bool *is_held, double damping,
+                         const double *shared_step)
+{
+    struct trust_model *model = &own->model;
+    size_t n = own->n, s = own->s, all = n + s, m = n + n, n_loose = list_loose(own, is_held);
+    double *a = own->rows, *b = a + m * n, *r = b + m, *place = r + n * n;
+    memset(a, 0, m * n * sizeof *a);
+    memset(b, 0, m * sizeof *b);
+    memset(model->step, 0, n * sizeof *model->step);
+    for (size_t i = 0; i < n; i++)
+        b[i] = -side->rhs[i];
+    for (size_t k = 0; k < s; k++)
+        for (size_t i = 0; i < n; i++)
+            b[i] -= side->triangle[i + (n + k) * all] * shared_step[k];
+    for (size_t c = 0; c < n_loose; c++) {
+        uint32_t j = model->loose[c];
+        memcpy(a + c * m, side->triangle + j * all, (j + 1) * sizeof *a);
+        a[n + j + c * m] = sqrt(damping) * side->scale[j];
+    }
+    matrix_least(m, n_loose, a, b, r, place);
+    for (size_t c = 0; c < n_loose; c++) {
+        uint32_t j = model->loose[c];
+        model->step[j] = fmin(fmax(b[c], model->low[j]), model->high[j]);
+    }
+}
+
 bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena)
 {
     *to = (struct fit_map){.n_free = n, .scale = arena_calloc(arena, n + 1, sizeof *to->scale),

@@ -43,7 +43,7 @@ struct joint_side {
     double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
     double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
-    int sharpness;            /* as in struct fit_objective */
+    double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
 };
 
 /* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
@@ -64,12 +64,25 @@ struct joint_arrays {
     double *slope, *factor, *curvature; /* as in struct fit_censored, in the model's order */
 };
 
+/* A block in the search for a step of joint_kinks.c. Steps from the best point: n own parameters, then s above. */
+struct joint_inner {
+    struct joint_side side;   /* the rows at the best inner step */
+    double *step, *candidate; /* the best one and the next one, */
+    double value, candidate_value; /* with the objective for linear predictions, */
+    double distance, candidate_distance; /* and the squared length of the own part; */
+    double *scale;            /* n + s: lengths of the columns in units of the measurements' standard deviations */
+    bool *is_held;            /* n: by a bound */
+    double *memory;           /* of these, and of `at` of both sides */
+};
+
+enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
+
 struct joint_block {
     bool is_made;
     size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
     struct joint_side best, trial;
     double radius;            /* of the own trust region */
-    int sharpness;            /* of the next side, for Laplace's kinks: as in struct fit_objective */
+    struct joint_inner inner; /* with kinks */
     /* of the latest trial */
     double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
     bool has_failed;          /* no own step could be evaluated */
@@ -111,6 +124,7 @@ struct joint_group {
     double *trial;            /* theta of the next step */
     double *length;           /* of its columns with own parameters fixed */
     bool *is_held;            /* by a bound */
+    double *line, *line_scale; /* with kinks: theta of the best inner step; the metric of steps */
     double radius, step;      /* step: the length of the latest one */
     bool is_restricted;       /* that one */
     double *error_rows;       /* for standard errors: of its loose parameters and those above, and */
