@@ -23,8 +23,9 @@ enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_LOOK, JOINT_PILOT,
 struct joint_line {
     double damping, growth;   /* of steps; its growth after the next step that fails. Kept from step to step; */
     bool begins, takes;       /* blocks begin at the best point; their last candidate is the best inner step */
+    bool holds;               /* parameters that were stopped are held from now on */
     bool newton;              /* the rows have Newton's curvature */
-    int n_inner, n_cut;
+    int n_inner, n_cut, n_hold;
     double first;             /* the objective at the best point; */
     double value, least;      /* for linear predictions at the best inner step, and with the damping's share */
     double part;              /* of a step that is tried */

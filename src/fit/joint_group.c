@@ -67,11 +67,13 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
         struct joint_side *side = &group->side;
         group->radius = INFINITY;
         group->is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
-        if (!group->is_held
+        group->hold.is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
+        group->hold.is_stopped = arena_calloc(arena, n + 1, sizeof *group->is_held);
+        if (!group->is_held || !group->hold.is_held || !group->hold.is_stopped
             || !ARENA_DOUBLES(arena, {&side->theta, n, 1}, {&side->triangle, all, all}, {&side->rhs, all, 1},
                               {&side->scale, n, 1}, {&side->rest, s, s}, {&side->rest_rhs, s, 1}, {&group->trial, n, 1},
                               {&group->length, n, 1}, {&group->error_rows, n, all}, {&group->line, n, 1},
-                              {&group->line_scale, n, 1}))
+                              {&group->line_scale, n, 1}, {&group->hold.by, n, 1}))
             return false;
         memcpy(side->theta, joint->group_own->asker.map.start, n * sizeof(double));
     }

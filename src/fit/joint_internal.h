@@ -22,10 +22,15 @@ void joint_own_set(struct joint_own *own, const struct joint_side *side, const d
 /* What is left for the parameters above at this side, whose triangle is there; least: as in struct joint. */
 void joint_own_rest(struct joint_own *own, struct joint_side *side, double least, double *radius);
 /* For a proximal step: what eliminating the own parameters that are not held leaves, with `damping` times their squared scale
- * added; and how they follow a step of those above, in model->step, within bounds and limits. */
-void joint_damped_rest(struct joint_own *own, struct joint_side *side, const bool *is_held, double damping);
-void joint_damped_follow(struct joint_own *own, const struct joint_side *side, const bool *is_held, double damping,
+ * added; and how they follow a step of those above, in model->step, within bounds and limits. Those that are held move by
+ * hold->by. True: a bound or limit stopped some of the others, which hold->stopped tells. */
+void joint_damped_rest(struct joint_own *own, struct joint_side *side, const struct joint_hold *hold, double damping);
+bool joint_damped_follow(struct joint_own *own, const struct joint_side *side, struct joint_hold *hold, double damping,
                          const double *shared_step);
+/* At the best point, own->point: holds those that a bound holds. Then those that were stopped, too: where they were stopped, or
+ * (stays) where they are. */
+void joint_hold_begin(struct joint_own *own, struct joint_hold *hold);
+void joint_hold_stopped(const struct joint_own *own, struct joint_hold *hold, bool stays);
 /* The map of some parameters, all that a trust model uses. */
 bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena);
 

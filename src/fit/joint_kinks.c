@@ -17,6 +17,8 @@
 /* The first damping, in units of the squares of the predictions' derivatives over the standard deviations; below LITTLE it does
  * not matter; and what is none. */
 static const double FIRST = 1e-2, LITTLE = 1e-6, NONE = 1e-13;
+/* How often parameters that were stopped are held where they were stopped, and all in all. */
+enum { HOLD_THERE = 3, HOLD_MOST = 5 };
 
 static size_t n_groups(const struct joint *joint) { return joint->group ? joint->levels.n_group[0] : 0; }
 
@@ -26,8 +28,8 @@ void joint_kinks_begin(struct joint *joint)
     line->damping = line->damping > 0 ? line->damping : FIRST;
     line->growth = fmax(line->growth, 2);
     line->begins = true;
-    line->takes = line->newton = false;
-    line->n_inner = line->n_cut = 0;
+    line->takes = line->newton = line->holds = false;
+    line->n_inner = line->n_cut = line->n_hold = 0;
     line->part = 1;
     line->first = line->value = line->least = joint->f;
     memcpy(line->shared, joint->theta, joint->s * sizeof *line->shared);
@@ -67,7 +69,7 @@ static void scales_of(const void *context, const struct joint_block *block, doub
 bool joint_kinks_measure(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
-    if (!line->begins)
+    if (!line->begins || line->holds)
         return true;
     if (!joint->group && !joint_totals(joint, joint->s, scales_of, joint, line->scale))
         return false;
@@ -97,7 +99,18 @@ void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
 {
     struct joint_side side = group->side;
     side.scale = group->line_scale;
-    joint_damped_rest(joint->group_own, &side, group->is_held, joint->line.damping);
+    struct joint_own *own = joint->group_own;
+    double radius = group->radius;
+    joint_own_set(own, &group->side, group->side.theta, NULL, &radius);
+    if (joint->line.begins && !joint->line.holds)
+        memcpy(group->hold.is_held, group->is_held, joint->n_group * sizeof *group->is_held);
+    for (size_t k = 0; k < joint->n_group && joint->line.begins && !joint->line.holds; k++)
+        group->hold.by[k] = 0;
+    for (size_t k = 0; k < joint->n_group && joint->line.holds; k++)
+        own->model.step[k] = group->trial[k] - group->side.theta[k];
+    if (joint->line.holds)
+        joint_hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
+    joint_damped_rest(own, &side, &group->hold, joint->line.damping);
 }
 
 void joint_kinks_groups_step(struct joint *joint)
@@ -111,7 +124,7 @@ void joint_kinks_groups_step(struct joint *joint)
         side.scale = group->line_scale;
         for (size_t k = 0; k < joint->s; k++)
             own->rhs[k] = joint->trial[k] - joint->theta[k];
-        joint_damped_follow(own, &side, group->is_held, joint->line.damping, own->rhs);
+        group->is_stopped = joint_damped_follow(own, &side, &group->hold, joint->line.damping, own->rhs);
         trust_model_target(&own->model, &own->point, group->trial);
     }
 }
@@ -158,11 +171,29 @@ static void take(struct joint *joint)
 static double value_of(const struct joint_block *block) { return block->inner.candidate_value; }
 static double distance_of(const struct joint_block *block) { return block->inner.candidate_distance; }
 
+/* Whether bounds or limits stopped some parameter that others do not know of. */
+static bool is_stopped(const struct joint *joint)
+{
+    struct joint_facts facts = {.any = 0};
+    for (size_t a = 0; a < joint->n_active; a++)
+        facts.any |= joint_active(joint, a)->inner.is_stopped;
+    for (size_t g = 0; g < n_groups(joint); g++)
+        facts.any |= joint->group[g].is_stopped;
+    joint_agree(joint, &facts);
+    return facts.any;
+}
+
 bool joint_kinks_judge(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
     double value = joint_total(joint, value_of), distance = joint_total(joint, distance_of) + distance_above(joint);
     double damped = value + 0.5 * line->damping * distance;
+    line->holds = line->n_inner == 0 && !(damped < line->first) && line->n_hold < HOLD_MOST && line->n_cut == 0 && is_stopped(joint);
+    if (line->holds) {
+        line->n_hold++;
+        joint->pass = JOINT_ROWS;
+        return false;
+    }
     if (line->n_inner == 0 && !(damped < line->first) && line->n_cut++ < TRUST_KINKS_CUT) {
         line->part *= 0.5;
         return false;
@@ -195,7 +226,7 @@ bool joint_kinks_room(struct joint_block *block, const struct joint_work *work)
 {
     const struct fit_objective *objective = &work->asker->objective;
     size_t all = work->n + work->s, each = objective->n_row * (1 + all) * (objective->has_noise ? 2 : 1);
-    double *memory = calloc(2 * each + 2 * all + work->n + 1, sizeof *memory);
+    double *memory = calloc(2 * each + 2 * all + 3 * work->n + 1, sizeof *memory);
     block->inner.memory = memory;
     if (!memory)
         return false;
@@ -203,7 +234,9 @@ bool joint_kinks_room(struct joint_block *block, const struct joint_work *work)
     block->trial.at = memory + each;
     block->inner.step = memory + 2 * each;
     block->inner.candidate = block->inner.step + all;
-    block->inner.is_held = (bool *)(block->inner.candidate + all); /* fewer bytes than doubles */
+    block->inner.hold.by = block->inner.candidate + all;
+    block->inner.hold.is_held = (bool *)(block->inner.hold.by + work->n); /* two bools need less room than two doubles */
+    block->inner.hold.is_stopped = block->inner.hold.is_held + work->n;
     return true;
 }
 
@@ -266,13 +299,12 @@ static void begin(struct joint_work *work, const struct inner_value *inner)
 {
     struct joint_block *block = work->block;
     struct joint_side *side = &block->inner.side;
-    size_t n = work->n, all = n + work->s;
+    size_t all = work->n + work->s;
     joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, side->triangle, side->rhs);
     for (size_t k = 0; k < all; k++)
         block->inner.scale[k] = sqrt(matrix_squares(k + 1, side->triangle + k * all));
     joint_own_set(&work->own, &block->best, block->best.theta, NULL, &block->radius);
-    for (size_t j = 0; j < n; j++)
-        block->inner.is_held[j] = fit_point_is_held(&work->own.asker.map, &work->own.point, j);
+    joint_hold_begin(&work->own, &block->inner.hold);
 }
 
 void joint_kinks_take(struct joint_work *work)
@@ -297,12 +329,16 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
     joint_kinks_take(work);
     if (!evaluate(work, block->inner.step, &inner, arena))
         return false;
-    if (line->begins)
+    if (line->begins && !line->holds)
         begin(work, &inner);
+    if (line->holds) {
+        memcpy(work->own.model.step, block->inner.candidate, work->n * sizeof(double));
+        joint_hold_stopped(&work->own, &block->inner.hold, line->n_hold > HOLD_THERE);
+    }
     joint_block_reduce(work, &inner.answer, line->newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, side->triangle,
                        side->rhs);
     memcpy(side->scale, block->inner.scale, work->n * sizeof *side->scale);
-    joint_damped_rest(&work->own, side, block->inner.is_held, line->damping);
+    joint_damped_rest(&work->own, side, &block->inner.hold, line->damping);
     return true;
 }
 
@@ -315,7 +351,7 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena)
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
     joint_own_set(&work->own, &block->best, block->best.theta, NULL, &block->radius);
-    joint_damped_follow(&work->own, &block->inner.side, block->inner.is_held, line->damping, shared_step);
+    block->inner.is_stopped = joint_damped_follow(&work->own, &block->inner.side, &block->inner.hold, line->damping, shared_step);
     block->inner.candidate_distance = 0;
     for (size_t k = 0; k < work->n + work->s; k++) {
         double *to = &block->inner.candidate[k];

@@ -75,7 +75,7 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     point_to(&block->trial, &own.trial);
     point_to(&block->inner.side, &own.inner.side);
     block->inner.scale = own.inner.scale;
-    block->inner.is_held = own.inner.is_held;
+    block->inner.hold = own.inner.hold;
     block->inner.step = own.inner.step;
     block->inner.candidate = own.inner.candidate;
     block->inner.memory = own.inner.memory;

@@ -64,6 +64,12 @@ struct joint_arrays {
     double *slope, *factor, *curvature; /* as in struct fit_censored, in the model's order */
 };
 
+/* n own parameters of a block or a group in a step of joint_kinks.c: held and moving by a number, or stopped in the latest step. */
+struct joint_hold {
+    bool *is_held, *is_stopped;
+    double *by;
+};
+
 /* A block in the search for a step of joint_kinks.c. Steps from the best point: n own parameters, then s above. */
 struct joint_inner {
     struct joint_side side;   /* the rows at the best inner step */
@@ -71,7 +77,8 @@ struct joint_inner {
     double value, candidate_value; /* with the objective for linear predictions, */
     double distance, candidate_distance; /* and the squared length of the own part; */
     double *scale;            /* n + s: lengths of the columns in units of the measurements' standard deviations */
-    bool *is_held;            /* n: by a bound */
+    struct joint_hold hold;
+    bool is_stopped;          /* some own parameter, in the latest step */
     double *memory;           /* of these, and of `at` of both sides */
 };
 
@@ -124,6 +131,8 @@ struct joint_group {
     double *trial;            /* theta of the next step */
     double *length;           /* of its columns with own parameters fixed */
     bool *is_held;            /* by a bound */
+    struct joint_hold hold;   /* with kinks */
+    bool is_stopped;
     double *line, *line_scale; /* with kinks: theta of the best inner step; the metric of steps */
     double radius, step;      /* step: the length of the latest one */
     bool is_restricted;       /* that one */
