@@ -16,7 +16,7 @@
 
 /* The first damping, in units of the squares of the predictions' derivatives over the standard deviations; below LITTLE it does
  * not matter; and what is none. */
-static const double FIRST = 1e-2, LITTLE = 1e-6, NONE = 1e-13;
+static const double FIRST = 10, LITTLE = 1e-6, NONE = 1e-13;
 /* How often parameters that were stopped are held where they were stopped, and all in all. */
 enum { HOLD_THERE = 3, HOLD_MOST = 5 };
 

@@ -79,6 +79,8 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
     joint->point.theta = joint->theta;
     if (joint->saved)
         joint_restore_shared(joint);
+    if (joint->saved && joint->pass == JOINT_ROWS) /* the search for a step begins again */
+        joint_kinks_begin(joint);
     return true;
 }
 
