@@ -15,8 +15,9 @@
 #include "fit/stopping.h"
 #include "par/monitor.h"
 
-/* JOINT_LOOK: blocks look whether their data can be used, before a sample of them takes the first steps. JOINT_PILOT: some are
- * fitted by themselves. JOINT_ROWS and JOINT_VALUE are those of joint_kinks.c. JOINT_KEEP: the fit ends before its check; its best point is all that is reported. */
+/* JOINT_LOOK: blocks look whether their data can be used, before a sample of them takes the first steps. JOINT_PILOT: some
+ * are fitted by themselves. JOINT_ROWS and JOINT_VALUE are those of joint_kinks.c. JOINT_KEEP: the fit ends before its
+ * check; its best point is all that is reported. */
 enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_LOOK, JOINT_PILOT, JOINT_ROWS, JOINT_VALUE, JOINT_KEEP };
 
 /* The search for a step of joint_kinks.c. */

@@ -122,7 +122,8 @@ void joint_columns(const struct joint *joint, size_t i, uint32_t *column);
 /* Reduces the rows of these sides of all blocks to the shared parameters' triangle and right-hand side, by way of
  * the groups, and sums the lengths of columns. */
 bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle, double *rhs);
-/* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single, is_restricted. */
+/* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single,
+ * is_restricted. */
 void joint_groups_look(const struct joint *joint, struct joint_side *all);
 /* The groups follow the shared step; and learn from the trial, which was taken or not. */
 void joint_groups_step(struct joint *joint);

@@ -1,10 +1,11 @@
-/* Steps of a fit over many datasets whose objective has kinks. As in a single fit (trust_kinks.c) a step minimises the objective
- * itself for linear predictions by a few quadratic steps, first with reweighted squares, which always lead downhill but creep
- * along kinks, then with Newton's curvature of the rounded kinks, which finds the right kinks at once. Steps are kept short by
- * one damping for all parameters instead of a radius for each dataset, so that those of all levels together are downhill: the
- * proximal form of Levenberg and Marquardt's method (Nielsen 1999 for the choice of the damping). Each inner step takes two
- * passes without an evaluation: in the first one the blocks reduce the rows at the inner point, seen from the best point; in the
- * second one they follow the step of the parameters above and give their values.
+/* Steps of a fit over many datasets whose objective has kinks. As in a single fit (trust_kinks.c) a step minimises the
+ * objective itself for linear predictions by a few quadratic steps, first with reweighted squares, which always lead
+ * downhill but creep along kinks, then with Newton's curvature of the rounded kinks, which finds the right kinks at once.
+ * Steps are kept short by one damping for all parameters instead of a radius for each dataset, so that those of all levels
+ * together are downhill: the proximal form of Levenberg and Marquardt's method (Nielsen 1999 for the choice of the
+ * damping). Each inner step takes two passes without an evaluation: in the first one the blocks reduce the rows at the
+ * inner point, seen from the best point; in the second one they follow the step of the parameters above and give their
+ * values.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_kinks.h"
 
@@ -188,13 +189,14 @@ bool joint_kinks_judge(struct joint *joint)
     struct joint_line *line = &joint->line;
     double value = joint_total(joint, value_of), distance = joint_total(joint, distance_of) + distance_above(joint);
     double damped = value + 0.5 * line->damping * distance;
-    line->holds = line->n_inner == 0 && !(damped < line->first) && line->n_hold < HOLD_MOST && line->n_cut == 0 && is_stopped(joint);
+    bool fails = line->n_inner == 0 && !(damped < line->first);
+    line->holds = fails && line->n_hold < HOLD_MOST && line->n_cut == 0 && is_stopped(joint);
     if (line->holds) {
         line->n_hold++;
         joint->pass = JOINT_ROWS;
         return false;
     }
-    if (line->n_inner == 0 && !(damped < line->first) && line->n_cut++ < TRUST_KINKS_CUT) {
+    if (fails && line->n_cut++ < TRUST_KINKS_CUT) {
         line->part *= 0.5;
         return false;
     }
@@ -209,7 +211,8 @@ bool joint_kinks_judge(struct joint *joint)
     line->begins = false;
     line->newton = is_better;
     line->part = 1;
-    if (++line->n_inner >= TRUST_KINKS_INNER || (is_better ? gain <= TRUST_KINKS_LITTLE * (line->first - line->least) : !was_newton))
+    bool ends = is_better ? gain <= TRUST_KINKS_LITTLE * (line->first - line->least) : !was_newton;
+    if (++line->n_inner >= TRUST_KINKS_INNER || ends)
         return true;
     joint->pass = JOINT_ROWS;
     return false;
@@ -351,7 +354,8 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena)
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
     joint_own_set(&work->own, &block->best, block->best.theta, NULL, &block->radius);
-    block->inner.is_stopped = joint_damped_follow(&work->own, &block->inner.side, &block->inner.hold, line->damping, shared_step);
+    struct joint_inner *own = &block->inner;
+    own->is_stopped = joint_damped_follow(&work->own, &own->side, &own->hold, line->damping, shared_step);
     block->inner.candidate_distance = 0;
     for (size_t k = 0; k < work->n + work->s; k++) {
         double *to = &block->inner.candidate[k];

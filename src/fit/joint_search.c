@@ -323,7 +323,6 @@ static bool judge_value(struct joint *joint)
         return joint->has_best;
     joint->shared.promise = fmax(joint->line.first - joint->line.value, 0);
     joint->shared.is_restricted = !(joint->line.least < joint->line.first); /* no step: it may be the search's fault */
-    if (getenv("DBG")) fprintf(stderr, "f %.12g promise %g damping %g rej %d inner %d\n", joint->f, joint->shared.promise, joint->line.damping, joint->stopping.n_rejected, joint->line.n_inner);
     if (joint_kinks_is_damped(joint) && joint->shared.promise <= stopping_tolerance(&joint->stopping, &joint->point)) {
         joint_kinks_loosen(joint);
         return true;

@@ -71,7 +71,8 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
             for (size_t j = 0; j < joint->n_of[c]; j++)
                 order[k++] = above[place + j];
     if (!order || !ARENA_DOUBLES(arena, {&joint->theta, s, 1}, {&joint->trial, s, 1}, {&joint->length, s, 1},
-                                 {&joint->point.gradient, s, 1}, {&joint->line.shared, s, 1}, {&joint->line.scale, s, 1}, {&joint->line.kept, s, 1})
+                                 {&joint->point.gradient, s, 1}, {&joint->line.shared, s, 1},
+                                 {&joint->line.scale, s, 1}, {&joint->line.kept, s, 1})
         || !joint_take_map(&joint->asker.map, map, order, s, arena)
         || !trust_model_init(&joint->shared, &joint->asker, arena) || !joint_groups_init(joint, map, above))
         return false;
@@ -166,7 +167,8 @@ bool joint_block_room(const struct joint *joint, struct joint_block *block, size
 {
     size_t all = n + s, each = n + all * all + all + n + s * s + s, n_parameter = joint->n_parameter;
     int n_side = block->has_kinks && !joint->descent ? 3 : 2;
-    double *memory = calloc((size_t)n_side * (each + all) + n_parameter + all + (joint->descent ? 2 * n : 0) + 1, sizeof *memory);
+    size_t n_number = (size_t)n_side * (each + all) + n_parameter + all + (joint->descent ? 2 * n : 0);
+    double *memory = calloc(n_number + 1, sizeof *memory);
     block->file_index = calloc(2 * all + 1, sizeof *block->file_index);
     block->side = calloc(n_parameter + 1, 1);
     block->p = memory;

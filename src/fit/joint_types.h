@@ -51,7 +51,7 @@ struct joint_findings {
     struct fit_criteria criteria;
     double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
     double accuracy;          /* fit_asker_accuracy */
-    bool can_test, has_prior; /* fit_statistics_can_test without noise; some parameter has a prior, maybe in another block's sum */
+    bool can_test, has_prior; /* fit_statistics_can_test without noise; some parameter has a prior, maybe in another block */
     bool has_information, has_excess;
     size_t n_censored;        /* rows of these arrays */
     double *memory;           /* of struct joint_arrays */
@@ -64,7 +64,8 @@ struct joint_arrays {
     double *slope, *factor, *curvature; /* as in struct fit_censored, in the model's order */
 };
 
-/* n own parameters of a block or a group in a step of joint_kinks.c: held and moving by a number, or stopped in the latest step. */
+/* n own parameters of a block or a group in a step of joint_kinks.c: held and moving by a number, or stopped in the latest
+ * step. */
 struct joint_hold {
     bool *is_held, *is_stopped;
     double *by;

@@ -38,8 +38,8 @@ struct fit_portion {
  * length and its largest entry is positive; it combines one direction for each number of flat_group. Errors come from the
  * observed information, or from the expected one if that is not positive definite. If sigma is unknown, they are scaled by
  * residual_error, or by the integrator's errors if those are larger, and intervals use Student's t, as they do with parameters
- * of the noise only. Criteria are of the full normal likelihood; an unknown sigma counts as a parameter. Those of a dataset among
- * many are its share of the whole fit's: its own deviance, and of the penalty a share by its measurements. */
+ * of the noise only. Criteria are of the full normal likelihood; an unknown sigma counts as a parameter. Those of a dataset
+ * among many are its share of the whole fit's: its own deviance, and of the penalty a share by its measurements. */
 bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whole, const struct fit_portion *part,
                          struct arena *arena);
 
