@@ -20,19 +20,6 @@
  * check; its best point is all that is reported. */
 enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_LOOK, JOINT_PILOT, JOINT_ROWS, JOINT_VALUE, JOINT_KEEP };
 
-/* The search for a step of joint_kinks.c. */
-struct joint_line {
-    double damping, growth;   /* of steps; its growth after the next step that fails. Kept from step to step; */
-    bool begins, takes;       /* blocks begin at the best point; their last candidate is the best inner step */
-    bool holds;               /* parameters that were stopped are held from now on */
-    bool newton;              /* the rows have Newton's curvature */
-    int n_inner, n_cut, n_hold;
-    double first;             /* the objective at the best point; */
-    double value, least;      /* for linear predictions at the best inner step, and with the damping's share */
-    double part;              /* of a step that is tried */
-    double *shared, *scale, *kept; /* s: the best inner step's end; the metric of steps; that of the trust region */
-};
-
 struct joint {
     /* the caller's, const */
     const struct fit_options *options;

@@ -1,5 +1,6 @@
 /* What one dataset does in a pass of a fit over many: evaluates, reduces its derivatives, and makes its own steps.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_errors.h"
 #include "fit/joint_first.h"
 #include "fit/joint_kinks.h"
 

@@ -3,7 +3,7 @@
  * the rows of the parameters above it once all blocks have been eliminated. From these a record is filled as that of a
  * single fit.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_errors.h"
 
 #include "base/words.h"
 #include "fit/fit.h"

@@ -1,6 +1,6 @@
 /* What a block keeps of its last evaluation for the statistics, which are computed when no block can be evaluated any more.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_errors.h"
 
 #include "fit/matrix.h"
 #include "fit/statistics.h"

@@ -21,16 +21,6 @@ void joint_own_set(struct joint_own *own, const struct joint_side *side, const d
                    double *radius);
 /* What is left for the parameters above at this side, whose triangle is there; least: as in struct joint. */
 void joint_own_rest(struct joint_own *own, struct joint_side *side, double least, double *radius);
-/* For a proximal step: what eliminating the own parameters that are not held leaves, with `damping` times their squared scale
- * added; and how they follow a step of those above, in model->step, within bounds and limits. Those that are held move by
- * hold->by. True: a bound or limit stopped some of the others, which hold->stopped tells. */
-void joint_damped_rest(struct joint_own *own, struct joint_side *side, const struct joint_hold *hold, double damping);
-bool joint_damped_follow(struct joint_own *own, const struct joint_side *side, struct joint_hold *hold, double damping,
-                         const double *shared_step);
-/* At the best point, own->point: holds those that a bound holds. Then those that were stopped, too: where they were stopped, or
- * (stays) where they are. */
-void joint_hold_begin(struct joint_own *own, struct joint_hold *hold);
-void joint_hold_stopped(const struct joint_own *own, struct joint_hold *hold, bool stays);
 /* The map of some parameters, all that a trust model uses. */
 bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena);
 
@@ -129,21 +119,6 @@ void joint_groups_look(const struct joint *joint, struct joint_side *all);
 void joint_groups_step(struct joint *joint);
 void joint_groups_adapt(struct joint *joint);
 void joint_groups_take(struct joint *joint);
-
-/* In joint_findings.c. After the last evaluation: keeps what the statistics need. The arrays of a block whose sizes are known:
- * room, and where they are (returns their numbers). False: out of memory. */
-bool joint_findings_take(struct joint_work *work, struct arena *arena);
-bool joint_findings_room(struct joint_block *block, size_t s);
-size_t joint_findings_arrays(const struct joint_block *block, size_t s, struct joint_arrays *arrays);
-/* The triangle for standard errors. */
-const double *joint_information(const struct joint_block *block, size_t s);
-
-/* In joint_observed.c. Turns the rows that eliminating n parameters leaves, `own` (n x (n + m), triangular) into those of the
- * observed information, whose excess over the expected one is `excess` (of parameter c the row and column index[c], n + m of
- * them; leading dimension ld), and fills what is left of the excess for the m others (m x m). scale: the lengths of the n
- * columns. False: out of memory; *is_definite: as in fit_spectrum_observe, and then nothing changes. */
-bool joint_observe(size_t n, size_t m, double *own, const double *scale, double accuracy, const double *excess, size_t ld,
-                   const uint32_t *index, double *left, bool *is_definite, struct arena *arena);
 
 /* Standard errors. False: out of memory. */
 bool joint_errors_compute(struct joint *joint);

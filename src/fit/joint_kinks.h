@@ -27,3 +27,14 @@ void joint_kinks_keep(const struct joint_work *work, struct joint_side *side);
 void joint_kinks_take(struct joint_work *work);
 bool joint_kinks_rows(struct joint_work *work, struct arena *arena);
 bool joint_kinks_value(struct joint_work *work, struct arena *arena);
+
+/* For a proximal step: what eliminating the own parameters that are not held leaves, with `damping` times their squared scale
+ * added; and how they follow a step of those above, in model->step, within bounds and limits. Those that are held move by
+ * hold->by. True: a bound or limit stopped some of the others, which hold->stopped tells. */
+void joint_damped_rest(struct joint_own *own, struct joint_side *side, const struct joint_hold *hold, double damping);
+bool joint_damped_follow(struct joint_own *own, const struct joint_side *side, struct joint_hold *hold, double damping,
+                         const double *shared_step);
+/* At the best point, own->point: holds those that a bound holds. Then those that were stopped, too: where they were stopped, or
+ * (stays) where they are. */
+void joint_hold_begin(struct joint_own *own, struct joint_hold *hold);
+void joint_hold_stopped(const struct joint_own *own, struct joint_hold *hold, bool stays);

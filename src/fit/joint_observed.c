@@ -3,7 +3,7 @@
  * leaves an excess for those above, which may be negative where the sum over all blocks is not. So only sums of excesses
  * say whether the whole fit's information is positive definite.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_errors.h"
 
 #include "fit/matrix.h"
 #include "fit/spectrum.h"

@@ -1,7 +1,7 @@
 /* The part of a fit over many datasets that has parameters of its own, a block or a group: its trust region, and what is left
  * for the parameters above.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_kinks.h"
 
 #include "fit/matrix.h"
 

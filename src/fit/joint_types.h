@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/certificate.h"
+#include "fit/joint_findings.h"
+#include "fit/joint_steps.h"
 
 /* Which parameters have one value for all datasets, or for each group of them. Groups of the first column are eliminated as
  * blocks are; those of the others, nested or crossed, count as shared. */
@@ -29,58 +30,6 @@ struct joint_above {
     uint32_t file_index;
     enum parameter_scale scale;
     double start, lower, upper;
-};
-
-/* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
-struct joint_side {
-    double f;
-    double *theta;            /* n */
-    double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
-    double *scale;            /* n: metric of the own trust region */
-    double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
-    double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
-    double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
-    double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
-    double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
-    bool is_restricted;       /* the own step, by radius or bounds */
-    double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
-};
-
-/* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
-struct joint_findings {
-    struct fit_criteria criteria;
-    double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
-    double accuracy;          /* fit_asker_accuracy */
-    bool can_test, has_prior; /* fit_statistics_can_test without noise; some parameter has a prior, maybe in another block */
-    bool has_information, has_excess;
-    size_t n_censored;        /* rows of these arrays */
-    double *memory;           /* of struct joint_arrays */
-};
-struct joint_arrays {
-    double *theta, *start, *lower, *upper; /* all, in the model's order */
-    double *beyond, *moves;   /* all, own ones first: squares as fit_spectrum.beyond, fit_statistics_moves */
-    double *information, *rhs; /* all x all, all: as triangle, of the expected information; empty: the trial's */
-    double *excess, *left;    /* all x all: fit_objective_excess; s x s: what eliminating the own parameters leaves of it */
-    double *slope, *factor, *curvature; /* as in struct fit_censored, in the model's order */
-};
-
-/* n own parameters of a block or a group in a step of joint_kinks.c: held and moving by a number, or stopped in the latest
- * step. */
-struct joint_hold {
-    bool *is_held, *is_stopped;
-    double *by;
-};
-
-/* A block in the search for a step of joint_kinks.c. Steps from the best point: n own parameters, then s above. */
-struct joint_inner {
-    struct joint_side side;   /* the rows at the best inner step */
-    double *step, *candidate; /* the best one and the next one, */
-    double value, candidate_value; /* with the objective for linear predictions, */
-    double distance, candidate_distance; /* and the squared length of the own part; */
-    double *scale;            /* n + s: lengths of the columns in units of the measurements' standard deviations */
-    struct joint_hold hold;
-    bool is_stopped;          /* some own parameter, in the latest step */
-    double *memory;           /* of these, and of `at` of both sides */
 };
 
 enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };

@@ -107,8 +107,8 @@ struct fit_criteria {
      * errors that of the values, not of their logarithms, so that it compares with the others); and the part of it that depends
      * on sigmas and values alone, without censored rows. */
     double deviance, constants;
-    /* 1 if all errors are normal or log-normal, 2 if all are Laplace's: the most likely common factor of all sigmas makes the
-     * deviance this times n (log(chi_square / n) + 1) plus the constants. 0: there is no such closed form. */
+    /* The most likely common factor of all sigmas makes the deviance this times n (log(chi_square / n) + 1) plus constants: 1
+     * if all errors are normal or log-normal, 2 if all are Laplace's; 0: there is no such closed form. */
     double scaling;
     /* Sums of squares of plain residuals, and of the data about the weighted mean of each observable (log-normal: of
      * logarithms), without censored rows. */
@@ -118,8 +118,7 @@ struct fit_criteria {
 /* After fit_objective_value. */
 struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
                                            uint32_t n_observable);
-/* The deviance of n_row measurements if a common factor of the sigmas of all n_all measurements of their fit is unknown: at its
- * most likely value, where that has a closed form. */
+/* The deviance if a common factor of all sigmas is unknown, at its most likely value, where that has a closed form. */
 double fit_objective_deviance(const struct fit_criteria *criteria, double n_row, const struct fit_criteria *all, double n_all);
 /* The factor of all sigmas that makes chi_square equal to its expectation for `count` rows: the residual standard error, or
  * Laplace's scale. */
