@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/certificate.h"
 
+#include "fit/criteria.h"
 #include "fit/spectrum.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fit/certificate.h"
+#include "fit/criteria.h"
 
 /* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
 struct joint_findings {

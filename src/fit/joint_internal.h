@@ -40,10 +40,6 @@ struct joint_work {
 
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
-/* The triangle of the rows of an answer, own parameters first, seen from `step` (in the model's order; NULL: none) before it.
- * False: an entry is not finite. */
-bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer, enum fit_curvature curvature,
-                        const double *step, double *triangle, double *rhs);
 /* A block that joint_load restored evaluates its best point again. False: the fit must end. */
 bool joint_block_again(struct joint_work *work);
 /* Memory of a block with n own parameters and s above it, which lasts. False: there is none. */
@@ -119,7 +115,6 @@ void joint_groups_look(const struct joint *joint, struct joint_side *all);
 void joint_groups_step(struct joint *joint);
 void joint_groups_adapt(struct joint *joint);
 void joint_groups_take(struct joint *joint);
-
 /* Standard errors. False: out of memory. */
 bool joint_errors_compute(struct joint *joint);
 void joint_errors_fini(struct joint *joint);

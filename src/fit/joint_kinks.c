@@ -9,6 +9,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_kinks.h"
 
+#include "fit/joint_errors.h"
+
 #include "fit/matrix.h"
 
 #include <math.h>

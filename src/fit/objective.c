@@ -1,6 +1,6 @@
 /* Objective, gradient and rows from predictions and their derivatives; summary numbers at the end of a search.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/objective.h"
+#include "fit/criteria.h"
 
 #include "fit/matrix.h"
 #include "ode/wide.h"

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "fit/criteria.h"
 #include "fit/flat.h"
 
 /* What is known of a whole fit, which may be one over many datasets. */
