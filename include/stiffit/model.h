@@ -84,8 +84,9 @@ enum {
     STIFFIT_EVENT_INITIALLY_FALSE = 2, /* a trigger that holds at t0 fires there; else it must become false first */
     STIFFIT_EVENT_CAN_LAPSE = 4,       /* its execution is cancelled if the trigger becomes false before it */
     STIFFIT_EVENT_EARLY_VALUES = 8,    /* assigns values computed when it fires, before its delay; else when it is executed */
-    STIFFIT_EVENT_FIRST = 16           /* a timed one that is executed before the triggers and values of others of its time are
+    STIFFIT_EVENT_FIRST = 16,          /* a timed one that is executed before the triggers and values of others of its time are
                                         * computed */
+    STIFFIT_EVENT_AFTER = 32           /* measurements of the time of its execution see the state before it */
 };
 
 /* Lanes: the right-hand side and its derivatives for STIFFIT_LANES independent evaluations at once, one in each lane of the

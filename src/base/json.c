@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 
+#include "base/terminal.h"
 #include "base/words.h"
 
 #include <assert.h>
@@ -25,6 +26,14 @@ static void put_character(FILE *file, unsigned char c, bool in_page)
         putc(c, file);
 }
 
+/* A character of two or three bytes that a terminal would obey; readers of JSON see the same text. */
+static void put_code(FILE *file, const unsigned char *s, int n)
+{
+    unsigned code = n == 2 ? (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu)
+                           : (s[0] & 0x0fu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
+    fprintf(file, "\\u%04x", code);
+}
+
 static void put_string(FILE *file, const char *text, bool in_page)
 {
     putc('"', file);
@@ -34,6 +43,8 @@ static void put_string(FILE *file, const char *text, bool in_page)
             fputs("\xef\xbf\xbd", file);
         else if (n == 1)
             put_character(file, *s, in_page);
+        else if (terminal_order(s, (size_t)n))
+            put_code(file, s, n);
         else
             fwrite(s, 1, (size_t)n, file);
         s += n ? n : 1;

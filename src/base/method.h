@@ -42,7 +42,9 @@ enum gradient_method { GRADIENT_LIST(GRADIENT_METHOD_NUMBER) N_GRADIENT };
     X(5, failed, "the model could not be fitted on the way, or the budget was used up") \
     X(6, not_fitted, "the parameter is fixed") \
     X(7, no_fit, "there is no successful best fit to begin from") \
-    X(8, freedom, "no degrees of freedom are left to estimate the measurement error from")
+    X(8, freedom, "no degrees of freedom are left to estimate the measurement error from") \
+    X(9, held, "the profile crosses the threshold there while a bound holds another parameter: without that bound there " \
+      "might be no limit")
 
 #define LIMIT_NUMBER(number, name, meaning) LIMIT_##name = number,
 enum limit { LIMIT_LIST(LIMIT_NUMBER) N_LIMIT };

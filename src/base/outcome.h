@@ -22,7 +22,8 @@
     X(8, bad_data, false, "its data, start or bounds cannot be used as they are", NULL) \
     X(9, out_of_memory, false, "not enough memory for this fit", NULL) \
     X(10, other_failed, false, "another dataset of the same fit could not be used or evaluated: the message says which one", \
-      "mend that dataset, or fit the others without it (--leave-out-failed)")
+      "mend that dataset, or fit the others without it (--leave-out-failed)") \
+    X(11, evaluated, true, "evaluated at its start, without a search (--evaluate)", NULL)
 
 #define OUTCOME_NUMBER(number, name, ...) OUTCOME_##name = number,
 enum outcome { OUTCOME_LIST(OUTCOME_NUMBER) N_OUTCOME };
@@ -65,13 +66,15 @@ bool outcome_is_success(enum outcome outcome);
     X(24, hidden_pulses, "the rates depend on time, and the model declares neither breakpoints nor a largest step: a short " \
       "pulse may be stepped over (--max-step)") \
     X(25, poor_fit, "the curve does not describe the data: chi-square is far too large for their sigmas (below 1e-6 " \
-      "probable)") \
+      "probable) or, where these are unknown or fitted, residuals keep their signs or a constant does as well") \
     X(26, all_at_bounds, "bounds hold all free parameters: the data or the start are in other units, or the bounds too " \
       "narrow") \
     X(27, mixed_sigma, "some measurements have a sigma and the others none: these count with sigma 1, in their own units") \
     X(28, left_out, "other datasets failed and were left out of this fit of all datasets (--leave-out-failed)") \
     X(29, no_signal, "no free parameter has an influence at the best fit: the data hold no signal (a dose of 0?), or the " \
-      "start is far off")
+      "start is far off") \
+    X(30, small_scatter, "the residuals are smaller than the certificate's accuracy, 1e-6 of the data's spread: standard errors " \
+      "may be the integrator's (a smaller --rtol)")
 
 #define NOTE_NUMBER(bit, name, meaning) NOTE_##name = 1 << (bit),
 enum note {

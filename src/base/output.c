@@ -34,8 +34,31 @@ void standard_output_restore(FILE *kept)
     fclose(kept);
 }
 
+enum { DESCRIPTOR_NAME = 40 };
+#define DESCRIPTOR_PATH "/proc/self/fd/%d"
+
+static FILE *stream_of(int descriptor, struct error *error)
+{
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w+");
+    if (file)
+        return file;
+    error_system(error, errno, "cannot make a temporary file (set TMPDIR to another folder)");
+    if (descriptor >= 0)
+        close(descriptor);
+    return NULL;
+}
+
+static int in_memory(void)
+{
+#ifdef MFD_CLOEXEC
+    return memfd_create("stiffit", MFD_CLOEXEC);
+#else
+    return -1;
+#endif
+}
+
 /* tmpfile knows /tmp only. */
-FILE *temporary_file(struct error *error)
+static int on_disk(void)
 {
     const char *folder = getenv("TMPDIR");
     char path[4096];
@@ -43,17 +66,19 @@ FILE *temporary_file(struct error *error)
     int descriptor = n < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
     if (descriptor >= 0)
         unlink(path);
-#ifdef MFD_CLOEXEC
-    else
-        descriptor = memfd_create("stiffit", MFD_CLOEXEC);
-#endif
-    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w+");
-    if (!file) {
-        error_system(error, errno, "cannot make a temporary file (set TMPDIR to another folder)");
-        if (descriptor >= 0)
-            close(descriptor);
-    }
-    return file;
+    return descriptor;
+}
+
+FILE *temporary_file(struct error *error)
+{
+    int descriptor = on_disk();
+    return stream_of(descriptor < 0 ? in_memory() : descriptor, error);
+}
+
+FILE *temporary_small_file(struct error *error)
+{
+    int descriptor = in_memory();
+    return stream_of(descriptor < 0 ? on_disk() : descriptor, error);
 }
 
 static bool is_file(const char *path) { return path && *path && strcmp(path, "-") != 0; }
@@ -105,36 +130,68 @@ enum status spare_files(struct option_table table, const void *options, const st
     return STATUS_OK;
 }
 
+/* A file without a name in the folder of `path`, which leaves nothing behind however this process
+ * ends; -1: there is no such thing here (NFS, or no /proc to give it a name through). */
+static int nameless_file(const char *path)
+{
+    int file = -1;
+#ifdef O_TMPFILE
+    char parent[DESTINATION_PATH], name[DESCRIPTOR_NAME];
+    struct error ignored;
+    if (!destination_parent(path, parent, &ignored))
+        file = open(parent, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    snprintf(name, sizeof name, DESCRIPTOR_PATH, file);
+    if (file >= 0 && access(name, F_OK) != 0) {
+        close(file);
+        file = -1;
+    }
+#else
+    (void)path;
+#endif
+    return file;
+}
+
+static enum status open_stream(struct output *output, const char *path, struct error *error)
+{
+    int at = output->to.descriptor;
+    int file = at >= 0 ? fcntl(at, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+                       : open(output->to.path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+    output->file = file < 0 ? NULL : fdopen(file, "w");
+    output->path = output->file ? path : NULL;
+    return output->file ? STATUS_OK : error_system(error, errno, "%s: cannot be written", path);
+}
+
 enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error)
 {
-    *output = (struct output){.file = NULL};
-    if (!path || !strcmp(path, "-")) {
+    *output = (struct output){.overwrite = overwrite};
+    if (path && strcmp(path, "-") && destination_find(&output->to, path, error))
+        return error->status;
+    if (!path || !strcmp(path, "-") || output->to.descriptor == STDOUT_FILENO) {
         output->kept = standard_output_keep();
         output->file = output->kept ? output->kept : stdout;
         return STATUS_OK;
     }
-    struct stat about;
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) { /* a pipe or a device keeps its place */
-        output->file = fopen(path, "w");
-        output->path = output->file ? path : NULL;
-        return output->file ? STATUS_OK : error_system(error, errno, "%s: cannot be written", path);
-    }
-    if (!overwrite && access(path, F_OK) == 0)
+    if (output->to.kind == DESTINATION_STREAM)
+        return open_stream(output, path, error);
+    if (!overwrite && output->to.kind == DESTINATION_FILE)
         return error_set(error, STATUS_SYSTEM, "%s: exists already; --overwrite replaces it", path);
-    size_t size = strlen(path) + 40;
+    enum status status = destination_temporary(output->to.path, &output->temporary_path, error);
+    if (status)
+        return status;
     output->path = path;
-    output->temporary_path = malloc(size);
-    if (!output->temporary_path)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory");
-    snprintf(output->temporary_path, size, "%s.tmp-%ld", path, (long)getpid());
-    output->file = fopen(output->temporary_path, "wx");
-    if (!output->file) {
-        error_system(error, errno, "%s: cannot be created", path);
-        free(output->temporary_path);
-        output->temporary_path = NULL;
-        return STATUS_SYSTEM;
-    }
-    return STATUS_OK;
+    int file = nameless_file(output->to.path);
+    output->is_nameless = file >= 0;
+    if (file < 0)
+        file = open(output->temporary_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    0666);
+    output->file = file < 0 ? NULL : fdopen(file, "w");
+    if (output->file)
+        return STATUS_OK;
+    error_system(error, errno, "%s: cannot be created", path);
+    if (file >= 0)
+        close(file);
+    output_close(output);
+    return STATUS_SYSTEM;
 }
 
 bool output_failed(const struct output *output) { return ferror(output->file) != 0; }
@@ -150,6 +207,31 @@ static void finish_standard(struct output *output)
         putc('\n', stdout);
 }
 
+/* Only an open file can be given a name through its descriptor. */
+static bool give_name(struct output *output)
+{
+    char name[DESCRIPTOR_NAME];
+    snprintf(name, sizeof name, DESCRIPTOR_PATH, fileno(output->file));
+    if (output->is_nameless &&
+        linkat(AT_FDCWD, name, AT_FDCWD, output->temporary_path, AT_SYMLINK_FOLLOW))
+        return false;
+    output->is_nameless = false;
+    return true;
+}
+
+static enum status move_into_place(struct output *output, struct error *error)
+{
+    struct stat found;
+    if (!output->overwrite && lstat(output->to.path, &found) == 0)
+        return error_set(error, STATUS_SYSTEM, "%s: appeared meanwhile; --overwrite replaces it",
+                         output->path);
+    if (rename(output->temporary_path, output->to.path))
+        return error_system(error, errno, "%s: cannot be moved into place", output->path);
+    free(output->temporary_path);
+    output->temporary_path = NULL;
+    return STATUS_OK;
+}
+
 enum status output_finish(struct output *output, struct error *error)
 {
     if (!output->path) {
@@ -158,7 +240,9 @@ enum status output_finish(struct output *output, struct error *error)
     }
     errno = 0;
     /* After a failed write, another attempt fails with the same errno. */
-    bool failed = fflush(output->file) || ferror(output->file) || (output->temporary_path && fsync(fileno(output->file)));
+    bool failed = fflush(output->file) || ferror(output->file);
+    failed = failed || (output->temporary_path &&
+                        (fsync(fileno(output->file)) || !give_name(output)));
     int number = errno;
     if (fclose(output->file) && !failed) {
         failed = true;
@@ -169,11 +253,7 @@ enum status output_finish(struct output *output, struct error *error)
         return error_set(error, STATUS_SYSTEM, "%s: cannot be written (is the disk full?)", output->path);
     if (failed)
         return error_system(error, number, "%s: cannot be written", output->path);
-    if (output->temporary_path && rename(output->temporary_path, output->path))
-        return error_system(error, errno, "%s: cannot be moved into place", output->path);
-    free(output->temporary_path);
-    output->temporary_path = NULL;
-    return STATUS_OK;
+    return output->temporary_path ? move_into_place(output, error) : STATUS_OK;
 }
 
 void output_close(struct output *output)
@@ -181,8 +261,39 @@ void output_close(struct output *output)
     standard_output_restore(output->kept);
     if (output->path && output->file)
         fclose(output->file);
-    if (output->temporary_path)
+    if (output->temporary_path && !output->is_nameless)
         unlink(output->temporary_path);
     free(output->temporary_path);
     *output = (struct output){.file = NULL};
+}
+
+FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standard,
+                  struct error *error)
+{
+    struct output output = {.file = NULL};
+    struct stat found;
+    if (!strcmp(path, "-"))
+        return standard;
+    if (destination_find(&output.to, path, error))
+        return NULL;
+    if (output.to.descriptor == STDOUT_FILENO)
+        return standard;
+    const char *to = output.to.path;
+    if (output.to.kind == DESTINATION_STREAM)
+        return open_stream(&output, path, error) ? NULL : output.file;
+    if (is_first && !overwrite && stat(to, &found) == 0 && found.st_size > 0) {
+        error_set(error, STATUS_SYSTEM, "%s: exists already; --overwrite replaces it", path);
+        return NULL;
+    }
+    int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    if (output.to.kind == DESTINATION_NEW)
+        flags |= O_CREAT | O_EXCL;
+    int file = open(to, flags, 0666);
+    FILE *made = file >= 0 && (!is_first || ftruncate(file, 0) == 0) ? fdopen(file, "a") : NULL;
+    if (made)
+        return made;
+    error_system(error, errno, "cannot write '%s'", path);
+    if (file >= 0)
+        close(file);
+    return NULL;
 }

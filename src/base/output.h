@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "base/error.h"
+#include "base/destination.h"
 #include "base/option.h"
 
 #include <stdio.h>
@@ -14,9 +14,12 @@ struct output {
     const char *path;     /* NULL: standard output */
     FILE *kept;           /* the real standard output while `stdout` leads to standard error; or NULL */
     char *temporary_path;
+    bool overwrite, is_nameless; /* is_nameless: no name leads to the file yet */
+    struct destination to;
 };
 
-/* path NULL or "-": standard output. An existing file is refused unless `overwrite`. */
+/* path NULL or "-": standard output. A device or pipe is written into. An existing file is refused
+ * unless `overwrite`. */
 enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error);
 /* Whether writing has failed already, so that a long export may stop early. */
 bool output_failed(const struct output *output);
@@ -25,9 +28,17 @@ enum status output_finish(struct output *output, struct error *error);
 /* Without finish: removes the temporary file. Legal on a zeroed struct and after finish. */
 void output_close(struct output *output);
 
+/* A file that others may read while it grows; later processes (not is_first) append to it.
+ * `standard`: what is returned for standard output, which may be redirected now. NULL on failure. */
+FILE *output_grow(const char *path, bool is_first, bool overwrite, FILE *standard,
+                  struct error *error);
+
 /* A file without a name for reading and writing: under $TMPDIR or /tmp, or in memory where that cannot be written. NULL on
  * failure: STATUS_SYSTEM. */
 FILE *temporary_file(struct error *error);
+/* The same, in memory if the system can: for what other programs write, which may not report that a
+ * disk is full. */
+FILE *temporary_small_file(struct error *error);
 
 /* Redirects `stdout`, with what is still in its buffer, to standard error, and returns a stream to the real standard output.
  * NULL: nothing has changed (no descriptor is left). One thread; not nested. */

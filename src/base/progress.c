@@ -56,7 +56,7 @@ static void describe(const struct progress *progress, bool final, char *line, si
     int percent = progress->total ? (int)(100.0 * (double)progress->done / (double)progress->total) : 100;
     int n = snprintf(line, size, "%3d %%  %llu/%llu %s", percent, (unsigned long long)progress->done,
                      (unsigned long long)progress->total, progress->unit);
-    if (here > 0 && rate > 0)
+    if (here > 0 && rate > 0 && !progress->has_where)
         n += snprintf(line + n, size - (size_t)n, "  %s/s", rate_word);
     if (progress->failed > 0)
         n += snprintf(line + n, size - (size_t)n, "  %llu failed", (unsigned long long)progress->failed);
@@ -66,6 +66,9 @@ static void describe(const struct progress *progress, bool final, char *line, si
         else
             duration_text(elapsed, time_word, sizeof time_word);
         snprintf(line + n, size - (size_t)n, "  in %s", time_word);
+    } else if (progress->has_where) {
+        duration_text(elapsed, time_word, sizeof time_word);
+        snprintf(line + n, size - (size_t)n, "%s%s  after %s", *progress->where ? "  " : "", progress->where, time_word);
     } else if (here > 0 && rate > 0) {
         duration_text((double)(progress->total - progress->done) / rate, time_word, sizeof time_word);
         snprintf(line + n, size - (size_t)n, "  %s left", time_word);
@@ -110,10 +113,12 @@ static void tell(struct progress *progress, bool final)
     progress->told_s = progress->now_s;
 }
 
-void progress_update(struct progress *progress, uint64_t done, uint64_t failed, double now_s)
+void progress_update(struct progress *progress, uint64_t done, uint64_t failed, const char *where, double now_s)
 {
     progress->done = done < progress->total ? done : progress->total;
     progress->failed = failed;
+    progress->has_where = where != NULL;
+    snprintf(progress->where, sizeof progress->where, "%s", where ? where : "");
     progress->now_s = now_s;
     if (progress->shown && now_s - progress->told_s >= (progress->redraw ? redraw_every_s : plain_every_s))
         tell(progress, false);

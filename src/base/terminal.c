@@ -7,11 +7,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static bool is_terminal(FILE *file)
+bool terminal_is(FILE *file)
+{
+    int descriptor = fileno(file);
+    return descriptor >= 0 && isatty(descriptor);
+}
+
+static bool is_capable(FILE *file)
 {
     const char *name = getenv("TERM");
-    int descriptor = fileno(file);
-    return descriptor >= 0 && isatty(descriptor) && !(name && !strcmp(name, "dumb"));
+    return terminal_is(file) && !(name && !strcmp(name, "dumb"));
 }
 
 bool terminal_color(FILE *file, enum when when)
@@ -19,12 +24,12 @@ bool terminal_color(FILE *file, enum when when)
     const char *no_color = getenv("NO_COLOR");
     if (when != WHEN_AUTO)
         return when == WHEN_ALWAYS;
-    return !(no_color && *no_color) && is_terminal(file);
+    return !(no_color && *no_color) && is_capable(file);
 }
 
 bool terminal_redraw(FILE *file, enum when when)
 {
-    return when == WHEN_AUTO ? is_terminal(file) : when == WHEN_ALWAYS;
+    return when == WHEN_AUTO ? is_capable(file) : when == WHEN_ALWAYS;
 }
 
 int terminal_width(FILE *file)
@@ -36,8 +41,7 @@ int terminal_width(FILE *file)
     return 80;
 }
 
-/* The length of the control sequence at `p`, of n > 0 bytes; 0: there is none. */
-static size_t order_at(const unsigned char *p, size_t n)
+size_t terminal_order(const unsigned char *p, size_t n)
 {
     if (*p < 0x20 || *p == 0x7f)
         return 1;
@@ -52,7 +56,8 @@ static size_t order_at(const unsigned char *p, size_t n)
 void terminal_put(FILE *file, const char *text, size_t n)
 {
     for (size_t i = 0; i < n;) {
-        size_t n_order = text[i] == '\n' ? 0 : order_at((const unsigned char *)text + i, n - i);
+        const unsigned char *at = (const unsigned char *)text + i;
+        size_t n_order = *at == '\n' ? 0 : terminal_order(at, n - i);
         fputc(n_order ? '?' : text[i], file);
         i += n_order ? n_order : 1;
     }

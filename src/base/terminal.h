@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 enum when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
@@ -13,6 +14,12 @@ bool terminal_color(FILE *file, enum when when);
 bool terminal_redraw(FILE *file, enum when when);
 /* Columns of the terminal, 80 if unknown. */
 int terminal_width(FILE *file);
+
+/* Whether it is a terminal of any kind, which obeys control sequences. */
+bool terminal_is(FILE *file);
+/* The length of the control sequence at `p`, of n > 0 bytes: a control character, also one of two
+ * bytes in UTF-8, or one that changes the direction of writing. 0: there is none. */
+size_t terminal_order(const unsigned char *p, size_t n);
 
 /* Writes `n` bytes of untrusted text. Control sequences become '?': control characters except line breaks, also those of two
  * bytes in UTF-8, and characters that change the direction of writing. */

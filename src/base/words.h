@@ -12,6 +12,7 @@
 const char *nearest_name(const char *name, const char *const *candidates, size_t n_candidate);
 
 enum { NEAREST_HINT = 100 };
+enum { NAME_BYTES = 4096 }; /* of the longest name or id, with its NUL */
 /* "" if no candidate is near; otherwise the nearest one between the texts `before` and `behind`: "; did you mean 'rtol'?". */
 const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char *behind, const char *name,
                          const char *const *candidates, size_t n_candidate);

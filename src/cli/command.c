@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
+#include "base/process.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -283,11 +284,11 @@ static int die_likewise(int signal_number)
     return 128 + signal_number;
 }
 
-/* What /proc reports about a process; '\0': nothing. */
-static void read_about(pid_t process, const char *what, char *text, size_t size)
+/* How much the process has read and written, as /proc reports it; '\0': nothing. */
+static void read_io(pid_t process, char *text, size_t size)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%ld/%s", (long)process, what);
+    snprintf(path, sizeof path, "/proc/%ld/io", (long)process);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = file < 0 ? -1 : read(file, text, size - 1);
     if (file >= 0)
@@ -295,23 +296,24 @@ static void read_about(pid_t process, const char *what, char *text, size_t size)
     text[n > 0 ? n : 0] = '\0';
 }
 
-/* Returns when the child has ended. True: it has computed for hang_s without a read or write. */
+/* Returns when the child has ended. True: it has been on the processor for hang_s without a read or
+ * write. */
 static bool wait_or_hang(pid_t child, int from_child, int hang_s)
 {
     struct pollfd ending = {.fd = from_child}; /* polls for no event: reports only that the other end is closed */
-    char before[512] = "", now[512], state[512];
-    for (int silent = 0; silent < hang_s;) {
+    char before[512] = "", now[512];
+    for (int64_t since_ms = 0;;) {
         int n = poll(&ending, 1, LOOK_MS);
         if (n > 0 || (n < 0 && errno != EINTR))
             return false;
-        read_about(child, "io", now, sizeof now);
-        read_about(child, "stat", state, sizeof state);
-        const char *end_of_name = strrchr(state, ')');
-        bool computes = end_of_name && !strncmp(end_of_name, ") R", 3);
-        silent = computes && now[0] && !strcmp(now, before) ? silent + 1 : 0;
+        read_io(child, now, sizeof now);
+        struct process_look look = process_look(child, 0);
+        if (!look.is_known || !now[0] || strcmp(now, before))
+            since_ms = look.cpu_ms;
+        if (look.cpu_ms - since_ms >= LOOK_MS * (int64_t)hang_s)
+            return true;
         memcpy(before, now, sizeof before);
     }
-    return true;
 }
 
 static int contain(int (*function)(void *context), void *context, const char *what, enum when color, int hang_s)
@@ -348,8 +350,10 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     close(ends[0]);
     struct error error;
     if (hung) {
-        error_set(&error, STATUS_BAD_MODEL, "%s: the process that read it hung (no sign of life for %d s) and was killed. The "
-                                            "file is damaged in a way that makes the HDF5 library loop forever", what, hang_s);
+        error_set(&error, STATUS_BAD_MODEL,
+                  "%s: the process that read it hung (it computed for %d s without reading or writing) and was killed. "
+                  "The file is damaged in a way that makes the HDF5 library loop forever", what,
+                  hang_s);
         return message_error(&error, color);
     }
     if (is_ours && WIFEXITED(wait_status))

@@ -30,24 +30,16 @@ static char *default_output(const char *path)
     return made;
 }
 
-/* Reads the text as a build does, in order to report now what a build would complain about. */
-static enum status check_text(const struct sbml_model *model, const char *from, const char *path, bool quiet, enum when color,
+/* Reads the text as a build does, in order to report now what a build would complain about: the text is not written then. */
+static enum status check_text(const struct sbml_model *model, const char *from, const char *path, bool quiet,
                               struct error *error)
 {
     struct equations *equations = NULL;
-    struct text_messages messages = {.n_message = 0};
-    size_t n = strlen(model->text);
-    char origin[300]; /* the text is not written if it has faults */
-    snprintf(origin, sizeof origin, "%.250s as model text", from);
-    enum status status = text_parse(model->text, n, origin, &equations, &messages, error);
-    if (status == STATUS_BAD_MODEL) {
-        text_messages_print(&messages, model->text, n, origin, terminal_color(stderr, color), stderr);
-    } else if (!status && !quiet && strcmp(path, "-")) {
+    enum status status = sbml_parse(model, model->text, from, &equations, error);
+    if (!status && !quiet && strcmp(path, "-"))
         message_say("%s: %u state%s, %u parameter%s, %u observable%s", path, (unsigned)equations->n_state,
                     plural(equations->n_state), (unsigned)equations->n_parameter, plural(equations->n_parameter),
                     (unsigned)equations->n_observable, plural(equations->n_observable));
-    }
-    text_messages_fini(&messages);
     equations_free(equations);
     return status;
 }
@@ -66,7 +58,7 @@ static enum status translate(const struct import_options *options, const char *p
     for (size_t i = 0; i < model.n_note && !options->quiet; i++)
         message_say("note: %s", model.note[i]);
     if (!status)
-        status = check_text(&model, options->measurements, path, options->quiet, options->color, error);
+        status = check_text(&model, options->measurements, path, options->quiet, error);
     if (!status)
         status = output_open(&output, path, options->overwrite, error);
     if (!status) {

@@ -38,7 +38,7 @@ static enum status find_wide(const struct csv_reader *reader, const struct model
     static const struct { int column; const char *prefix; } parts[] = {
         {MEASUREMENT_value, ""}, {MEASUREMENT_sigma, "sigma_"}, {MEASUREMENT_censored, "censored_"}};
     uint32_t n_observable = model->abi.n_observable, n_found = 0;
-    char name[300];
+    char name[NAME_BYTES + 20];
     if (csv_find_column(reader, "value") != CSV_NO_COLUMN)
         return STATUS_OK;
     if (!(columns->wide = calloc(n_observable, sizeof *columns->wide)))
@@ -46,7 +46,7 @@ static enum status find_wide(const struct csv_reader *reader, const struct model
     for (uint32_t k = 0; k < n_observable; k++) {
         memcpy(columns->wide[k], columns->of, sizeof columns->of);
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-            snprintf(name, sizeof name, "%s%.200s", parts[i].prefix, model->abi.observable_name[k]);
+            snprintf(name, sizeof name, "%s%s", parts[i].prefix, model->abi.observable_name[k]);
             size_t column = csv_find_column(reader, name);
             if (i == 0 || column != CSV_NO_COLUMN)
                 columns->wide[k][parts[i].column] = column;

@@ -132,6 +132,7 @@ static void put_event(struct json *json, const struct shown_model *model, const 
     json_boolean(json, "can_lapse", it->kind & STIFFIT_EVENT_CAN_LAPSE);
     json_boolean(json, "early_values", it->kind & STIFFIT_EVENT_EARLY_VALUES);
     json_boolean(json, "before_others", it->kind & STIFFIT_EVENT_FIRST);
+    json_boolean(json, "after_measurements", it->kind & STIFFIT_EVENT_AFTER);
     json_object_begin(json, "assigns");
     for (uint32_t k = 0; k < it->n_assignment; k++)
         put_expression(json, model, model->text.equations->state[it->assignment[k].state].name, it->assignment[k].value, true);

@@ -77,8 +77,8 @@ static void print_head(FILE *file, const struct population *population)
     if (population->n_left[POPULATION_NOT_CONVERGED])
         fprintf(file, "  %10llu left out, which did not converge\n", count(population->n_left[POPULATION_NOT_CONVERGED]));
     if (population->n_left[POPULATION_NO_COVARIANCE])
-        fprintf(file, "  %10llu left out, which converged without a covariance of these parameters (at a bound, or not "
-                "determined)\n", count(population->n_left[POPULATION_NO_COVARIANCE]));
+        fprintf(file, "  %10llu left out, which converged without a covariance of these parameters (at a bound, not "
+                "determined, or too few data)\n", count(population->n_left[POPULATION_NO_COVARIANCE]));
     if (population->n_with_prior)
         fprintf(file, "  %10llu fitted with priors, which draw the estimates together: the spread is too small\n",
                 count(population->n_with_prior));

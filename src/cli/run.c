@@ -93,11 +93,11 @@ static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before, in
     teller->begun = true;
 }
 
-static void on_progress(void *context, uint64_t n_done, uint64_t n_failed)
+static void on_progress(void *context, uint64_t n_done, uint64_t n_failed, const char *where)
 {
     struct teller *teller = context;
     if (teller->begun)
-        progress_update(&teller->progress, n_done, n_failed, now_s());
+        progress_update(&teller->progress, n_done, n_failed, where, now_s());
 }
 
 static void on_end(void *context)
@@ -254,7 +254,7 @@ static void print_spread(const char *what, const struct run_goodness *goodness, 
 static void print_goodness(const struct run_summary *summary)
 {
     print_spread(": reduced chi-square", &summary->reduced, false);
-    print_spread(", without sigmas: R squared", &summary->unexplained, true);
+    print_spread(", sigmas unknown or fitted: R squared", &summary->unexplained, true);
     if (summary->n_at_bound)
         fprintf(stderr, "  bounds hold parameters of %llu %s: `stiffit show` names them\n",
                 (unsigned long long)summary->n_at_bound, summary->n_at_bound == 1 ? "fit" : "fits");
@@ -277,6 +277,8 @@ static void print_objective(const struct run_summary *summary)
     fprintf(stderr, "  objective %.9g", summary->objective);
     if (isfinite(summary->log_likelihood))
         fprintf(stderr, ", log-likelihood %.9g", summary->log_likelihood);
+    if (summary->by_outcome[OUTCOME_evaluated] && !isnan(summary->log_prior))
+        fprintf(stderr, ", log-prior %.9g", summary->log_prior);
     if (summary->n_same_optimum > 0)
         fprintf(stderr, ", reached by %lld %s", (long long)summary->n_same_optimum,
                 summary->n_same_optimum == 1 ? "start" : "starts");
@@ -287,9 +289,10 @@ static void print_text(const struct run_summary *summary, const struct run_shown
 {
     uint64_t n_failed = run_summary_n_failed(summary);
     bool color = terminal_color(stderr, shown->color);
-    fprintf(stderr, "stiffit: %s: %s%llu %s, %llu converged", summary->result_path ? summary->result_path : "",
+    fprintf(stderr, "stiffit: %s: %s%llu %s, %llu %s", summary->result_path ? summary->result_path : "",
             summary->already_complete ? "already complete: " : "", (unsigned long long)summary->n_fit,
-            summary->n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->n_fit - n_failed));
+            summary->n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->n_fit - n_failed),
+            outcome_name(summary->by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated : OUTCOME_converged));
     if (summary->n_doubtful)
         fprintf(stderr, " (%llu doubtful)", (unsigned long long)summary->n_doubtful);
     fprintf(stderr, ", %llu failed\n", (unsigned long long)n_failed);
@@ -336,6 +339,8 @@ static void print_json(const struct run_summary *summary, const struct run_shown
     if (summary->n_fit == 1) {
         json_number(&json, "objective", summary->objective);
         json_number(&json, "log_likelihood", summary->log_likelihood);
+        if (summary->by_outcome[OUTCOME_evaluated])
+            json_number(&json, "log_prior", summary->log_prior);
         if (summary->n_same_optimum > 0)
             json_unsigned(&json, "starts_at_optimum", (uint64_t)summary->n_same_optimum);
     }

@@ -46,6 +46,8 @@ static void print_row(FILE *file, const struct result_info *info, const struct f
     if (isfinite(error))
         fprintf(file, error < fabs(p) ? "%11.3g %9.2g %%   %.6g ... %.6g" : "%11.3g %9.0f %%   %.6g ... %.6g", error,
                 100 * error / fabs(p), record->interval_lower[j], record->interval_upper[j]);
+    else if (isfinite(record->slope[j]))
+        fprintf(file, "%11s %9s     d objective / d parameter %.10g", "-", "", record->slope[j]);
     else if (record->lack[j] == LACK_not_run) /* results of the first version have none */
         fprintf(file, "%11s", "-");
     else if (record->lack[j] != LACK_none)
@@ -83,13 +85,21 @@ static void print_bootstrap(FILE *file, const struct result_info *info, const st
     }
 }
 
-/* Prints one side, or why it does not cross the threshold. */
-static void print_side(FILE *file, const char *join, double limit, uint8_t status)
+/* Prints one side, or why it does not cross the threshold; by: the parameter that a bound holds there, or NULL. */
+static void print_side(FILE *file, const char *join, double limit, uint8_t status, const char *by)
 {
     if (status == LIMIT_found || status == LIMIT_none)
         fprintf(file, "%s%.6g", join, limit);
+    else if (by)
+        fprintf(file, "%s%.6g (where a bound holds %s: without it there might be no limit)", join, limit, by);
     else
         fprintf(file, "%s%.6g (%s)", join, limit, limit_meaning(status));
+}
+
+static const char *name_of(const struct result_info *info, const int64_t *parameter, size_t j)
+{
+    bool is_one = parameter && parameter[j] >= 0 && (size_t)parameter[j] < info->n_parameter;
+    return is_one ? info->parameter_name[parameter[j]] : NULL;
 }
 
 static void print_profiles(FILE *file, const struct result_info *info, const struct fit_record *record, int width)
@@ -99,8 +109,10 @@ static void print_profiles(FILE *file, const struct result_info *info, const str
         if (record->profile_lower_status[j] == LIMIT_none && record->profile_upper_status[j] == LIMIT_none)
             continue;
         fprintf(file, "%s  %-*s", headed ? "" : "\nFrom profile likelihoods\n", width, info->parameter_name[j]);
-        print_side(file, " ", record->profile_lower[j], record->profile_lower_status[j]);
-        print_side(file, " ... ", record->profile_upper[j], record->profile_upper_status[j]);
+        print_side(file, " ", record->profile_lower[j], record->profile_lower_status[j],
+                   name_of(info, record->profile_lower_by, j));
+        print_side(file, " ... ", record->profile_upper[j], record->profile_upper_status[j],
+                   name_of(info, record->profile_upper_by, j));
         fputc('\n', file);
         headed = true;
     }
@@ -166,7 +178,7 @@ static void print_quality(FILE *file, const struct result_info *info, const stru
             fprintf(file, ", residual standard error %.6g", record->residual_error);
         if (!isnan(record->r_squared))
             fprintf(file, ", R squared %.6g", record->r_squared);
-        fputc('\n', file);
+        fputs(record->n_own_noise > 0 ? "\n  sigma is fitted: compare fits by R squared, not by chi-square\n" : "\n", file);
     }
     if (!isnan(record->log_likelihood)) { /* llh of PEtab */
         fprintf(file, "  log-likelihood (llh) %.10g", record->log_likelihood);

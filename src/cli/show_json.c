@@ -85,7 +85,7 @@ static void put_flat(struct json *json, const struct result_info *info, const st
 static void put_counts(struct json *json, const struct show_summary *summary)
 {
     json_unsigned(json, "fits", summary->n_fit);
-    json_unsigned(json, "converged", summary->n_success);
+    json_unsigned(json, "converged", summary->by_outcome[OUTCOME_converged]);
     json_counts(json, "status", outcome_name, 0, N_OUTCOME, summary->by_outcome);
     json_counts(json, "stopping_test", stop_name, 1, N_STOP, summary->by_stop);
     json_object_begin(json, "notes");

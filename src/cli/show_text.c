@@ -98,20 +98,27 @@ static void print_failures(FILE *file, const struct result_info *info, const str
         fprintf(file, "  by dataset: stiffit export %s --failed --columns id,status,message\n", info->path);
 }
 
+/* A result has fits or evaluations. */
+static const char *success_word(const struct show_summary *summary)
+{
+    return outcome_name(summary->by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated : OUTCOME_converged);
+}
+
 static void print_outcomes(FILE *file, const struct result_info *info, const struct show_summary *summary)
 {
     fprintf(file, "%s: a result of %llu %s", info->path, count(summary->n_fit), summary->n_fit == 1 ? "fit" : "fits");
     if (summary->n_success < summary->n_fit)
-        fprintf(file, ": %llu converged, %llu did not", count(summary->n_success), count(summary->n_fit - summary->n_success));
+        fprintf(file, ": %llu %s, %llu %s not", count(summary->n_success), success_word(summary),
+                count(summary->n_fit - summary->n_success), summary->by_outcome[OUTCOME_evaluated] ? "could" : "did");
     else if (summary->n_fit > 0)
-        fputs(": all converged", file);
+        fprintf(file, ": all %s", success_word(summary));
     fputc('\n', file);
     if (summary->n_fit < info->n_fit)
         fprintf(file, "  selected from %llu fits\n", count(info->n_fit));
     if (show_selection(info))
         fprintf(file, "  a part of the problem: %s\n", show_selection(info));
     if (summary->n_fit > 0)
-        fprintf(file, "  %-14s %10llu\n", outcome_name(OUTCOME_converged), count(summary->by_outcome[OUTCOME_converged]));
+        fprintf(file, "  %-14s %10llu\n", success_word(summary), count(summary->n_success));
     for (int i = STOP_none + 1; i < N_STOP; i++)
         if (summary->by_stop[i])
             fprintf(file, "    %-12s %10llu  %s\n", stop_name(i), count(summary->by_stop[i]), stop_meaning(i));
@@ -208,7 +215,7 @@ static void print_parameters(FILE *file, const struct result_info *info, const s
     size_t n_row = info->n_parameter < SHOW_N_ROW ? info->n_parameter : SHOW_N_ROW;
     if (summary->n_success == 0)
         return;
-    fprintf(file, "\nParameters of the converged fits%s\n  %-*s %11s %11s %11s %10s %s\n",
+    fprintf(file, "\nParameters of the %s fits%s\n  %-*s %11s %11s %11s %10s %s\n", success_word(summary),
             summary->n_sampled < summary->n_success ? " (a regular sample of them)" : "", width, "", "25 %", "median", "75 %",
             "rel. error", histogram ? "over the datasets" : "");
     for (size_t j = 0; j < n_row; j++)

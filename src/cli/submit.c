@@ -5,6 +5,7 @@
 
 #include "base/words.h"
 #include "cli/command.h"
+#include "io/durable.h"
 #include "io/journal.h"
 #include "run/merge/shard_set.h"
 #include "run/plan/run_options.h"
@@ -151,17 +152,20 @@ typedef void write_script(FILE *out, const struct submission *plan);
 static enum status write_file(const struct submission *plan, const char *name, write_script *script, char **path,
                               struct error *error)
 {
+    char *text = NULL;
+    size_t n_byte = 0;
     *path = join(plan->folder, name);
-    if (!*path)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of scripts");
-    FILE *file = fopen(*path, "w");
-    if (!file)
-        return error_system(error, errno, "cannot write '%s'", *path);
-    script(file, plan);
-    bool failed = ferror(file);
-    if (fclose(file) || failed)
-        return error_system(error, errno, "cannot write '%s'", *path);
-    return STATUS_OK;
+    FILE *file = *path ? open_memstream(&text, &n_byte) : NULL;
+    if (file)
+        script(file, plan);
+    bool is_whole = file && !ferror(file);
+    enum status status = STATUS_OK;
+    if ((file && fclose(file)) || !is_whole)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the scripts");
+    if (!status)
+        status = durable_write(*path, 0666, text, n_byte, error);
+    free(text);
+    return status;
 }
 
 /* Prints the scripts, and the commands that would submit them. */
@@ -212,9 +216,7 @@ static enum status drop_stale_journals(const struct submission *plan, struct err
 
 static enum status make_folder(const struct submission *plan, struct error *error)
 {
-    if (mkdir(plan->folder, 0777) && errno != EEXIST)
-        return error_system(error, errno, "cannot make the folder '%s' for scripts and logs", plan->folder);
-    return STATUS_OK;
+    return destination_folder(plan->folder, "the folder for scripts and logs", error);
 }
 
 static enum status submit_ranks(const struct submission *plan, struct error *error)

@@ -153,7 +153,7 @@ enum status submit_check(struct submission *plan, struct error *error)
     if (!status)
         status = campaign_open(&campaign, &options, &board, &hooks, error);
     plan->n_dataset = campaign.n_dataset;
-    if (!status && plan->n_rank && !campaign.joint)
+    if (!status && plan->n_rank && !campaign_is_shared(&campaign))
         status = error_set(error, STATUS_USAGE, "--ranks: these fits are independent of each other, as no parameter is shared "
                            "(--share): use --shards %lld", (long long)plan->n_rank);
     if (!status && !plan->n_rank)

@@ -152,6 +152,14 @@ static void print_code(const struct code *code, const char *asked)
         terminal_put_name(stdout, asked);
     }
     printf("\nsize    %zu bytes\nsha256  %s\n", code->n_byte, code->sha256);
+    struct elf_links links;
+    elf_image_links(code->bytes, code->n_byte, &links);
+    if (!links.paths[0])
+        return;
+    fputs("links   ", stdout);
+    terminal_put_name(stdout, links.paths);
+    fputs("\nnote: it loads libraries from there, which this SHA-256 does not cover: who can write to them can change what "
+          "runs\n", stdout);
 }
 
 static int add(void *context)
@@ -165,7 +173,9 @@ static int add(void *context)
         printf("%s holds model text, which can only become arithmetic: it needs no trust\n", call->what);
     } else if (!status) {
         print_code(&code, call->what);
-        status = trust_read(&list, &error);
+        status = trust_check_links(code.bytes, code.n_byte, code.origin, &error);
+        if (!status)
+            status = trust_read(&list, &error);
         if (!status && trust_has(&list, code.sha256)) {
             printf("is trusted already (%s)\n", list.path);
         } else if (!status) {
@@ -184,8 +194,13 @@ static enum status print_list(struct error *error)
 {
     struct trust_list list = {.n = 0};
     enum status status = trust_read(&list, error);
-    for (size_t i = 0; !status && i < list.n; i++)
-        printf("%s %s %s\n", list.entry[i].sha256, list.entry[i].date, list.entry[i].origin);
+    for (size_t i = 0; !status && i < list.n; i++) {
+        printf("%s ", list.entry[i].sha256);
+        terminal_put_name(stdout, list.entry[i].date);
+        putchar(' ');
+        terminal_put_name(stdout, list.entry[i].origin);
+        putchar('\n');
+    }
     trust_fini(&list);
     return status;
 }

@@ -73,12 +73,14 @@ static enum asked check_budgets(struct fit_asker *asker, size_t n, int64_t most_
 {
     const struct fit_options *options = asker->options;
     if (options->max_evaluations - asker->n_evaluation < (int64_t)n)
-        return fit_asker_end(asker, OUTCOME_budget, "all %" PRId64 " evaluations are used up%s", options->max_evaluations,
-                             n > 1 ? ": difference quotients take two for each parameter (--max-evaluations)" : "");
+        return fit_asker_end(asker, OUTCOME_budget, "the budget of %" PRId64 " evaluations is used up (--max-evaluations)%s",
+                             options->max_evaluations, n > 1 ? ": difference quotients take two for each parameter" : "");
     if (asker->n_step >= most_steps)
-        return fit_asker_end(asker, OUTCOME_budget, "all %" PRId64 " integrator steps are used up", most_steps);
+        return fit_asker_end(asker, OUTCOME_budget, "the budget of %" PRId64 " integrator steps is used up (--max-total-steps)",
+                             most_steps);
     if (!(seconds_left(asker) > 0))
-        return fit_asker_end(asker, OUTCOME_timeout, "all %g s of computing are used up", options->max_seconds);
+        return fit_asker_end(asker, OUTCOME_timeout, "the budget of %g s of computing is used up (--max-seconds)",
+                             options->max_seconds);
     return ASKED_OK;
 }
 
@@ -110,9 +112,10 @@ static enum asked judge_end(struct fit_asker *asker, const struct evaluation *ev
     if (evaluation->outcome == EVALUATION_NO_MEMORY)
         return fit_asker_end(asker, OUTCOME_out_of_memory, "%s", evaluation->reason[0] ? evaluation->reason : "out of memory");
     if (evaluation->outcome == EVALUATION_TIMEOUT)
-        return fit_asker_end(asker, OUTCOME_timeout, "the time of this fit is used up within an evaluation");
+        return fit_asker_end(asker, OUTCOME_timeout, "the time of this fit is used up within an evaluation (--max-seconds)");
     if (evaluation->outcome == EVALUATION_BUDGET && limited_by_total)
-        return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation");
+        return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation "
+                             "(--max-total-steps)");
     bool is_lost = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine == ENGINE_LANES;
     asker->has_lost = asker->has_lost || is_lost;
     asker->leaves_lanes = is_lost && !asker->is_rough && !asker->stays_in_lanes
@@ -129,7 +132,7 @@ enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *eval
     char name[FIT_NAME_SIZE];
     return fit_asker_miss(asker, is_model ? OUTCOME_model_failed : OUTCOME_ode_failed, "%s%s",
                           fit_name_experiment(asker->problem, evaluation->task, name),
-                          is_budget ? "one evaluation's integrator steps are used up" : evaluation->reason);
+                          is_budget ? "the integrator steps of one evaluation are used up (--max-steps)" : evaluation->reason);
 }
 
 /* Asks for the evaluations, and again for those that timed out while the fit has time left. */

@@ -16,12 +16,17 @@ enum { REASON = 160 };
 static const uint64_t PURPOSE = 0x626f6f7473747261; /* "bootstra" */
 
 size_t fit_bootstrap_count_loose(size_t n_parameter, const double *best, const double *lower, const double *upper,
-                                 const uint8_t *fixed)
+                                 const uint8_t *fixed, size_t n_noise)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_parameter; i++)
         n += !(fixed && fixed[i]) && best[i] > lower[i] && best[i] < upper[i];
-    return n;
+    return n > n_noise ? n - n_noise : 0;
+}
+
+static bool has_own_sigma(const struct fit_bootstrap *bootstrap, size_t i)
+{
+    return bootstrap->measured.sigma && !isnan(bootstrap->measured.sigma[i]);
 }
 
 static double residual_of(const struct fit_bootstrap *bootstrap, size_t i)
@@ -63,8 +68,9 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
             centred += residual[k] * residual[k];
         }
     }
-    bool is_known = bootstrap->is_sigma_known;
-    bootstrap->is_parametric = bootstrap->kind == BOOTSTRAP_PARAMETRIC || (bootstrap->kind == BOOTSTRAP_AUTO && is_known);
+    bool is_fitted = bootstrap->n_noise > 0, is_known = bootstrap->is_sigma_given && !is_fitted;
+    bootstrap->is_parametric = bootstrap->kind == BOOTSTRAP_PARAMETRIC
+                               || (bootstrap->kind == BOOTSTRAP_AUTO && bootstrap->is_sigma_given);
     bootstrap->inflation = 1;
     if (bootstrap->is_parametric && is_known)
         return true;
@@ -76,7 +82,9 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
     for (size_t k = 0; k < n; k++)
         residual[k] *= c;
     bool is_linear = bootstrap->loss[bootstrap->measured.observable[0]].has_kink; /* without sigmas losses do not mix */
-    if (!is_known)
+    if (is_fitted)
+        bootstrap->inflation = sqrt((double)n / n_left);
+    else if (!is_known)
         bootstrap->inflation = is_linear ? distance / n_left : sqrt(squares / n_left);
     return true;
 }
@@ -90,8 +98,9 @@ bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, ui
         value[i] = bootstrap->measured.value[i];
         if (isnan(value[i]))
             continue;
+        double inflation = bootstrap->n_noise > 0 && has_own_sigma(bootstrap, i) ? 1 : bootstrap->inflation;
         double deviation = bootstrap->is_parametric
-                               ? bootstrap->inflation * fit_loss_draw(loss, seed, stream, i)
+                               ? inflation * fit_loss_draw(loss, seed, stream, i)
                                : bootstrap->residual[first[0] + random_below(seed, stream, i, first[1] - first[0])];
         double error = bootstrap->scale[i] * deviation, prediction = bootstrap->prediction[i];
         value[i] = loss->is_log ? prediction * exp(error) : prediction + error;
@@ -157,14 +166,14 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
                  fit_name_experiment(problem, asked[e]->task, name), asked[e]->reason);
         return asked[e]->outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed : OUTCOME_ode_failed;
     }
-    bootstrap->is_sigma_known = true;
+    bootstrap->is_sigma_given = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
         bool own = problem->measured.sigma && !isnan(problem->measured.sigma[i]);
         if (own)
             scale[i] = problem->measured.sigma[i];
         else if (!has_noise)
             scale[i] = 1;
-        bootstrap->is_sigma_known = bootstrap->is_sigma_known && (own || has_noise);
+        bootstrap->is_sigma_given = bootstrap->is_sigma_given && (own || has_noise);
     }
     return OUTCOME_converged;
 }
@@ -187,9 +196,9 @@ enum outcome fit_bootstrap_replicate(const struct fit_problem *problem, const st
     struct fit_bootstrap bootstrap = {
         .n_row = n, .n_group = n_group, .group = group, .measured = problem->measured, .prediction = numbers,
         .scale = numbers + n, .residual = numbers + 2 * n, .first = first, .kind = kind,
-        .loss = problem->loss,
+        .loss = problem->loss, .n_noise = problem->n_noise,
         .n_loose = fit_bootstrap_count_loose(problem->n_parameter, problem->start, problem->lower, problem->upper,
-                                             problem->fixed)};
+                                             problem->fixed, problem->n_noise)};
     for (size_t e = 0, i = 0; e < problem->n_experiment; e++)
         for (size_t k = 0; k < problem->task[e].n_row; k++, i++)
             group[i] = (uint32_t)(e * abi->n_observable) + problem->task[e].row_observable[k];

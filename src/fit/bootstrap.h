@@ -10,24 +10,26 @@ enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC }
 
 /* Let r_i = (value_i - prediction_i) / s_i, where s_i is sigma, otherwise the model's noise, otherwise 1 (for log-normal
  * errors with the logarithms of value and prediction), n the measurements, and p the parameters that are neither fixed nor
- * on a bound:
+ * on a bound, without those that affect only the noise, as for intervals and profiles:
  * residual    value_i = prediction_i + s_i c r_k, with r centred within each group and k drawn from the same group: the
  *             measurements of one observable in one experiment (Freedman 1981); c gives them the variance sum r^2 / (n - p),
  *             because residuals are smaller than the errors.
- * parametric  value_i = prediction_i + s_i u z, with z from the fitted distribution; u = 1 if every s_i is known, otherwise
- *             u^2 = sum r^2 / (n - p), or for Laplace's errors u = sum |r| / (n - p).
+ * parametric  value_i = prediction_i + s_i u z, with z from the fitted distribution; u = 1 if every s_i is known. If some
+ *             are not, u^2 = sum r^2 / (n - p), or for Laplace's errors u = sum |r| / (n - p). If parameters of the noise are
+ *             fitted, u^2 = n / (n - p) where s_i is the model's noise: the likelihood's sigma is too small by this factor.
  * A parameter held by a bound takes no degree of freedom: the fit is the one without it (Meyer & Woodroofe 2000; the same
  * applies to standard errors). If n <= p, the errors cannot be estimated, and only parametric replicates with known s_i
  * exist. */
 struct fit_bootstrap {
     /* set by the caller */
     size_t n_row, n_group, n_loose;      /* n_loose: p */
+    size_t n_noise;                      /* fitted parameters that affect only the noise */
     const uint32_t *group;               /* n_row, below n_group */
     struct measurements measured;        /* n_row; a missing value stays missing */
     const double *prediction, *scale;    /* n_row; scale: s_i */
     const struct fit_loss *loss;         /* one for each observable */
     enum bootstrap_kind kind;
-    bool is_sigma_known;                 /* every s_i of a value is a sigma or the model's noise */
+    bool is_sigma_given;                 /* every s_i of a value is a sigma or the model's noise, perhaps a fitted one */
     double *residual;                    /* room for n_row: centred and rescaled, group by group */
     size_t *first;                       /* room for n_group + 2: where each group's residuals begin */
     /* set by fit_bootstrap_begin */
@@ -35,9 +37,10 @@ struct fit_bootstrap {
     double inflation;                    /* u */
 };
 
-/* The number p of n_parameter parameters. lower, upper and fixed as in struct fit_problem. */
+/* The number p of the best fit's parameters, n_noise of which affect only the noise. lower, upper and fixed as in struct
+ * fit_problem. */
 size_t fit_bootstrap_count_loose(size_t n_parameter, const double *best, const double *lower, const double *upper,
-                                 const uint8_t *fixed);
+                                 const uint8_t *fixed, size_t n_noise);
 /* False: there is no replicate, and `reason` (160 characters) says why. */
 bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason);
 /* A replicate's values (n_row), a pure function of the bootstrap, seed and stream. False: a value is not finite. */

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/certificate.h"
 
-#include "fit/criteria.h"
 #include "fit/spectrum.h"
 
 #include <math.h>
@@ -55,14 +54,17 @@ double fit_certificate_variance(const struct fit_asker *asker, const struct fit_
 }
 
 void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double misfit,
-                           double variance, double mean_square)
+                           double variance, double mean_square, bool is_sigma_known)
 {
-    double stop = options->f_tolerance * misfit;
+    double stop = options->f_tolerance * misfit, scatter = is_sigma_known ? variance : mean_square;
     /* if the fit describes its data badly, the objective changes by more */
     double change = fabs(certificate->change) / (CHANGE_MOST * fmax(variance, mean_square) + stop);
     double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
     certificate->is_confirmed = change <= 1 || misfit == 0;
     certificate->is_certified = (change <= 1 && decrease <= 1) || misfit == 0;
+    certificate->is_below = certificate->is_certified && misfit > 0
+                            && (fabs(certificate->change) > CHANGE_MOST * fmax(scatter, mean_square) + stop
+                                || certificate->decrease > DECREASE_MOST * scatter + 2 * stop);
     double needed = MARGIN * change;
     certificate->factor = FIT_TIGHTER;
     while (certificate->factor < needed && certificate->factor < FACTOR_MOST)
@@ -121,7 +123,7 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     struct fit_point point;
     struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
     asker->spectrum = NULL;
-    *certificate = (struct fit_certificate){NAN, NAN, false, false, 0};
+    *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
     bool is_exact = asker->problem->model->abi.n_state == 0, with_slopes = false;
     if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) || !fit_point_init(&point, asker, arena)) {
         asker->outcome = OUTCOME_out_of_memory;
@@ -150,7 +152,7 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     certificate->change = is_exact ? 0 : point.f - objective;
     certificate->decrease = fit_spectrum_decrease(spectrum, &asker->map);
     fit_certificate_judge(certificate, asker->options, fit_point_misfit(asker, best), fit_certificate_variance(asker, best),
-                          fit_point_mean_square(asker, best));
+                          fit_point_mean_square(asker, best), asker->is_sigma_known);
     /* Errors of this length in the weighted residuals can account for about half their square. */
     if (certificate->decrease > CLEAR * fabs(certificate->change))
         certificate->factor = 1;

@@ -14,7 +14,8 @@ struct fit_certificate {
     double decrease;   /* predicted for a full Gauss-Newton step there, along the directions that the data determine; or NaN */
     bool is_confirmed; /* the change, and so the objective's error, is small against the variance of the measurement errors */
     bool is_certified; /* so is the decrease: the point is an optimum */
-    double factor;     /* if not: the divisor of the tolerances that would be needed; 1: none, because the integrator's errors
+    bool is_below;     /* it is, but not against the residuals' own variance, which is below that of fit_certificate_variance */
+    double factor;     /* if not certified: the divisor of the tolerances that would be needed; 1: none, because the integrator's errors
                         * cannot account for the decrease; 0: tighter ones would not help */
 };
 
@@ -28,6 +29,6 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
 /* Fills is_confirmed, is_certified and factor of a certificate with change and decrease. misfit: fit_point_misfit; variance: of
  * the measurements' errors, fit_certificate_variance; mean_square: of the weighted residuals. */
 void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double misfit,
-                           double variance, double mean_square);
+                           double variance, double mean_square, bool is_sigma_known);
 /* As fit_point_variance, but if no sigma is known, not below a negligible part of the data's spread and size. */
 double fit_certificate_variance(const struct fit_asker *asker, const struct fit_point *best);

@@ -6,6 +6,7 @@
 #include "fit/search.h"
 
 #include "fit/lbfgs.h"
+#include "fit/leap.h"
 #include "fit/matrix.h"
 #include "fit/metric.h"
 #include "fit/stopping.h"
@@ -36,6 +37,7 @@ struct descent {
     bool is_adjoint;            /* a metric is used instead of a model */
     struct trust_model model;   /* of the best point */
     struct fit_metric metric;
+    struct fit_leap leap;
     bool has_metric;            /* of this round: `factor` is the metric's */
     int n_round;                /* iterations of this round */
     double *base, *place;       /* theta of libLBFGS's latest iterate and of its latest trial */
@@ -70,6 +72,7 @@ static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
                           {&descent->place, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
                           {&descent->known, KNOWN, 2 * n + 1})
         || !(descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose))
+        || !fit_leap_init(&descent->leap, asker, arena)
         || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena)
         || (is_adjoint && !fit_metric_init(&descent->metric, asker, arena))
         || (!is_adjoint && !trust_model_init(&descent->model, asker, arena)))
@@ -119,29 +122,6 @@ static double tolerance(const struct descent *descent)
     return stopping_tolerance(&descent->stopping, descent->best);
 }
 
-/* The decrease within the bounds along the steepest descent in the metric of the model's scale: at most the promised one, and
- * found without the many factorisations that bounds cost. */
-static double least_promise(const struct descent *descent)
-{
-    const struct trust_model *model = &descent->model;
-    double *step = descent->model.scratch, slope = 0, longest = 1, curvature = 0;
-    for (size_t j = 0; j < descent->n; j++) {
-        double down = -descent->best->gradient[j] / (model->scale[j] * model->scale[j]);
-        double limit = down < 0 ? model->low[j] : model->high[j];
-        step[j] = limit != 0 ? down : 0;
-        slope -= descent->best->gradient[j] * step[j];
-        longest = step[j] != 0 ? fmin(longest, limit / down) : longest;
-    }
-    for (size_t i = 0; i < descent->n; i++) {
-        double row = 0;
-        for (size_t j = i; j < descent->n; j++)
-            row += model->triangle[i + j * descent->n] * step[j];
-        curvature += row * row;
-    }
-    double part = curvature > 0 ? fmin(longest, slope / curvature) : longest;
-    return part * (slope - 0.5 * part * curvature);
-}
-
 /* Whether the remaining decrease is within the tolerance. */
 static bool is_done(struct descent *descent)
 {
@@ -149,7 +129,7 @@ static bool is_done(struct descent *descent)
     double enough = tolerance(descent);
     bool has_model = !descent->has_metric && !descent->is_adjoint
                      && (model->is_current || trust_model_update(model, descent->best));
-    return !(has_model && least_promise(descent) > enough) && promise(descent) <= enough;
+    return !(has_model && trust_model_promise_steepest(model, descent->best) > enough) && promise(descent) <= enough;
 }
 
 /* Records a trial without improvement: by how much value and slopes disagree, and where the slopes along the step put the
@@ -447,7 +427,8 @@ static enum outcome run_rounds(struct descent *descent)
             return descent->asker->outcome;
         bool barren = before - descent->best->f <= tolerance(descent);
         descent->met = STOP_step;
-        if (descent->is_flat && barren)
+        double left = promise(descent); /* far from the optimum of parameters in small units, gains are small too */
+        if (descent->is_flat && barren && (!isfinite(left) || left <= stopping_noise_likely(&descent->stopping, descent->best)))
             return OUTCOME_converged;
         /* A round that ends on a bound may gain almost nothing, yet the next round is a different search. */
         bool moved = descent->met_bound && !descent->n_missed && n_on_bound++ < 2 * descent->n;
@@ -463,6 +444,21 @@ static enum outcome run_rounds(struct descent *descent)
     return OUTCOME_converged;
 }
 
+/* Leaves a start that is orders of magnitude off, parameter by parameter. */
+static enum asked leap(struct descent *descent)
+{
+    bool may = !descent->is_adjoint && !descent->asker->is_near;
+    while (may && fit_leap_find(&descent->leap, descent->asker, descent->best)) {
+        memcpy(descent->trial->theta, descent->leap.theta, descent->n * sizeof(double));
+        enum asked asked = fit_ask(descent->asker, descent->trial, true);
+        if (asked == ASKED_END)
+            return ASKED_END;
+        if (fit_leap_is_good(&descent->leap, descent->best->f, asked == ASKED_OK ? descent->trial->f : (double)NAN))
+            take_trial(descent);
+    }
+    return ASKED_OK;
+}
+
 static enum outcome run(struct descent *descent, const double *theta)
 {
     struct fit_asker *asker = descent->asker;
@@ -474,6 +470,8 @@ static enum outcome run(struct descent *descent, const double *theta)
     case ASKED_OK: break;
     }
     take_trial(descent);
+    if (leap(descent) == ASKED_END)
+        return asker->outcome;
     return run_rounds(descent);
 }
 

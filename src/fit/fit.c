@@ -70,6 +70,8 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     record->rtol = asker->tighter == 1 ? asker->options->accuracy : number_decimal(asker->options->accuracy / asker->tighter);
     record->gradient_norm = fit_point_gradient_norm(asker, best);
     memcpy(record->parameter, best->p, problem->n_parameter * sizeof *best->p);
+    for (size_t j = 0; j < map->n_free && asker->options->evaluates; j++)
+        record->slope[map->file_index[j]] = best->gradient[j] / best->chain[j];
     for (size_t j = 0; j < map->n_free; j++) {
         double natural = best->p[map->file_index[j]];
         int8_t side = natural <= map->natural_lower[j] ? -1 : natural >= map->natural_upper[j] ? 1 : 0;
@@ -173,10 +175,13 @@ static void search(struct fit_asker *asker, struct arena *arena, double *theta, 
     record->n_evaluation = asker->n_evaluation;
     record->n_step = asker->n_step;
     record->notes = asker->notes;
+    record->optimizer = asker->options->evaluates ? OPTIMIZER_none : record->optimizer;
     if (end.best)
         write_best(asker, end.best, record);
-    if (point && asker->options->statistics)
+    if (point && asker->options->statistics && !asker->options->evaluates)
         has_room = fit_statistics_compute(record, asker, point, arena) && has_room;
+    else if (end.best && asker->options->statistics)
+        fit_statistics_glance(record, asker, end.best);
     if (!has_room)
         fail(record, OUTCOME_out_of_memory, "no memory for this fit's statistics");
     if (!outcome_is_success(record->outcome))
@@ -202,7 +207,7 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     asker->is_sigma_known = n_no_sigma == 0;
     asker->notes = problem->notes | (n_no_sigma > 0 ? NOTE_no_model_sigma : 0)
                    | (n_no_sigma > 0 && n_no_sigma < fit_problem_n_row(problem) ? NOTE_mixed_sigma : 0);
-    enum outcome mapped = fit_map_init(&asker->map, problem, arena, &asker->notes, asker->reason);
+    enum outcome mapped = fit_map_init(&asker->map, problem, options->evaluates, arena, &asker->notes, asker->reason);
     record->notes = asker->notes;
     record->n_no_sigma = (int64_t)n_no_sigma;
     if (mapped != OUTCOME_converged) {

@@ -35,6 +35,9 @@ struct joint {
     uint32_t n_redrawn;       /* likewise; random starts that could not be evaluated and that this one replaces */
     const uint32_t *weight;   /* n_block, likewise: how often each block counts; NULL: once */
     struct joint_ranks mirror; /* likewise, in place of joint_join: each process evaluates a part of the blocks and keeps all */
+    /* Likewise: what messages call a block, of all processes' ("dataset 'a7'"); false: it is not known. NULL: its number. */
+    bool (*name)(const void *context, size_t block, char *name, size_t n);
+    const void *name_context;
     /* the search's */
     struct joint_block *block;
     size_t s, s_block;        /* free shared parameters; parameters above a block: those of its group first */

@@ -3,6 +3,7 @@
 #include "fit/joint_all.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,6 +206,12 @@ void joint_find_first(const struct joint *joint, size_t i, size_t *block, struct
     }
     *block = (size_t)first.block;
     *blame = first.blame;
+}
+
+void joint_name(const struct joint *joint, size_t block, char name[JOINT_NAME])
+{
+    if (!joint->name || !joint->name(joint->name_context, block, name, JOINT_NAME))
+        snprintf(name, JOINT_NAME, "dataset %zu of this fit (from 0)", block);
 }
 
 void joint_accuse(struct joint *joint, size_t i) { joint_find_first(joint, i, &joint->culprit, &joint->blame); }

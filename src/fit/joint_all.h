@@ -42,6 +42,9 @@ double joint_count_up(const struct joint *joint, double number);
 
 /* The first of the blocks that the processes name, and what is known of it; each names its block i, or n_block: none. */
 void joint_find_first(const struct joint *joint, size_t i, size_t *block, struct joint_blame *blame);
+/* What messages call a block of all processes'. */
+enum { JOINT_NAME = 80 };
+void joint_name(const struct joint *joint, size_t block, char name[JOINT_NAME]);
 /* Of these, what ended the fit. */
 void joint_accuse(struct joint *joint, size_t i);
 /* Where no block of a process has come as far as to say what the shared parameters are, those of another process say it. */

@@ -4,9 +4,11 @@
 #include "fit/joint_first.h"
 #include "fit/joint_kinks.h"
 
+#include "fit/leap.h"
 #include "fit/matrix.h"
 #include "fit/prepare.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,13 @@
  * it misses most of what it promised. */
 enum { MAX_TRY = 4, MAX_POOR = 2 };
 static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
+/* A block whose residuals stay large, where Gauss and Newton's model is poor, crawls: its radius
+ * bounds one short step after the other, and as long as it promises more than most, all others wait
+ * for it. After so many such steps it gets second derivatives. It loses them where they are too
+ * large, twice the true ones or more along a step (the negative part is left out): the decrease is
+ * then 2 - 1/2 times the promise. */
+enum { MAX_BOUNDED = 4 };
+static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
 
 bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer, enum fit_curvature curvature,
                         const double *step, double *triangle, double *rhs)
@@ -58,12 +67,17 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     side->size = weight * fit_point_scale(work->asker, &work->at);
     side->mean_square = fit_point_mean_square(work->asker, &work->at);
     side->variance = fit_certificate_variance(work->asker, &work->at);
+    side->noise = DBL_EPSILON * (double)work->block->n_row * (fabs(side->f) + side->misfit)
+                  + fit_asker_rtol(work->asker) * fit_point_size(work->asker, &work->at)
+                        * sqrt(side->mean_square * (double)work->block->n_row);
     struct fit_answer answer = fit_point_answer(work->asker, &work->at);
     if (side->at)
         joint_kinks_keep(work, side);
     if (!joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, side->triangle, side->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed, "the derivatives of the residuals are too large to be used");
-    return ASKED_OK;
+    asked = work->block->is_curved ? joint_block_curve(work, side) : ASKED_FAILED;
+    side->is_curved = asked == ASKED_OK;
+    return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
 /* Lanes could not finish an integration, or there is no derivative at a switch: from now on this block uses CVODES, or
@@ -163,6 +177,20 @@ static void follow(struct joint_work *work)
     trust_model_target(model, &work->own.point, work->own.rhs);
 }
 
+/* After a step, whose length the radius bounded or not. */
+static void note_bounded(struct joint_work *work, bool is_bounded)
+{
+    const struct joint *joint = work->joint;
+    struct joint_block *block = work->block;
+    block->n_bounded = is_bounded ? block->n_bounded + 1 : 0;
+    if (block->best.is_curved && block->promise > 0
+        && block->decrease > TOO_CURVED * block->promise)
+        block->is_curved = false;
+    else if (block->n_bounded >= MAX_BOUNDED && joint->rough == 0 && joint->stride <= 1 && !block->has_kinks
+        && block->best.promise_free * (double)joint->n_all > joint->shared.promise)
+        block->is_curved = true;
+}
+
 /* Follows the shared trial by own steps, until one can be evaluated and gives what it promises. */
 static void step(struct joint_work *work, struct arena *arena)
 {
@@ -170,7 +198,7 @@ static void step(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     struct trust_model *model = &work->own.model;
     double *own = work->own.rhs, *shared_step = work->move + work->n, radius = block->radius;
-    bool is_kept = false;
+    bool is_kept = false, is_bounded = false;
     block->has_failed = true;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
@@ -184,6 +212,7 @@ static void step(struct joint_work *work, struct arena *arena)
         trust_model_target(model, &work->own.point, own);
         for (size_t j = 0; j < work->n; j++)
             work->move[j] = own[j] - block->best.theta[j];
+        is_bounded = is_bounded || (i == 0 && work->n > 0 && model->length > BOUNDED * radius);
         enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
         if (asked == ASKED_END)
             return;
@@ -207,6 +236,7 @@ static void step(struct joint_work *work, struct arena *arena)
     }
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     block->radius = block->has_failed ? radius : block->radius;
+    note_bounded(work, is_bounded && !block->has_failed);
     if (block->radius != radius)
         joint_own_rest(&work->own, &block->best, work->joint->least, &block->radius); /* in case that the trial is rejected */
     if (!block->has_failed)
@@ -246,6 +276,39 @@ static void step_along(struct joint_work *work, struct arena *arena)
     joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
 }
 
+/* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial side becomes the
+ * lowest point; the best one is scratch. False: the block has ended. */
+static bool leave_start(struct joint_work *work, struct arena *arena)
+{
+    struct joint_block *block = work->block;
+    const struct fit_options *options = work->joint->options;
+    size_t all = work->n + work->s;
+    struct fit_leap leap;
+    double before = block->trial.f, weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
+    enum engine_kind engine = block->engine;
+    enum gradient_method gradient = block->gradient;
+    if (!fit_leap_init(&leap, work->asker, arena))
+        return true;
+    for (size_t k = work->n; k < all; k++)
+        leap.part[work->order[k]] = 0;
+    while (options->max_evaluations - work->asker->n_evaluation > 1 && fit_leap_find(&leap, work->asker, &work->at)) {
+        for (size_t k = 0; k < work->n; k++)
+            work->move[k] = leap.theta[work->order[k]];
+        enum asked asked = try(work, arena, work->move, work->theta, &block->best, NULL);
+        if (asked == ASKED_END)
+            return false;
+        if (block->engine != engine || block->gradient != gradient) /* values of two kinds are not compared */
+            return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) == ASKED_OK;
+        if (!fit_leap_is_good(&leap, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
+            return true; /* work->at is the end of the leap */
+        struct joint_side lower = block->best;
+        block->best = block->trial;
+        block->trial = lower;
+        before = lower.f;
+    }
+    return true;
+}
+
 /* The best point for the record. */
 static void keep(struct joint_work *work)
 {
@@ -271,7 +334,10 @@ bool joint_block_again(struct joint_work *work)
     int64_t n_evaluation = asker->n_evaluation, n_step = asker->n_step;
     asker->n_evaluation = asker->n_step = 0;
     asker->tighter = work->joint->lands ? work->joint->lands_from : work->joint->tighter;
+    bool is_curved = block->is_curved;
+    block->is_curved = block->best.is_curved;
     enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
+    block->is_curved = is_curved;
     asker->n_evaluation = n_evaluation;
     asker->n_step = n_step;
     asker->tighter = tighter;
@@ -322,8 +388,11 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked != ASKED_OK)
         return;
+    bool is_first = joint->pass == JOINT_START && !joint->lands && isnan(joint->asker.start_f) && !joint->options->is_near;
+    if (is_first && !joint->grows && !joint->descent && !leave_start(work, arena))
+        return;
     joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
-    if (joint->pass != JOINT_CHECK)
+    if (joint->pass != JOINT_CHECK && !joint->options->evaluates)
         return;
     keep(work);
     if (!joint_findings_take(work, arena))

@@ -413,6 +413,19 @@ bool joint_errors_compute(struct joint *joint)
     return true;
 }
 
+bool joint_errors_describe(struct joint *joint)
+{
+    if (!make_errors(joint))
+        return false;
+    struct joint_errors *errors = joint->errors;
+    for (uint32_t k = 0; k < joint->s; k++)
+        errors->place[k] = NOT_KEPT;
+    if (!sum_columns(joint) || !count(joint))
+        return false;
+    errors->whole.n_fitted = errors->whole.n_noise = 0;
+    return true;
+}
+
 void joint_errors_fini(struct joint *joint)
 {
     if (joint->errors)
@@ -597,9 +610,30 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
         .has_prior = findings->has_prior,
         .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
         .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->n_all == 1};
-    for (size_t c = 0; c < errors->n_above; c++)
-        part.n_alone += sum_of(joint, i, errors->kept[c])->n_block == 1;
+    for (size_t c = 0; c < row.n_own; c++)
+        part.n_noise += arrays.moves[errors->loose[c]] == MOVES_NOISE;
+    for (size_t c = 0; c < errors->n_above; c++) {
+        const struct column_sum *sum = sum_of(joint, i, errors->kept[c]);
+        part.n_alone += sum->n_block == 1;
+        part.n_noise += sum->n_block == 1 && is_noise(sum);
+    }
     return fit_statistics_fill(record, &errors->whole, &part, &errors->arena);
+}
+
+/* What the row of an evaluation says of its share of the objective. */
+static void put_evaluation(const struct joint *joint, size_t i, struct fit_record *record)
+{
+    const struct joint_block *block = &joint->block[i];
+    const struct joint_findings *findings = &block->findings;
+    const struct joint_side *side = &block->best;
+    size_t all = block->n + joint->s_block;
+    const struct fit_portion part = {
+        .n_parameter = joint->n_parameter, .criteria = findings->criteria,
+        .n_row = (double)block->n_row, .log_prior = findings->log_prior};
+    fit_statistics_describe(record, &joint->errors->whole, &part);
+    for (size_t k = 0; k < all; k++)
+        record->slope[block->file_index[k]] =
+            joint_slope(side->triangle, all, side->rhs, k) / block->chain[k];
 }
 
 /* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */
@@ -614,7 +648,9 @@ static void put_reason(const struct joint *joint, size_t i, struct fit_record *r
     } else if (outcome_is_success(joint->outcome)) {
         return;
     } else if (is_one && !is_me) {
-        snprintf(record->reason, sizeof record->reason, "dataset %zu of this fit (from 0): %.110s", joint->culprit,
+        char name[JOINT_NAME];
+        joint_name(joint, joint->culprit, name);
+        snprintf(record->reason, sizeof record->reason, "%s: %.*s", name, (int)(sizeof record->reason - sizeof name),
                  joint->blame.reason);
         record->outcome = is_common && !joint->blame.has_crashed ? joint->outcome : OUTCOME_other_failed;
     } else {
@@ -630,7 +666,9 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->start = joint->task;
     record->outcome = joint->outcome;
     record->stop = joint->stop;
-    record->optimizer = joint->descent ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
+    record->optimizer = joint->options->evaluates ? OPTIMIZER_none
+                        : joint->descent          ? OPTIMIZER_lbfgs
+                                                  : OPTIMIZER_trf;
     record->gradient = block->is_made ? block->gradient : GRADIENT_none;
     record->n_iteration = joint->n_iteration;
     record->n_evaluation = block->n_evaluation;
@@ -644,7 +682,9 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->objective = block->best.f;
     memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
     memcpy(record->at_bound, block->side, joint->n_parameter);
-    if (!joint->errors)
+    if (joint->errors && joint->options->evaluates)
+        put_evaluation(joint, i, record);
+    if (!joint->errors || joint->options->evaluates)
         return;
     record->gradient_norm = joint->stopping.beyond.gradient_norm;
     record->tight_change = block->trial.f - block->best.f;

@@ -96,9 +96,9 @@ bool joint_findings_take(struct joint_work *work, struct arena *arena)
     uint8_t *moves = arena_calloc(arena, all + 1, 1);
     findings->criteria = fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable);
     findings->has_excess = fit_objective_has_excess(objective);
-    findings->has_information = !objective->is_plain;
+    findings->has_information = !objective->is_plain || block->trial.is_curved; /* the triangle is of the information then */
     findings->n_censored = objective->measured.censored ? objective->n_row : 0;
-    findings->can_test = fit_statistics_can_test(asker, false);
+    findings->can_test = fit_statistics_can_test(asker);
     findings->log_prior = fit_statistics_log_prior(asker, &work->at);
     findings->size = fit_point_size(asker, &work->at);
     findings->accuracy = fit_asker_accuracy(asker);

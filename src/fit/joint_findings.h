@@ -3,14 +3,13 @@
 #pragma once
 
 #include "fit/certificate.h"
-#include "fit/criteria.h"
 
 /* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
 struct joint_findings {
     struct fit_criteria criteria;
     double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
     double accuracy;          /* fit_asker_accuracy */
-    bool can_test, has_prior; /* fit_statistics_can_test without noise; some parameter has a prior, maybe in another block */
+    bool can_test, has_prior; /* fit_statistics_can_test; some parameter has a prior, maybe in another block */
     bool has_information, has_excess;
     size_t n_censored;        /* rows of these arrays */
     double *memory;           /* of struct joint_arrays */

@@ -21,8 +21,8 @@ bool joint_sample_take(struct joint *joint), joint_takes_part(const struct joint
 bool joint_sample_is_tired(const struct joint *joint), joint_sample_leave(struct joint *joint);
 /* and fits a block's own parameters to the shared ones, from its start to block->best.theta, where those of the sample stay if
  * they are as good. */
-void joint_sample_follow(struct joint_work *work, size_t i, const struct fit_problem *problem, const struct fit_host *host,
+void joint_sample_follow(struct joint_work *work, const struct fit_problem *problem, const struct fit_host *host,
                          struct arena *arena);
-/* A fit of block i by itself; its record lasts as long as the arena. False: it has no result. */
-bool joint_fit_alone(const struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_options *options,
+/* A fit of a block by itself; its record lasts as long as the arena. False: it has no result. */
+bool joint_fit_alone(const struct joint *joint, const struct fit_problem *problem, const struct fit_options *options,
                      const struct fit_host *host, struct arena *arena, struct fit_record *record);

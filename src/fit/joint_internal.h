@@ -29,6 +29,7 @@ struct joint_work {
     struct joint *joint;
     struct joint_block *block;
     struct fit_asker *asker;
+    struct arena *arena;
     struct fit_point at;
     size_t n, s;
     uint32_t *order;        /* n + s: indices in the asker's theta, own parameters first */
@@ -40,6 +41,9 @@ struct joint_work {
 
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
+/* In joint_curved.c: adds to a side's triangle, which is of work->at, the second derivatives that Gauss and Newton omit, as far
+ * as they are positive, from differences of gradients. ASKED_FAILED: these cannot be evaluated; nothing is added. */
+enum asked joint_block_curve(struct joint_work *work, struct joint_side *side);
 /* A block that joint_load restored evaluates its best point again. False: the fit must end. */
 bool joint_block_again(struct joint_work *work);
 /* Memory of a block with n own parameters and s above it, which lasts. False: there is none. */
@@ -117,4 +121,6 @@ void joint_groups_adapt(struct joint *joint);
 void joint_groups_take(struct joint *joint);
 /* Standard errors. False: out of memory. */
 bool joint_errors_compute(struct joint *joint);
+/* In their place for an evaluation: the criteria of all blocks. False: out of memory. */
+bool joint_errors_describe(struct joint *joint);
 void joint_errors_fini(struct joint *joint);

@@ -45,7 +45,7 @@ void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *pr
     if (own.max_evaluations > MOST_EVALUATIONS)
         own.max_evaluations = MOST_EVALUATIONS;
     own.max_total_steps = (options->max_total_steps - block->n_step) / 2;
-    bool is_good = joint_fit_alone(joint, i, problem, &own, host, arena, &record);
+    bool is_good = joint_fit_alone(joint, problem, &own, host, arena, &record);
     for (size_t k = 0; k < n; k++)
         found[k] = is_good ? fit_scale_from_natural(joint->scale[k], record.parameter[k]) : (double)NAN;
     block->n_evaluation += record.n_evaluation;

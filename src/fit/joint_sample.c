@@ -25,7 +25,8 @@ static size_t stride_of(const struct joint *joint)
 {
     size_t least = BY_PARAMETER * joint->n_parameter;
     size_t stride = joint->ranks.n_block / (least > LEAST_SAMPLE ? least : LEAST_SAMPLE);
-    if (joint->descent || joint->options->is_near || joint->options->max_evaluations < LEAST_BUDGET)
+    if (joint->options->optimizer == OPTIMIZER_lbfgs || joint->options->is_near
+        || joint->options->evaluates || joint->options->max_evaluations < LEAST_BUDGET)
         return 0;
     if (stride < 1 || joint->levels.n_column > 0 || joint->has_pilots)
         return 1;
@@ -92,13 +93,13 @@ bool joint_sample_leave(struct joint *joint)
     return joint_sample_take(joint);
 }
 
-bool joint_fit_alone(const struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_options *options,
+bool joint_fit_alone(const struct joint *joint, const struct fit_problem *problem, const struct fit_options *options,
                      const struct fit_host *host, struct arena *arena, struct fit_record *record)
 {
     void *arrays = arena_calloc(arena, fit_record_array_bytes(joint->n_parameter) + 1, 1);
     struct fit_problem alone = *problem;
     alone.start_number = 0;
-    *record = (struct fit_record){.dataset = joint->ranks.first + i};
+    *record = (struct fit_record){.dataset = problem->dataset};
     if (!arrays)
         return false;
     fit_record_set_arrays(record, joint->n_parameter, arrays);
@@ -106,7 +107,7 @@ bool joint_fit_alone(const struct joint *joint, size_t i, const struct fit_probl
     return outcome_is_success((enum outcome)record->outcome);
 }
 
-void joint_sample_follow(struct joint_work *work, size_t i, const struct fit_problem *problem, const struct fit_host *host,
+void joint_sample_follow(struct joint_work *work, const struct fit_problem *problem, const struct fit_host *host,
                          struct arena *arena)
 {
     const struct joint *joint = work->joint;
@@ -140,7 +141,7 @@ void joint_sample_follow(struct joint_work *work, size_t i, const struct fit_pro
     options.f_tolerance = fmax(options.f_tolerance, LOOSE);
     options.max_evaluations = (options.max_evaluations - work->asker->n_evaluation) / 2;
     options.max_total_steps = (options.max_total_steps - work->asker->n_step) / 2;
-    bool is_good = joint_fit_alone(joint, i, &own, &options, host, arena, &record)
+    bool is_good = joint_fit_alone(joint, &own, &options, host, arena, &record)
                    && (!is_sampled || record.objective < best->f - LOOSE * best->misfit);
     work->asker->n_evaluation += record.n_evaluation;
     work->asker->n_step += record.n_step;

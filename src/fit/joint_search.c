@@ -14,6 +14,9 @@
 /* More's (1978) thresholds for the ratio of actual to predicted decrease. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 enum { MAX_NOISY = 20 };
+/* A decrease of more than so many of the errors that the tolerances allow is no noise, whatever the
+ * slopes at the ends of a step say that is long for some block. */
+static const double NOISE_ERRORS = 10;
 static const double LEAST_RTOL = 1e-12;
 /* The first steps need no accuracy. Their tolerance, by what it is divided once a stage promises no more than errors of that
  * size could, and the least ratio to the requested one for which a stage is worth it. As in trust_region.c. */
@@ -59,7 +62,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint_set_tighter(joint, 1);
     double rtol = fit_asker_rtol(&joint->asker);
     bool is_rough = model->abi.n_state > 0 && options->gradient != GRADIENT_differences && !options->is_near
-                    && options->optimizer != OPTIMIZER_lbfgs;
+                    && options->optimizer != OPTIMIZER_lbfgs && !options->evaluates;
     if (is_rough && ROUGHER_LEAST * rtol <= ROUGH)
         go_rough(joint, ROUGH);
     joint->block = calloc(n_block + 1, sizeof *joint->block);
@@ -80,6 +83,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
 
 static double f_of(const struct joint_block *block) { return block->best.f; }
 static double decrease_of(const struct joint_block *block) { return block->decrease; }
+static double noise_of(const struct joint_block *block) { return block->best.noise + block->trial.noise; }
 static double slopes_of(const struct joint_block *block) { return block->by_slopes; }
 static double slope_of(const struct joint_block *block) { return block->slope; }
 static double trial_promise_of(const struct joint_block *block) { return block->promise; }
@@ -274,7 +278,8 @@ static bool plan_step(struct joint *joint)
     if (!look(joint))
         return joint->has_best;
     double little = SAMPLE_ENDS * stopping->beyond.misfit / fmax(1, (double)joint->asker.objective.n_row);
-    if (joint->stride > 0 && (joint_sample_is_tired(joint) || (!model->is_restricted && model->promise <= little)))
+    if (joint->stride > 0 && (joint_sample_is_tired(joint)
+                              || (model->promise <= little && (!model->is_restricted || stopping->beyond.promise <= little))))
         return joint_sample_leave(joint);
     if (joint->rough > 0 && is_rough_over(joint)) {
         trust_model_target(model, &joint->point, joint->trial);
@@ -340,7 +345,8 @@ static double find_decrease(struct joint *joint)
         return by_value;
     stopping_note_noise(stopping, by_value, by_slopes);
     bool small = joint->shared.promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
-    if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
+    if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0)
+        || by_value > NOISE_ERRORS * joint_total(joint, noise_of))
         return by_value;
     double before = promise_free(joint, stopping->beyond.promise), radius = joint->shared.radius;
     if (!set_model(joint, JOINT_TRIAL))
@@ -423,6 +429,10 @@ static bool judge_start(struct joint *joint)
     joint->lands = false;
     joint->has_best = true;
     begin_stopping(joint);
+    if (joint->options->evaluates) {
+        joint->outcome = OUTCOME_evaluated;
+        return !joint_errors_describe(joint) && finish_without_memory(joint);
+    }
     if (isnan(joint->asker.start_f)) {
         joint->asker.start_f = joint->f;
         joint->doubt = joint->grows       ? -INFINITY /* the sample has gained already */
@@ -467,7 +477,7 @@ static bool judge_check(struct joint *joint)
         certificate->decrease = promise_free(joint, beyond(joint, trial_free_of));
         double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
         fit_certificate_judge(certificate, joint->options, joint->stopping.beyond.misfit, variance,
-                              joint_total(joint, squares_of) / n_row);
+                              joint_total(joint, squares_of) / n_row, joint->asker.is_sigma_known);
         bool goes_on = !certificate->is_certified && !is_exact && rtol > 0.9 * LEAST_RTOL * certificate->factor;
         if (goes_on) {
             joint_set_tighter(joint, joint->tighter * certificate->factor);
@@ -477,6 +487,8 @@ static bool judge_check(struct joint *joint)
         }
         if (!certificate->is_certified)
             joint->asker.notes |= NOTE_not_certified;
+        if (certificate->is_below)
+            joint->asker.notes |= NOTE_small_scatter;
         if (!certificate->is_certified && joint->stop == STOP_noise && certificate->decrease > 0) {
             joint->outcome = OUTCOME_stalled;
             joint->stop = STOP_none;

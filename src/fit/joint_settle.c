@@ -47,8 +47,10 @@ static void judge_agreement(struct joint *joint)
         struct joint_block *block = joint_active(joint, i);
         if (!block->is_made || block->agreement == first.agreement)
             continue;
+        char name[JOINT_NAME];
+        joint_name(joint, (size_t)first.block, name);
         snprintf(block->reason, sizeof block->reason, "a shared parameter has another start, bound or `fixed` here than in "
-                 "dataset %zu (from 0)", (size_t)first.block);
+                 "%s", name);
         block->outcome = OUTCOME_bad_data;
         block->disagrees = true;
         return;

@@ -253,7 +253,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    struct fit_record record = {.dataset = joint->ranks.first + i};
+    struct fit_record record = {.dataset = problem->dataset};
     bool is_known = block->is_made || block->saved;
     const struct fit_problem given = *problem;
     block->findings.has_prior = false;
@@ -353,7 +353,7 @@ bool joint_wants(const struct joint *joint, size_t i)
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
                      struct arena *arena)
 {
-    struct joint_work work = {.joint = joint, .block = &joint->block[i]};
+    struct joint_work work = {.joint = joint, .block = &joint->block[i], .arena = arena};
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
@@ -369,7 +369,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     else if (agree(joint, &work, problem) && find_above(&work, i, arena) && (!is_resumed || joint_block_again(&work))
              && joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
         if (joint->grows)
-            joint_sample_follow(&work, i, problem, host, arena);
+            joint_sample_follow(&work, problem, host, arena);
         joint_block_pass(&work, arena);
     }
     if (!fit_seek_pulses(work.asker))

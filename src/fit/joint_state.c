@@ -90,6 +90,9 @@ static void pass_block(struct cursor *cursor, struct joint_block *block)
     FIELD(block->n);
     FIELD(block->n_row);
     FIELD(block->radius);
+    FIELD(block->n_bounded);
+    FIELD(block->is_curved);
+    FIELD(block->best.is_curved);
     FIELD(block->best.f);
     FIELD(block->best.misfit);
     FIELD(block->outcome);

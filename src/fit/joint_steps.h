@@ -13,9 +13,11 @@ struct joint_side {
     double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
     double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
     double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
+    double noise;             /* what rounding and errors of integration could change f by */
     double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
     double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
     bool is_restricted;       /* the own step, by radius or bounds */
+    bool is_curved;           /* the triangle has the second derivatives that Gauss and Newton omit */
     double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
 };
 

@@ -40,6 +40,8 @@ struct joint_block {
     struct joint_side best, trial;
     double radius;            /* of the own trust region */
     struct joint_inner inner; /* with kinks */
+    uint32_t n_bounded;       /* steps in a row that it bounded; */
+    bool is_curved;           /* after many: as in a side, of the next one */
     /* of the latest trial */
     double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
     bool has_failed;          /* no own step could be evaluated */

@@ -48,8 +48,8 @@ static const char *parameter_name(const struct fit_problem *problem, size_t i)
                                    : "?";
 }
 
-/* Clips a start onto its bounds. False, with a reason: impossible. */
-static bool clip_start(const struct fit_problem *problem, size_t i, double *start, uint32_t *notes, char *reason)
+/* Clips a start onto its bounds, unless it is kept. False, with a reason: impossible. */
+static bool clip_start(const struct fit_problem *problem, size_t i, bool is_kept, double *start, uint32_t *notes, char *reason)
 {
     double lower = problem->lower[i], upper = problem->upper[i];
     const char *name = parameter_name(problem, i);
@@ -65,7 +65,7 @@ static bool clip_start(const struct fit_problem *problem, size_t i, double *star
         return false;
     }
     double clipped = *start < lower ? lower : *start > upper ? upper : *start;
-    if (clipped != *start) {
+    if (clipped != *start && !is_kept) {
         *start = clipped;
         *notes |= NOTE_start_moved;
     }
@@ -89,11 +89,11 @@ static void add_free(struct fit_map *map, const struct fit_problem *problem, siz
     map->file_index[j] = (uint32_t)i;
     map->scale[j] = scale;
     map->natural_start[j] = map->base[i];
-    map->natural_lower[j] = problem->lower[i];
-    map->natural_upper[j] = problem->upper[i];
+    map->natural_lower[j] = fmin(problem->lower[i], map->base[i]);
+    map->natural_upper[j] = fmax(problem->upper[i], map->base[i]);
     map->start[j] = fit_scale_from_natural(scale, map->natural_start[j]);
-    map->lower[j] = fit_scale_from_natural(scale, problem->lower[i]);
-    map->upper[j] = fit_scale_from_natural(scale, problem->upper[i]);
+    map->lower[j] = fit_scale_from_natural(scale, map->natural_lower[j]);
+    map->upper[j] = fit_scale_from_natural(scale, map->natural_upper[j]);
 }
 
 /* No columns are those of theta itself. */
@@ -126,8 +126,8 @@ static bool fill_feeds(struct fit_map *map, const struct fit_problem *problem, u
     return map->feed != NULL;
 }
 
-enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, struct arena *arena, uint32_t *notes,
-                          char *reason)
+enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, bool keeps_starts, struct arena *arena,
+                          uint32_t *notes, char *reason)
 {
     size_t n = problem->n_parameter;
     memset(map, 0, sizeof *map);
@@ -144,7 +144,7 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
     for (size_t i = 0; i < n; i++) {
         size_t place = problem->to_model[i] == FIT_NO_MODEL ? map->n_model + i : problem->to_model[i];
         order[place] = 1 + (uint32_t)i;
-        if (!clip_start(problem, i, &map->base[i], notes, reason))
+        if (!clip_start(problem, i, keeps_starts, &map->base[i], notes, reason))
             return OUTCOME_bad_data;
     }
     map->n_free = 0;

@@ -29,10 +29,11 @@ static inline const struct fit_feed *fit_map_feed(const struct fit_map *map, siz
 }
 
 /* Fills `map` with arrays from `arena`. A parameter is free unless it is fixed or its bounds coincide. Starts outside
- * the bounds are moved onto them and NOTE_start_moved is set in *notes. Returns OUTCOME_converged for success;
- * OUTCOME_bad_data, with `reason` (160 characters), if start or bounds make no sense; or OUTCOME_out_of_memory. */
-enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, struct arena *arena, uint32_t *notes,
-                          char *reason);
+ * the bounds are moved onto them and NOTE_start_moved is set in *notes; or, `keeps_starts`, the bounds are moved to them.
+ * Returns OUTCOME_converged for success; OUTCOME_bad_data, with `reason` (160 characters), if start or bounds make no sense; or
+ * OUTCOME_out_of_memory. */
+enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, bool keeps_starts, struct arena *arena,
+                          uint32_t *notes, char *reason);
 
 /* theta -> p. The start and the bounds map back to exactly the natural numbers from which they were computed, and p never
  * leaves its bounds. False if an entry is not finite, or is zero on a logarithmic scale. */

@@ -1,6 +1,6 @@
 /* Objective, gradient and rows from predictions and their derivatives; summary numbers at the end of a search.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/criteria.h"
+#include "fit/objective.h"
 
 #include "fit/matrix.h"
 #include "ode/wide.h"
@@ -299,34 +299,39 @@ static uint32_t observable_of(const struct fit_objective *objective, size_t i)
     return objective->measured.observable ? objective->measured.observable[i] : 0;
 }
 
-/* Weighted sum of squares about the weighted mean of each observable. */
-static double total_squares(const struct fit_objective *objective, const struct fit_answer *answer,
-                            uint32_t n_observable)
+/* Adds what describes the plain residuals of an observable, and the sum of squares about the weighted mean of its values. */
+static void add_observable(const struct fit_objective *objective, const struct fit_answer *answer, uint32_t observable,
+                           struct fit_criteria *criteria)
 {
-    double total = 0, r, root, value;
-    for (uint32_t o = 0; o < n_observable; o++) {
-        double weight = 0, sum = 0;
-        for (size_t i = 0; i < objective->n_row; i++)
-            if (observable_of(objective, i) == o && fit_objective_plain(objective, answer, i, &r, &root, &value)) {
-                weight += root * root;
-                sum += root * root * value;
-            }
-        for (size_t i = 0; i < objective->n_row; i++)
-            if (observable_of(objective, i) == o && fit_objective_plain(objective, answer, i, &r, &root, &value)) {
-                double deviation = (value - sum / weight) * root;
-                total += deviation * deviation;
-            }
+    double weight = 0, sum = 0, before = 0, r, root, value;
+    for (size_t i = 0; i < objective->n_row; i++) {
+        if (observable_of(objective, i) != observable || !fit_objective_plain(objective, answer, i, &r, &root, &value))
+            continue;
+        double size = fit_objective_loss(objective, i)->is_log ? root : root * value;
+        weight += root * root;
+        sum += root * root * value;
+        criteria->sizes += size * size;
+        criteria->n_neighbour += before != 0 && r != 0;
+        criteria->n_change += (before < 0 && r > 0) || (before > 0 && r < 0);
+        before = r != 0 ? r : before;
     }
-    return total;
+    criteria->n_constant += weight > 0;
+    for (size_t i = 0; i < objective->n_row; i++)
+        if (observable_of(objective, i) == observable && fit_objective_plain(objective, answer, i, &r, &root, &value)) {
+            double deviation = (value - sum / weight) * root;
+            criteria->total_squares += deviation * deviation;
+        }
 }
 
 struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
                                            uint32_t n_observable)
 {
-    struct fit_criteria criteria = {.total_squares = total_squares(objective, answer, n_observable)};
+    struct fit_criteria criteria = {.total_squares = 0};
     struct fit_objective full = *objective;
     size_t n_square = 0, n_kink = 0;
     full.likelihood = true;
+    for (uint32_t observable = 0; observable < n_observable; observable++)
+        add_observable(objective, answer, observable, &criteria);
     for (size_t i = 0; i < objective->n_row; i++) {
         double r, weight, value;
         struct row row = row_at(&full, answer, i, CURVATURE_ABOVE);

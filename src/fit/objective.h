@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/measurements.h"
+#include "fit/goodness.h"
 #include "fit/loss.h"
 #include "fit/prior.h"
 
@@ -19,8 +20,7 @@ struct fit_objective {
     bool has_noise;         /* the model has a noise function */
     bool is_plain;          /* fit_objective_is_plain; false is always right, and slower */
     bool likelihood;        /* -log likelihood with its constants: always with noise, censored rows or losses that mix */
-    bool has_offset;        /* other units of the data or the parameters change it by a constant, so that its own size means
-                             * nothing: a likelihood, or priors with such a term */
+    bool has_offset;        /* units change it by a constant: a likelihood, or priors with such a term */
     const struct fit_loss *loss; /* one for each observable */
     size_t n_prior;
     const struct fit_prior_term *prior;
@@ -85,9 +85,8 @@ void fit_objective_excess(const struct fit_objective *objective, const struct fi
 /* Column j of A's rows of predictions times x (n_row, one for each measurement). */
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
                                  const double *x);
-/* Half the sum of squares of the changes of r per relative change of the predictions; it scales rounding errors and the
- * integrator's relative errors. For normal errors, it is the objective if all predictions were zero. Of the answer only
- * modelled standard deviations are used. */
+/* Half the sum of squares of the changes of r per relative change of the predictions: the scale of rounding and integration
+ * errors. For normal errors, the objective if all predictions were zero, but for modelled deviations. */
 double fit_objective_scale(const struct fit_objective *objective, const struct fit_answer *answer);
 
 /* The standard deviation of row i: its own, the model's, or 1. */
@@ -96,3 +95,12 @@ double fit_objective_sigma(const struct fit_objective *objective, const struct f
  * censored. */
 bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
                          double *weight, double *value);
+
+/* After fit_objective_value. */
+struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
+                                           uint32_t n_observable);
+/* The deviance of n_row measurements if a common factor of the sigmas of all n_all measurements of their fit is unknown: at its
+ * most likely value, where that has a closed form. */
+double fit_objective_deviance(const struct fit_criteria *criteria, double n_row, const struct fit_criteria *all, double n_all);
+/* The factor of all sigmas that makes chi_square equal to its expectation for `count` rows: residual error, Laplace's scale. */
+double fit_objective_common_scale(const struct fit_criteria *criteria, double count);

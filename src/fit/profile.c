@@ -4,10 +4,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 
-#include "fit/distribution.h"
 #include "fit/fit.h"
 #include "fit/map.h"
-#include "fit/unit.h"
+#include "fit/statistics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +24,10 @@ static const double JUMP = 0.01;          /* ... form a jump if their r differ b
 static const double AFTER_JUMP = 0.01;    /* of the distance from the best fit: the step after a jump */
 static const double AGREES = 1e-3;        /* of the rise: two fits of the other parameters at the limit */
 static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
+static const double LONGEST = 2;          /* decades on a logarithmic scale: a longer step may pass over a crossing, */
+static const double STEPS = 30;           /* but a far bound is reached in about this many */
+static const double GROWTH = 3;           /* of the steps, at most, unless the bound is too far for that */
+static const double STEEP = 10;           /* r beyond the limit: the line through it says nothing, the interval is halved */
 
 /* A place on the profile. */
 struct place {
@@ -47,6 +50,7 @@ struct walk {
     enum parameter_scale scale;
     double best, rise;          /* the objective at the best fit, and its rise at the limit */
     double start, end;          /* optimiser's scale; end: the walk stops there without a limit */
+    double longest, growth;     /* of steps */
     bool ends_at_bound;
     double *guess;              /* n: starts of the other parameters */
     struct place origin;        /* the best fit */
@@ -82,6 +86,7 @@ static bool walk_init(struct walk *walk, struct arena *arena)
     for (size_t i = walk->request->parameter; i < n; i += subject->n_parameter)
         walk->fixed[i] = 1;
     walk->scale = subject->scale[walk->request->parameter];
+    walk->start = fit_scale_from_natural(walk->scale, subject->start[walk->request->parameter]);
     return true;
 }
 
@@ -131,9 +136,10 @@ static double bound(const struct walk *walk)
     return walk->request->side < 0 ? walk->subject->lower[i] : walk->subject->upper[i];
 }
 
+static const double DECADE[] = {[SCALE_LOG] = 2.302585092994045684, [SCALE_LOG10] = 1};
+
 static double reach(const struct walk *walk, double width)
 {
-    static const double DECADE[] = {[SCALE_LOG] = 2.302585092994045684, [SCALE_LOG10] = 1};
     if (walk->scale != SCALE_LIN)
         return DECADES * DECADE[walk->scale];
     double natural = fmax(THOUSAND * fabs(walk->start), isfinite(width) ? WIDTHS * width : 0);
@@ -150,22 +156,6 @@ static double half_width(const struct walk *walk)
 }
 
 static bool is_sigma_known(const struct walk *walk) { return !(walk->inner.notes & NOTE_no_model_sigma); }
-
-/* The rise of the objective at a limit. If one sigma is estimated too, n/2 log(1 + F/(n-p)) is exact for a straight line, whose
- * t is then Student's quantile (Bates & Watts 1988, section 6.1). */
-static double rise_of(const struct walk *walk)
-{
-    const struct fit_record *inner = &walk->inner;
-    double n = (double)walk->subject->n_row, freedom = (double)inner->n_freedom;
-    double confidence = walk->options->confidence;
-    if (inner->n_noise > 0 && freedom + (double)inner->n_noise > 0) {
-        freedom += (double)inner->n_noise;
-        return 0.5 * n * log1p(distribution_f_quantile(confidence, 1, freedom) / freedom);
-    }
-    if (is_sigma_known(walk))
-        return 0.5 * distribution_chi_square_quantile(confidence, 1);
-    return 0.5 * inner->chi_square / freedom * distribution_f_quantile(confidence, 1, freedom);
-}
 
 /* Repeats the best fit for objective, covariance and threshold. False: the walk is over. */
 static bool look_at_best(struct walk *walk, double *width)
@@ -189,7 +179,7 @@ static bool look_at_best(struct walk *walk, double *width)
         return false;
     }
     walk->best = walk->inner.objective;
-    walk->rise = rise_of(walk);
+    walk->rise = fit_statistics_rise(&walk->inner, walk->subject->n_row, walk->options->confidence);
     if (!is_sigma_known(walk) && walk->inner.n_freedom < 1) {
         fail(walk, LIMIT_freedom, OUTCOME_bad_data, "no degrees of freedom are left to estimate the measurement error from");
         return false;
@@ -198,7 +188,6 @@ static bool look_at_best(struct walk *walk, double *width)
         fail(walk, LIMIT_failed, OUTCOME_stalled, "the residuals are zero: a limit cannot be computed from them");
         return false;
     }
-    walk->start = fit_scale_from_natural(walk->scale, walk->origin.parameter[walk->request->parameter]);
     *width = half_width(walk);
     return true;
 }
@@ -218,20 +207,12 @@ static void guess_others(struct walk *walk, const struct place *a, const struct 
     }
 }
 
-/* The term of the profiled parameter's prior: the objective of the inner fits omits held parameters. */
-static double own_prior(const struct walk *walk, double theta, double natural)
-{
-    const struct fit_prior *prior = walk->subject->prior ? &walk->subject->prior[walk->request->parameter] : NULL;
-    bool has_term = prior && prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM;
-    return has_term ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
-}
-
 /* Stores the end of the inner fit at theta in `place` and as a point of the profile. */
 static void take_place(struct walk *walk, double theta, struct place *place)
 {
     struct fit_profile *profile = walk->profile;
     size_t i = walk->request->parameter, n = walk->subject->n_parameter;
-    double natural = walk->guess[i], objective = walk->inner.objective + own_prior(walk, theta, natural);
+    double natural = walk->guess[i], objective = walk->inner.objective + fit_profile_prior(walk->subject, i, theta, natural);
     double rise = (objective - walk->best) / walk->rise;
     place->theta = theta;
     place->r = rise > 0 ? sqrt(rise) : rise < BETTER ? -1 : 0;
@@ -276,12 +257,22 @@ static void swap(struct place *a, struct place *b)
 }
 
 /* The next step, from the change of r so far. */
-static double next_step(const struct place *a, const struct place *b)
+static double next_step(const struct walk *walk, const struct place *a, const struct place *b)
 {
     double step = fabs(b->theta - a->theta), slope = (b->r - a->r) / step;
     double wanted = LAST_AIM - b->r <= NEXT_RISE + 0.1 ? LAST_AIM - b->r : NEXT_RISE;
-    double next = slope > 0 ? wanted / slope : 3 * step;
-    return fmin(fmax(next, 0.1 * step), 3 * step);
+    double next = slope > 0 ? wanted / slope : walk->growth * step;
+    return fmin(fmin(fmax(next, 0.1 * step), walk->growth * step), walk->longest);
+}
+
+/* The profile is below the threshold where the walk ends. */
+static void end_outside(struct walk *walk)
+{
+    double nowhere = walk->request->side > 0 ? INFINITY : walk->scale == SCALE_LIN ? -INFINITY : 0;
+    if (walk->ends_at_bound)
+        end_walk(walk, LIMIT_bound, bound(walk));
+    else
+        end_walk(walk, LIMIT_infinite, nowhere);
 }
 
 /* Steps outward from place[1] (place[0] is the one before) until the limit lies between place[1] and place[2]. False: the walk
@@ -309,14 +300,14 @@ static bool march(struct walk *walk, double step)
             return true;
         if (theta == walk->end)
             break;
-        step = next_step(&place[1], &place[2]);
+        step = next_step(walk, &place[1], &place[2]);
         swap(&place[0], &place[1]);
         swap(&place[1], &place[2]);
     }
-    if (walk->ends_at_bound && place[2].theta == walk->end)
-        end_walk(walk, LIMIT_bound, bound(walk));
+    if (place[2].theta != walk->end)
+        fail(walk, LIMIT_failed, OUTCOME_budget, "the profile is too uneven to be followed to its end");
     else
-        end_walk(walk, LIMIT_infinite, side > 0 ? INFINITY : walk->scale == SCALE_LIN ? -INFINITY : 0);
+        end_outside(walk);
     return false;
 }
 
@@ -372,6 +363,8 @@ static bool close_in(struct walk *walk)
     const struct place *nearest = fabs(low) < fabs(high) ? below : above;
     while (fabs(nearest->r * nearest->r - 1) > TOLERANCE && walk->profile->n_point < walk->profile->max_point) {
         theta = below->theta - low * (above->theta - below->theta) / (high - low);
+        if (above->r > STEEP)
+            theta = 0.5 * (below->theta + above->theta);
         bool together = fabs(above->theta - below->theta) <= TOGETHER * fabs(above->theta - walk->start);
         if (together || theta == below->theta || theta == above->theta) {
             if (!is_valley_left(walk))
@@ -402,7 +395,72 @@ static bool close_in(struct walk *walk)
             nearest = above;
         }
     }
-    return is_lower_from_best(walk, crossing(below, above));
+    if (is_lower_from_best(walk, crossing(below, above)))
+        return true;
+    if (walk->profile->limit == LIMIT_found &&
+        fit_profile_holds(walk->subject, walk->fixed, nearest->parameter, walk->result->at_bound))
+        walk->profile->limit = LIMIT_held;
+    return false;
+}
+
+/* The end of another side that lies farthest beyond the limit to review; NULL: none does. Once the rise is known (not 0),
+ * only of those that are not above the threshold. */
+static const double *farthest_end(const struct walk *walk)
+{
+    const struct fit_profile_request *request = walk->request;
+    double limit = fit_scale_from_natural(walk->scale, request->limit);
+    double most = limit + request->side * AGREES * fabs(limit - walk->start);
+    const double *farthest = NULL;
+    for (size_t k = 0; k < request->n_end; k++) {
+        const double *end = request->end + k * (walk->n + 1);
+        double theta = fit_scale_from_natural(walk->scale, end[1 + request->parameter]);
+        bool is_below = !isnan(end[0]) && (walk->rise == 0 || end[0] <= walk->best + (1 + AGREES) * walk->rise);
+        if (!is_below || !(request->side * (theta - most) > 0))
+            continue;
+        farthest = end;
+        most = theta;
+    }
+    return farthest;
+}
+
+/* Fits the other parameters from that end. False: there is none below the threshold, or the walk is over. */
+static bool begin_beyond(struct walk *walk, double *step)
+{
+    struct place *place = walk->place;
+    const double *end = farthest_end(walk);
+    if (!end)
+        return false;
+    double theta = fit_scale_from_natural(walk->scale, end[1 + walk->request->parameter]);
+    if (walk->request->side * (theta - walk->end) >= 0)
+        theta = walk->end;
+    place[1].theta = theta;
+    memcpy(place[1].parameter, end + 1, walk->n * sizeof *place[1].parameter);
+    if (!visit(walk, &place[1], &place[1], theta, &place[2]) || !(place[2].r < 1))
+        return false;
+    swap(&place[1], &place[2]);
+    place[0].theta = theta;
+    memcpy(place[0].parameter, place[1].parameter, walk->n * sizeof *place[0].parameter);
+    *step = fmin(AFTER_JUMP * fabs(theta - walk->start), walk->longest);
+    if (place[1].r < 0)
+        end_walk(walk, LIMIT_better, NAN);
+    else if (theta == walk->end)
+        end_outside(walk);
+    return place[1].r >= 0 && theta != walk->end;
+}
+
+/* Sets where the walk ends and how long its steps may be. Returns the first step. */
+static double plan(struct walk *walk, double width)
+{
+    double wall = fit_scale_from_natural(walk->scale, bound(walk));
+    walk->ends_at_bound = isfinite(wall - walk->start);
+    walk->end = walk->ends_at_bound ? wall : walk->start + walk->request->side * reach(walk, width);
+    double most = fabs(walk->end - walk->start);
+    double size = walk->scale != SCALE_LIN ? 1 : walk->start != 0 ? fabs(walk->start) : most;
+    double step = isnan(width) ? 0.1 * fmin(most, size) : fmin(FIRST_STEP * width, most);
+    walk->longest = walk->scale == SCALE_LIN ? INFINITY : fmax(LONGEST * DECADE[walk->scale], most / STEPS);
+    step = fmin(step, walk->longest);
+    walk->growth = fmax(GROWTH, step > 0 ? pow(most / step, 1 / STEPS) : 0);
+    return step;
 }
 
 void fit_profile_follow(const struct fit_profile_subject *subject, const struct fit_options *options, struct arena *arena,
@@ -421,56 +479,23 @@ void fit_profile_follow(const struct fit_profile_subject *subject, const struct 
         fail(&walk, LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
         return;
     }
+    if (request->n_end && !farthest_end(&walk)) {
+        end_walk(&walk, LIMIT_none, NAN);
+        return;
+    }
     if (!look_at_best(&walk, &width))
         return;
-    double far = walk.start + request->side * reach(&walk, width);
-    double wall = fit_scale_from_natural(walk.scale, bound(&walk));
-    walk.ends_at_bound = request->side * (far - wall) >= 0;
-    walk.end = walk.ends_at_bound ? wall : far;
+    double step = plan(&walk, width);
     if (walk.end == walk.start) {
         end_walk(&walk, LIMIT_bound, bound(&walk));
         return;
     }
-    double most = fabs(walk.end - walk.start);
-    double size = walk.scale != SCALE_LIN ? 1 : walk.start != 0 ? fabs(walk.start) : most;
-    double step = isnan(width) ? 0.1 * fmin(most, size) : fmin(FIRST_STEP * width, most);
     walk.origin.theta = walk.place[0].theta = walk.place[1].theta = walk.start;
+    if (request->n_end) {
+        end_walk(&walk, LIMIT_none, NAN);
+        if (!begin_beyond(&walk, &step))
+            return;
+    }
     while (march(&walk, step) && close_in(&walk))
         step = AFTER_JUMP * fabs(walk.place[1].theta - walk.start);
-}
-
-/* A fit of one dataset. */
-struct single {
-    struct fit_problem problem;
-    const struct fit_host *host;
-    struct arena *scratch;
-};
-
-static void fit_single(void *context, const double *start, const uint8_t *fixed, double unit, const struct fit_options *options,
-                       double *end, struct fit_record *record)
-{
-    struct single *single = context;
-    single->problem.start = start;
-    single->problem.fixed = fixed;
-    single->problem.unit = unit;
-    arena_reset(single->scratch);
-    fit_run(&single->problem, options, single->host, single->scratch, record);
-    memcpy(end, record->parameter, single->problem.n_parameter * sizeof *end);
-}
-
-void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                     struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
-                     struct fit_record *result, struct fit_profile *profile)
-{
-    struct single single = {.problem = *problem, .host = host, .scratch = scratch};
-    bool may_jump = problem->model->abi.n_switching > 0; /* then a fit that meets a jump takes differences after its first
-                                                          * evaluation: two evaluations for each parameter */
-    bool differs = options->gradient == GRADIENT_differences || may_jump;
-    const struct fit_profile_subject subject = {
-        .n_parameter = problem->n_parameter, .n_copy = 1, .n_row = fit_problem_n_row(problem), .start = problem->start,
-        .lower = problem->lower, .upper = problem->upper, .fixed = problem->fixed, .scale = problem->scale,
-        .prior = problem->prior, .has_open_unit = fit_unit_is_open(problem),
-        .max_look = 1 + (differs ? may_jump + 2 * (int64_t)problem->n_parameter : 0), .fit = fit_single, .context = &single};
-    single.problem.start_number = 0;
-    fit_profile_follow(&subject, options, arena, request, result, profile);
 }

@@ -9,6 +9,11 @@
 struct fit_profile_request {
     size_t parameter;  /* the file's order */
     int side;          /* -1 below, 1 above */
+    /* Of a review: the limit that was found, and where other sides of the fit's profiles ended: n_end times an objective (NaN:
+     * nowhere) and all parameters. 0: it is no review. */
+    double limit;
+    size_t n_end;
+    const double *end;
 };
 
 struct fit_profile {
@@ -35,14 +40,23 @@ struct fit_profile_subject {
     void *context;
 };
 
+/* The term of the profiled parameter's prior: the objective of fits that hold it omits it. */
+double fit_profile_prior(const struct fit_profile_subject *subject, size_t parameter, double theta, double natural);
+/* Whether bounds hold parameters that are not fixed: at_bound (n_parameter) gets -1 or 1 for those that are held in more than
+ * half of the copies, else 0. */
+bool fit_profile_holds(const struct fit_profile_subject *subject, const uint8_t *fixed, const double *parameter,
+                       int8_t *at_bound);
+
 /* The threshold is the objective at the best fit plus
  *   chi-square's quantile(1) / 2                  if every standard deviation is known (Wilks 1938),
  *   chi_square/(n - p) F's quantile(1, n - p) / 2  if none is (Bates & Watts 1988, eq. 6.4),
  *   n/2 log(1 + F's quantile(1, n - p) / (n - p))  if it is a parameter of the noise, which is not counted in p.
- * The limit is found to 1e-4 of the rise and then refined by interpolation. A parameter is followed to its bound, or over six
- * decades on a logarithmic scale, or on a linear scale over a thousand times its value (or ten half-widths of the interval from
- * the covariance, if that is more). The budgets of `options` apply to the whole side. `result` has the parameters of the first
- * dataset at the last point; its outcome is converged unless the limit is `failed` or `freedom`, with a reason. */
+ * The limit is found to 1e-4 of the rise and then refined by interpolation. A parameter is followed to its bound, however far
+ * that is, or without one over six decades on a logarithmic scale, and on a linear scale over a thousand times its value (or
+ * ten half-widths of the interval from the covariance, if that is more). A review continues from the farthest end beyond the
+ * limit that is not above the threshold: the limit is then further out; without such an end it is `none`. The budgets of
+ * `options` apply to the whole side. `result` has the parameters of the first dataset at the last point, and in at_bound those
+ * that a bound holds; its outcome is converged unless the limit is `failed` or `freedom`, with a reason. */
 void fit_profile_follow(const struct fit_profile_subject *subject, const struct fit_options *options, struct arena *arena,
                         const struct fit_profile_request *request, struct fit_record *result, struct fit_profile *profile);
 /* That of a fit of one dataset; problem->start is the best fit. Scratch comes from both arenas; `scratch` is reset

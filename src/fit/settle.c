@@ -82,6 +82,34 @@ static bool may_draw_again(const struct fit_asker *asker, enum outcome outcome)
     return has_failed && asker->problem->start_number > 0 && asker->n_redrawn < FIT_MAX_REDRAWN;
 }
 
+/* In place of a search. */
+static void evaluate(struct fit_asker *asker, struct arena *arena, const double *theta,
+                     struct search_end *end)
+{
+    struct fit_point *point = arena_calloc(arena, 1, sizeof *point);
+    *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
+    if (!point || !fit_point_init(point, asker, arena)) {
+        snprintf(asker->reason, sizeof asker->reason, "no memory for this fit");
+        return;
+    }
+    memcpy(point->theta, theta, asker->map.n_free * sizeof *theta);
+    enum asked asked = fit_ask(asker, point, true);
+    end->best = asked == ASKED_OK ? point : NULL;
+    end->outcome = asked == ASKED_END ? asker->outcome : asker->failure;
+    if (asked == ASKED_OK)
+        end->outcome = OUTCOME_evaluated;
+}
+
+typedef void search_function(struct fit_asker *asker, struct arena *arena, const double *theta,
+                             struct search_end *end);
+
+static search_function *search_of(const struct fit_asker *asker, const struct fit_record *record)
+{
+    if (asker->options->evaluates)
+        return evaluate;
+    return record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search;
+}
+
 /* If a trajectory meets a switch or an event at which derivatives do not exist, restarts the search with difference quotients,
  * which are used from then on: values of the two kinds are never compared. */
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
@@ -91,7 +119,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->leaves_lanes = asker->has_lost = false;
     asker->n_lost = 0;
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
-    (record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
+    search_of(asker, record)(asker, arena, theta, end);
     record->n_iteration += end->n_iteration;
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
@@ -282,6 +310,8 @@ const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena,
         draw_start(asker, start);
         search_from(asker, arena, start, record, end);
     }
+    if (asker->options->evaluates)
+        return end->best;
     const struct fit_point *point = tighten(asker, arena, start, record, end, &certificate);
     check_lanes(asker, arena, point, end, &certificate);
     bool is_finished = outcome_is_success(end->outcome) && (certificate.is_certified || isnan(certificate.change));
@@ -302,5 +332,7 @@ const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena,
     record->tight_decrease = certificate.decrease;
     if (asker->options->certify && outcome_is_success(end->outcome) && !certificate.is_certified)
         asker->notes |= NOTE_not_certified;
+    if (certificate.is_below)
+        asker->notes |= NOTE_small_scatter;
     return point;
 }

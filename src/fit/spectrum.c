@@ -57,6 +57,7 @@ struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker, double
     return (struct fit_spectrum_unit){fmax(error, FIT_QUOTIENT_ROUNDING * size), FIT_QUOTIENT_ROUNDING * sqrt(n_row)};
 }
 
+/* A change by the parameter's own size, or by its start's; if 0 is all that is known of its size, any change. */
 bool fit_spectrum_is_idle(const struct fit_map *map, size_t j, double theta, const struct fit_spectrum_unit *unit, double norm,
                           double beyond)
 {

@@ -3,13 +3,11 @@
 #include "fit/statistics.h"
 
 #include "fit/distribution.h"
+#include "fit/goodness.h"
 #include "fit/matrix.h"
 
 #include <math.h>
 #include <string.h>
-
-/* A chi-square this large or larger has at most this probability if the model is right: the fit is poor. */
-static const double POOR_PROBABILITY = 1e-6;
 
 struct work {
     const struct fit_whole *whole;
@@ -105,7 +103,9 @@ double fit_statistics_log_prior(const struct fit_asker *asker, const struct fit_
             ends[k] = fit_scale_from_natural(map->scale[j], ends[k]);
         if (prior->kind == PRIOR_NONE)
             continue;
-        double natural = fit_scale_to_natural(map->scale[j], point->theta[j]);
+        double natural = point->p[i];
+        if (natural < problem->lower[i] || natural > problem->upper[i])
+            return -INFINITY;
         struct prior_terms terms = fit_prior_at(prior, point->theta[j], natural, 1, CURVATURE_ABOVE);
         sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) - (terms.f - terms.rounding);
     }
@@ -132,19 +132,13 @@ static void fill_criteria(const struct work *work, struct fit_record *record)
     record->bic = deviance + k * share * log(m);
 }
 
-bool fit_statistics_can_test(const struct fit_asker *asker, bool estimates_noise)
+bool fit_statistics_can_test(const struct fit_asker *asker)
 {
     const struct fit_objective *objective = &asker->objective;
-    bool is_normal = asker->is_sigma_known && !estimates_noise && !objective->measured.censored;
+    bool is_normal = !objective->measured.censored;
     for (size_t i = 0; i < objective->n_row && is_normal; i++)
         is_normal = error_kind_is_square(fit_objective_loss(objective, i)->error);
     return is_normal;
-}
-
-/* Whether chi-square is far too large, as the note poor_fit says: the data do not follow the curve. */
-static bool is_poor(double chi_square, double freedom)
-{
-    return freedom > 0 && !(1 - distribution_chi_square(chi_square, freedom) >= POOR_PROBABILITY);
 }
 
 /* A prior holds its parameter, which then takes up no degree of freedom for certain; so do other datasets a parameter that they
@@ -152,8 +146,9 @@ static bool is_poor(double chi_square, double freedom)
 static void note_doubts(const struct work *work, struct fit_record *record)
 {
     const struct fit_portion *part = work->part;
-    double freedom = part->has_prior ? part->n_row : part->n_row - part->n_alone;
-    if (part->can_test && record->n_noise == 0 && is_poor(record->chi_square, freedom))
+    double n_held = part->has_prior ? 0 : part->n_alone - part->n_noise;
+    bool is_known = work->whole->is_sigma_known && record->n_noise == 0;
+    if (part->can_test && fit_goodness_is_poor(&part->criteria, is_known, part->n_row, part->n_row - n_held))
         record->notes |= NOTE_poor_fit;
     if (part->map->n_free > 0 && work->spectrum->n == 0)
         record->notes |= NOTE_all_at_bounds;
@@ -209,10 +204,26 @@ static double find_factor(const struct work *work, struct fit_record *record, do
     return is_exact ? whole->prediction_error : record->residual_error;
 }
 
-static void fill_errors(struct work *work, struct fit_record *record)
+/* The covariance on the natural scale; for a sigma of 1 if it cannot be estimated. */
+static void fill_pairs(const struct work *work, struct fit_record *record, double factor)
 {
     const struct fit_portion *part = work->part;
     size_t n = work->spectrum->n, n_parameter = part->n_parameter;
+    double variance = isnan(factor) ? 1 : factor * factor;
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = 0; d <= c; d++) {
+            size_t j = work->spectrum->loose[c], l = work->spectrum->loose[d];
+            size_t column = file_index(work, c), row = file_index(work, d);
+            if (record->lack[column] != LACK_flat && record->lack[row] != LACK_flat)
+                record->covariance[row + column * n_parameter] = record->covariance[column + row * n_parameter]
+                    = variance * work->covariance[d + c * n] * part->chain[j] * part->chain[l];
+        }
+}
+
+static void fill_errors(struct work *work, struct fit_record *record)
+{
+    const struct fit_portion *part = work->part;
+    size_t n = work->spectrum->n;
     double quantile, factor = find_factor(work, record, &quantile);
     mark_flat(work, record, factor);
     for (size_t c = 0; c < n; c++) {
@@ -222,14 +233,8 @@ static void fill_errors(struct work *work, struct fit_record *record)
         if (*lack == LACK_none)
             fill_parameter(work, record, c, factor * sqrt(work->covariance[c + c * n]), quantile);
     }
-    for (size_t c = 0; record->covariance && part->is_small && c < n; c++)
-        for (size_t d = 0; d <= c; d++) {
-            size_t j = work->spectrum->loose[c], l = work->spectrum->loose[d];
-            size_t column = part->map->file_index[j], row = part->map->file_index[l];
-            if (record->lack[column] == LACK_none && record->lack[row] == LACK_none)
-                record->covariance[row + column * n_parameter] = record->covariance[column + row * n_parameter]
-                    = factor * factor * work->covariance[d + c * n] * part->chain[j] * part->chain[l];
-        }
+    if (record->covariance && part->is_small)
+        fill_pairs(work, record, factor);
 }
 
 bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whole, const struct fit_portion *part,
@@ -250,6 +255,7 @@ bool fit_statistics_fill(struct fit_record *record, const struct fit_whole *whol
     record->n_flat = 0;
     record->n_freedom = (int64_t)whole->n_row - (int64_t)whole->n_fitted;
     record->n_noise = (size_t)whole->n_noise;
+    record->n_own_noise = (int64_t)part->n_noise;
     record->notes |= whole->is_observed ? 0 : NOTE_expected_information;
     if (work.spectrum->n_idle > 0)
         record->notes |= work.spectrum->n_idle == n ? NOTE_no_signal : NOTE_no_influence;
@@ -280,19 +286,58 @@ static bool take_spectrum(struct fit_spectrum *spectrum, const struct fit_asker 
     return true;
 }
 
+void fit_statistics_describe(struct fit_record *record, const struct fit_whole *whole,
+                             const struct fit_portion *part)
+{
+    const struct work work = {.whole = whole, .part = part};
+    record->n_freedom = (int64_t)whole->n_row - (int64_t)whole->n_fitted;
+    fill_criteria(&work, record);
+    if (!whole->options->evaluates)
+        return;
+    record->aic = record->aicc = record->bic = NAN;
+    for (size_t i = 0; i < part->n_parameter; i++)
+        record->lack[i] = LACK_fixed;
+}
+
+/* What is known of a fit of one dataset without the derivatives of its predictions. */
+static void look_at(const struct fit_asker *asker, const struct fit_point *point,
+                    struct fit_whole *whole, struct fit_portion *part)
+{
+    const struct fit_objective *objective = &asker->objective;
+    uint32_t n_observable = asker->problem->model->abi.n_observable;
+    struct fit_answer answer = fit_point_answer(asker, point);
+    *whole = (struct fit_whole){.options = asker->options, .n_row = (double)objective->n_row,
+                                .criteria = fit_objective_criteria(objective, &answer, n_observable),
+                                .prediction_error = asker->prediction_error,
+                                .is_sigma_known = asker->is_sigma_known};
+    *part = (struct fit_portion){.map = &asker->map, .n_parameter = asker->problem->n_parameter,
+                                 .theta = point->theta, .chain = point->chain,
+                                 .criteria = whole->criteria, .n_row = whole->n_row,
+                                 .log_prior = fit_statistics_log_prior(asker, point),
+                                 .has_prior = objective->n_prior > 0,
+                                 .can_test = fit_statistics_can_test(asker),
+                                 .is_small = true};
+}
+
+void fit_statistics_glance(struct fit_record *record, const struct fit_asker *asker,
+                           const struct fit_point *point)
+{
+    struct fit_whole whole;
+    struct fit_portion part;
+    look_at(asker, point, &whole, &part);
+    for (size_t j = 0; j < asker->map.n_free && !asker->options->evaluates; j++)
+        whole.n_fitted += !fit_point_is_held(&asker->map, point, j);
+    fit_statistics_describe(record, &whole, &part);
+}
+
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena)
 {
-    const struct fit_objective *objective = &asker->objective;
     struct fit_spectrum spectrum;
-    struct fit_answer answer = fit_point_answer(asker, point);
-    struct fit_whole whole = {.options = asker->options, .n_row = (double)objective->n_row,
-                              .criteria = fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable),
-                              .prediction_error = asker->prediction_error, .is_sigma_known = asker->is_sigma_known};
-    struct fit_portion part = {.map = &asker->map, .n_parameter = asker->problem->n_parameter, .theta = point->theta,
-                            .chain = point->chain, .spectrum = &spectrum, .criteria = whole.criteria, .n_row = whole.n_row,
-                            .log_prior = fit_statistics_log_prior(asker, point), .has_prior = objective->n_prior > 0,
-                            .can_test = fit_statistics_can_test(asker, false), .is_small = true};
+    struct fit_whole whole;
+    struct fit_portion part;
+    look_at(asker, point, &whole, &part);
+    part.spectrum = &spectrum;
     uint8_t *moves = arena_calloc(arena, asker->map.n_free + 1, 1);
     if (!moves || !take_spectrum(&spectrum, asker, point, arena)
         || !fit_spectrum_observe(&spectrum, asker, point, arena, &whole.is_observed)
@@ -301,6 +346,19 @@ bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *a
     fit_statistics_moves(asker, point, moves);
     for (size_t c = 0; c < spectrum.n; c++)
         whole.n_noise += moves[spectrum.loose[c]] == MOVES_NOISE;
+    part.n_noise = whole.n_noise;
     whole.n_fitted = part.n_alone = (double)spectrum.n;
     return fit_statistics_fill(record, &whole, &part, arena);
+}
+
+double fit_statistics_rise(const struct fit_record *best, size_t n_row, double confidence)
+{
+    double n = (double)n_row, freedom = (double)best->n_freedom;
+    if (best->n_noise > 0 && freedom + (double)best->n_noise > 0) {
+        freedom += (double)best->n_noise;
+        return 0.5 * n * log1p(distribution_f_quantile(confidence, 1, freedom) / freedom);
+    }
+    if (!(best->notes & NOTE_no_model_sigma))
+        return 0.5 * distribution_chi_square_quantile(confidence, 1);
+    return 0.5 * best->chi_square / freedom * distribution_f_quantile(confidence, 1, freedom);
 }

@@ -63,38 +63,6 @@ void trust_model_limit(struct trust_model *model, const struct fit_point *point,
     model->promised_free = NAN;
 }
 
-static double size_of(const struct trust_model *model, const struct fit_point *point, size_t j)
-{
-    enum parameter_scale scale = model->asker->map.scale[j];
-    return scale == SCALE_LOG ? 1 : scale == SCALE_LOG10 ? 0.4342944819032518 : fabs(point->theta[j]);
-}
-
-/* The first radius: moves every parameter with an influence by its own size. */
-static double first_radius(const struct trust_model *model, const struct fit_point *point)
-{
-    double sum = 0;
-    for (size_t j = 0; j < model->n; j++) {
-        double size = size_of(model, point, j);
-        if (model->scale[j] > 0)
-            sum += model->scale[j] * size * model->scale[j] * size;
-    }
-    return sum > 0 ? sqrt(sum) : INFINITY;
-}
-
-/* Any positive number serves as the metric of a column of zeros; this one does not depend on units: a step of the parameter's
- * size is as long as the longest one of the others'. */
-static void replace_zeros(struct trust_model *model, const struct fit_point *point)
-{
-    double most = 0;
-    for (size_t j = 0; j < model->n; j++)
-        most = fmax(most, model->scale[j] * size_of(model, point, j));
-    for (size_t j = 0; j < model->n; j++) {
-        double size = size_of(model, point, j);
-        if (!(model->scale[j] > 0))
-            model->scale[j] = most > 0 && size > 0 ? -most / size : -1;
-    }
-}
-
 bool trust_model_update(struct trust_model *model, const struct fit_point *point)
 {
     struct fit_answer answer = fit_point_answer(model->asker, point);
@@ -120,9 +88,9 @@ bool trust_model_adopt(struct trust_model *model, const struct fit_point *point)
         model->scale[j] = fmax(fmax(SCALE_MEMORY * model->scale[j], norm), 0);
         trust_model_limit(model, point, j, model->limit[j]);
     }
-    replace_zeros(model, point);
+    trust_model_replace_zeros(model, point);
     if (first)
-        model->radius = first_radius(model, point);
+        model->radius = trust_model_first_radius(model, point);
     trust_model_forget_singular(model);
     model->is_current = true;
     return finite;
@@ -501,17 +469,6 @@ double trust_model_decrement(struct trust_model *model, const double *gradient)
             sum += projection / s * (projection / s);
     }
     return 0.5 * sum;
-}
-
-double trust_model_promise_single(const struct trust_model *model, const struct fit_point *point)
-{
-    double most = 0;
-    for (size_t j = 0; j < model->n; j++) {
-        double g = point->gradient[j];
-        if (!fit_point_is_held(&model->asker->map, point, j) && g != 0)
-            most = fmax(most, 0.5 * g * g / matrix_squares(j + 1, model->triangle + j * model->n));
-    }
-    return most;
 }
 
 void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta)

@@ -68,12 +68,21 @@ double trust_model_promise_free(struct trust_model *model, const struct fit_poin
  * predictions' second difference along the step, in units of their standard deviations. False: the correction would be large,
  * and the step stays. */
 bool trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second);
-/* The largest decrease predicted for any single parameter that no bound holds. */
-double trust_model_promise_single(const struct trust_model *model, const struct fit_point *point);
 /* point's theta + step, exactly on the bounds that it reaches. */
 void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta);
 /* The decrease predicted from the gradient's loose entries in the model's metric, without damping. */
 double trust_model_decrement(struct trust_model *model, const double *gradient);
+
+/* In trust_metric.c. The largest decrease predicted for any single parameter that no bound holds. */
+double trust_model_promise_single(const struct trust_model *model, const struct fit_point *point);
+/* The decrease within the bounds along the steepest descent in the metric: at most the promised one, and found without the many
+ * factorisations that bounds cost. */
+double trust_model_promise_steepest(struct trust_model *model, const struct fit_point *point);
+/* The first radius: moves every parameter with an influence by its own size. */
+double trust_model_first_radius(const struct trust_model *model, const struct fit_point *point);
+/* Any positive number serves as the metric of a column of zeros; this one does not depend on units: a step of the parameter's
+ * size is as long as the longest one of the others'. */
+void trust_model_replace_zeros(struct trust_model *model, const struct fit_point *point);
 
 /* Steps for objectives with kinks (trust_kinks.c). They minimise the objective itself with linear predictions instead of a
  * quadratic, because a sum of absolute values is least where some of them are zero, and a quadratic does not show which. */

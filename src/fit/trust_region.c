@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
+#include "fit/leap.h"
 #include "fit/stopping.h"
 #include "fit/trust_probe.h"
 
@@ -46,14 +47,15 @@ struct trust_region {
     struct trust_kinks kinks;
     struct stopping stopping;
     struct trust_probe probe;
+    struct fit_leap leap;
     int n_back;               /* how often a step was taken back */
     int n_plain;              /* how often the estimated second derivatives were forgotten rather than believed */
     double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
     int64_t n_iteration;
 };
 
-/* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it onto
- * a plateau gains in the others' directions. Limits grow with good steps. */
+/* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it
+ * onto a plateau gains in the others' directions. Limits grow with good steps. */
 static void shorten_limits(struct trust_model *model)
 {
     for (size_t j = 0; j < model->n; j++)
@@ -64,7 +66,7 @@ static struct trust_region *new_search(struct fit_asker *asker, struct arena *ar
 {
     struct trust_region *search = arena_calloc(arena, 1, sizeof *search);
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
-    if (!search || !trust_probe_init(&search->probe, asker, arena)
+    if (!search || !trust_probe_init(&search->probe, asker, arena) || !fit_leap_init(&search->leap, asker, arena)
         || !trust_model_init(&search->model, asker, arena) || (has_kinks && !trust_kinks_init(&search->kinks, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
@@ -276,6 +278,22 @@ static enum outcome run_steps(struct trust_region *search)
     }
 }
 
+/* Leaves a start that is orders of magnitude off, parameter by parameter. */
+static enum asked leap(struct trust_region *search)
+{
+    while (fit_leap_find(&search->leap, search->asker, search->best)) {
+        memcpy(search->trial->theta, search->leap.theta, search->n * sizeof(double));
+        enum asked asked = fit_ask(search->asker, search->trial, true);
+        if (asked == ASKED_END)
+            return ASKED_END;
+        if (!fit_leap_is_good(&search->leap, search->best->f, asked == ASKED_OK ? search->trial->f : (double)NAN))
+            continue;
+        search->n_iteration++;
+        take_trial(search, false);
+    }
+    return ASKED_OK;
+}
+
 /* Evaluates a first point, replacing any earlier ones. */
 static enum asked begin(struct trust_region *search, const double *theta)
 {
@@ -356,6 +374,7 @@ static enum asked approach(struct trust_region *search, const double *theta)
     enum asked asked = begin(search, theta);
     stopping_init(&search->stopping, asker);
     double doubt = asked == ASKED_OK ? stopping_noise_ceiling(&search->stopping, search->best) : 0;
+    asked = asked == ASKED_OK ? leap(search) : asked;
     while (asked == ASKED_OK && rough > asked_for) {
         asked = run_stage(search);
         rough = rough / REFINE >= ROUGHER_LEAST * asked_for && has_rough_ones(asker) ? rough / REFINE : asked_for;
@@ -392,8 +411,11 @@ static enum outcome run(struct trust_region *search, const double *theta)
     if (search->n > 0 && !is_exact && !asker->is_near && asker->gradient == GRADIENT_forward
         && fit_asker_rtol(asker) * ROUGHER_LEAST <= ROUGH && has_rough_ones(asker))
         asked = approach(search, theta);
+    bool is_start = asked == ASKED_FAILED && !asker->is_near;
     if (asked == ASKED_FAILED)
         asked = begin(search, theta);
+    if (asked == ASKED_OK && is_start)
+        asked = leap(search);
     if (asked != ASKED_OK)
         return asked == ASKED_END ? asker->outcome : asker->failure;
     if (search->n == 0) {

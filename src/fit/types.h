@@ -39,6 +39,7 @@ struct fit_problem {
     const uint8_t *fixed;       /* non-zero: held at its start */
     const struct fit_prior *prior; /* NULL: none. With a prior every row has a sigma or a noise */
     double rtol;                /* the integrator's first relative tolerance; 0: that of the options */
+    size_t n_noise;             /* of refits: parameters that affect only the noise, at the best fit */
     double unit;                /* for Laplace's errors without any sigma: unit of the kink; 0: unknown (fit/unit.h) */
     uint64_t seed, dataset;     /* determine a random start, together with start_number */
     uint32_t start_number;      /* 0: the given start; k: row k-1 of this dataset's Latin hypercube */
@@ -57,6 +58,7 @@ static inline size_t fit_problem_n_row(const struct fit_problem *problem)
 }
 
 struct fit_options {
+    bool evaluates;             /* only the start, even outside its bounds; nothing is searched */
     enum optimizer optimizer;   /* none: chosen by the sizes */
     enum gradient_method gradient; /* likewise; trf has no adjoint gradients */
     enum engine_kind engine;    /* the first one; adjoint gradients are for CVODES */

@@ -54,6 +54,8 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
     record->residual_error *= unit;
     for (size_t i = 0; i < problem->n_parameter; i++)
         record->eigenvalue[i] *= unit * unit;
+    for (size_t i = 0; i < problem->n_parameter; i++)
+        record->slope[i] *= unit;
 }
 
 /* The rest of the budgets. */

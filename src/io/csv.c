@@ -3,6 +3,7 @@
 #include "io/csv.h"
 
 #include "base/arena.h"
+#include "base/terminal.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@ struct csv_reader {
     FILE *file;
     char *path;
     char delimiter;      /* 0 before the header is read */
+    bool is_ragged;      /* rows may leave out empty fields at their ends */
     uint64_t line, next_line, latin1_line;
     struct csv_lines comments;
     bool begins_with_hash;
@@ -32,6 +34,10 @@ struct csv_reader {
     size_t n_field, field_capacity;
     char **name;
     size_t n_column;
+    struct csv_name {
+        const char *name;
+        size_t column;
+    } *sorted;           /* n_column: by name whatever its case, then by name */
     struct decimals {
         bool point, comma; /* which marks numbers have had so far */
     } *decimals;
@@ -368,16 +374,47 @@ static enum status drop_units(struct csv_reader *reader, struct error *error)
     }
     if (n_made == n)
         qsort(bare, n, sizeof *bare, compare_bare);
-    for (size_t i = 0; i < n_made; i++) {
+    for (size_t i = 0; n_made == n && i < n; i++) {
         bool is_first = i == 0 || compare_bare(&bare[i - 1], &bare[i]) != 0;
         bool is_last = i + 1 == n || compare_bare(&bare[i], &bare[i + 1]) != 0;
-        if (n_made == n && is_first && is_last)
+        if (is_first && is_last)
             strcpy(reader->name[bare[i].column], bare[i].name); /* which is no longer */
     }
     for (size_t i = 0; i < n_made; i++)
         free(bare[i].name);
     free(bare);
     return n_made == n ? STATUS_OK : no_memory(reader, error);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct csv_name *x = a, *y = b;
+    int order = strcasecmp(x->name, y->name);
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    return order ? order : (x->column > y->column) - (x->column < y->column);
+}
+
+/* Sorts the names, so that a table of many columns is read as fast as its bytes; equal ones are a
+ * fault. */
+static enum status sort_names(struct csv_reader *reader, struct error *error)
+{
+    size_t n = reader->n_column, first = 0, second = CSV_NO_COLUMN;
+    struct csv_name *sorted = reader->sorted = calloc(n, sizeof *sorted);
+    if (!sorted)
+        return no_memory(reader, error);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = (struct csv_name){reader->name[i], i};
+    qsort(sorted, n, sizeof *sorted, compare_names);
+    for (size_t i = 1; i < n; i++)
+        if (!strcmp(sorted[i - 1].name, sorted[i].name) && sorted[i].column < second) {
+            first = sorted[i - 1].column;
+            second = sorted[i].column;
+        }
+    return second == CSV_NO_COLUMN ? STATUS_OK
+                                   : csv_fault(reader, CSV_NO_COLUMN, error,
+                                               "columns %zu and %zu have the same name, '%s'",
+                                               first + 1, second + 1, reader->name[second]);
 }
 
 static enum status take_header(struct csv_reader *reader, struct error *error)
@@ -401,18 +438,17 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     for (size_t i = 0; reader->name && i < reader->n_field; i++) {
         if (!reader->field[i][0] && i > 0)
             return csv_fault(reader, CSV_NO_COLUMN, error, "column %zu has no name", i + 1);
-        for (size_t j = 0; j < i; j++)
-            if (!strcmp(reader->name[j], reader->field[i]))
-                return csv_fault(reader, CSV_NO_COLUMN, error, "columns %zu and %zu have the same name, '%s'", j + 1,
-                                 i + 1, reader->field[i]);
         if (!(reader->name[i] = strdup(reader->field[i])))
             break;
         reader->n_column = i + 1;
     }
-    return reader->n_column == reader->n_field ? drop_units(reader, error) : no_memory(reader, error);
+    if (reader->n_column < reader->n_field)
+        return no_memory(reader, error);
+    status = drop_units(reader, error);
+    return status ? status : sort_names(reader, error);
 }
 
-enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
+static enum status open_table(struct csv_reader **reader, const char *path, bool is_ragged, struct error *error)
 {
     bool is_stdin = !strcmp(path, "-");
     *reader = NULL;
@@ -423,6 +459,7 @@ enum status csv_open(struct csv_reader **reader, const char *path, struct error 
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
     }
+    made->is_ragged = is_ragged;
     made->line = made->next_line = 1;
     made->file = is_stdin ? stdin : fopen(path, "re");
     enum status status = made->file ? take_header(made, error) : error_system(error, errno, "cannot read '%s'", path);
@@ -434,6 +471,16 @@ enum status csv_open(struct csv_reader **reader, const char *path, struct error 
     return STATUS_OK;
 }
 
+enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
+{
+    return open_table(reader, path, false, error);
+}
+
+enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error)
+{
+    return open_table(reader, path, true, error);
+}
+
 void csv_close(struct csv_reader *reader)
 {
     if (!reader)
@@ -443,6 +490,7 @@ void csv_close(struct csv_reader *reader)
     for (size_t i = 0; i < reader->n_column; i++)
         free(reader->name[i]);
     free(reader->name);
+    free(reader->sorted);
     free(reader->field);
     free(reader->row);
     free(reader->held.row);
@@ -461,16 +509,22 @@ const char *csv_field(const struct csv_reader *reader, size_t column) { return r
 
 size_t csv_find_column(const struct csv_reader *reader, const char *name)
 {
-    size_t similar = CSV_NO_COLUMN, n_similar = 0;
-    for (size_t i = 0; i < reader->n_column; i++) {
-        if (!strcmp(reader->name[i], name))
-            return i;
-        if (!strcasecmp(reader->name[i], name)) {
-            similar = i;
-            n_similar++;
-        }
+    size_t low = 0, high = reader->n_column;
+    while (low < high) { /* the first that is not before it */
+        size_t middle = (low + high) / 2;
+        if (strcasecmp(reader->sorted[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return n_similar == 1 ? similar : CSV_NO_COLUMN;
+    size_t n_similar = 0;
+    for (size_t i = low; i < reader->n_column; i++, n_similar++) {
+        if (strcasecmp(reader->sorted[i].name, name))
+            break;
+        if (!strcmp(reader->sorted[i].name, name))
+            return reader->sorted[i].column;
+    }
+    return n_similar == 1 ? reader->sorted[low].column : CSV_NO_COLUMN;
 }
 
 enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error)
@@ -492,6 +546,16 @@ static void drop_empty_fields(struct csv_reader *reader)
         reader->n_field--;
 }
 
+/* Empty ones for those that a row leaves out at its end. */
+static enum status complete_row(struct csv_reader *reader, struct error *error)
+{
+    static char empty[] = "";
+    enum status status = STATUS_OK;
+    while (!status && reader->is_ragged && reader->n_field < reader->n_column)
+        status = add_field(reader, empty, error);
+    return status;
+}
+
 static bool is_empty_row(const struct csv_reader *reader)
 {
     for (size_t i = 0; i < reader->n_field; i++)
@@ -511,6 +575,8 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
         if ((status = split_row(reader, error)))
             return status;
         drop_empty_fields(reader);
+        if ((status = complete_row(reader, error)))
+            return status;
         if (reader->n_column > 1 && is_empty_row(reader)) /* an empty field of a single column is written "" */
             continue;
         if (reader->n_field == reader->n_column)
@@ -581,6 +647,17 @@ static void begin_field(struct csv_writer *writer)
     writer->in_row = true;
 }
 
+/* What a file gets reads back; what a terminal gets is looked at. */
+static void put_piece(struct csv_writer *writer, const char *text, size_t n)
+{
+    if (writer->kind == CSV_UNKNOWN)
+        writer->kind = terminal_is(writer->file) ? CSV_TERMINAL : CSV_FILE;
+    if (writer->kind == CSV_TERMINAL)
+        terminal_put(writer->file, text, n);
+    else
+        fwrite(text, 1, n, writer->file);
+}
+
 void csv_put_text(struct csv_writer *writer, const char *text)
 {
     size_t n = strlen(text);
@@ -589,14 +666,17 @@ void csv_put_text(struct csv_writer *writer, const char *text)
                   : !writer->in_row;
     begin_field(writer);
     if (!lost && !strpbrk(text, ",;\t\"\r\n")) {
-        fputs(text, writer->file);
+        put_piece(writer, text, n);
         return;
     }
     putc('"', writer->file);
-    for (const char *p = text; *p; p++) {
-        if (*p == '"')
-            putc('"', writer->file);
-        putc(*p, writer->file);
+    for (const char *p = text, *quote; *p; p = quote) {
+        quote = p + strcspn(p, "\"");
+        put_piece(writer, p, (size_t)(quote - p));
+        if (*quote) {
+            fputs("\"\"", writer->file);
+            quote++;
+        }
     }
     putc('"', writer->file);
 }

@@ -24,6 +24,8 @@ struct csv_reader;
 /* Opens a file ("-": standard input) and reads the header. STATUS_BAD_PROBLEM: the file is empty, or a column but the first has
  * no name, or one has that of another. */
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error);
+/* The same for tables whose rows may leave out empty fields at their ends. */
+enum status csv_open_ragged(struct csv_reader **reader, const char *path, struct error *error);
 void csv_close(struct csv_reader *reader); /* NULL is legal */
 
 size_t csv_n_column(const struct csv_reader *reader);
@@ -33,7 +35,8 @@ size_t csv_find_column(const struct csv_reader *reader, const char *name);
 /* The same, or an error that says which columns there are. */
 enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error);
 
-/* Reads the next row; *more is false at the end. A row with another number of fields than the header is a fault. */
+/* Reads the next row; *more is false at the end. A row with another number of fields than the header is a fault, unless the
+ * table may be ragged: then fields that are missing are empty. */
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error);
 uint64_t csv_line(const struct csv_reader *reader); /* first line of the row, from 1 */
 /* The first line so far that is not UTF-8 and was read as Latin-1; 0: none. */
@@ -63,6 +66,8 @@ struct csv_writer {
     bool in_row;
     bool decimal_comma; /* and columns are separated by semicolons, as spreadsheets of half the world read */
     char delimiter; /* 0: a comma, or with decimal commas a semicolon */
+    /* By its first text: a terminal gets '?' for control characters. */
+    enum { CSV_UNKNOWN, CSV_TERMINAL, CSV_FILE } kind;
 };
 void csv_put_text(struct csv_writer *writer, const char *text);
 void csv_put_number(struct csv_writer *writer, double value); /* reads back to the same bits; NaN, Inf, -Inf */

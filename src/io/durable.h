@@ -3,23 +3,23 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "base/destination.h"
 #include "base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { DURABLE_PATH = 4096 };
+enum { DURABLE_PATH = DESTINATION_PATH };
 
-/* The directory that `path` is in, "." for a bare name. STATUS_SYSTEM if it is too long. */
-enum status durable_parent(const char *path, char parent[DURABLE_PATH], struct error *error);
 /* fsync of an open file; a file system without fsync for directories is not an error. `path` is for messages. */
 enum status durable_sync(int file, const char *path, struct error *error);
 enum status durable_sync_directory(const char *directory, struct error *error);
-/* An unused hidden name in the folder of `path`; free(*temporary). Creates nothing. STATUS_SYSTEM if the directory does not
- * exist or is not writable. */
+/* An unused hidden name beside the file that `path` leads to; free(*temporary). Creates nothing.
+ * STATUS_SYSTEM if no file may be written there (base/destination.h). */
 enum status durable_temporary(const char *path, char **temporary, struct error *error);
-/* Syncs the closed file *temporary, renames it to `path` (replacing any file there), syncs the directory, frees the name. */
+/* Syncs the closed file *temporary, renames it to what `path` leads to (replacing any file there),
+ * syncs the directory, frees the name. */
 enum status durable_replace(char **temporary, const char *path, struct error *error);
 /* Removes the file *temporary, if there is one, and frees the name. *temporary may be NULL. */
 void durable_drop(char **temporary);

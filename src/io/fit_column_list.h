@@ -1,4 +1,5 @@
 /* The columns of /fits, as lists from which fit_record.h makes its table. Separate because they grow with every new number.
+ * Results have SLOPE only with --evaluate.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -19,7 +20,7 @@
       "upper end of the confidence interval from the covariance") \
     X(ERROR_MISSING, "/fits/error_missing", LACK, PER_PARAMETER, lack, NULL, "why a parameter has no standard error") \
     X(COVARIANCE, "/fits/covariance", DOUBLE, PER_PAIR, covariance, NULL, \
-      "covariance of the parameters, natural scale: P x P, row after row") \
+      "covariance of the parameters, natural scale: P x P, row after row; for a sigma of 1 where errors lack freedom") \
     X(EIGENVALUES, "/fits/information_eigenvalues", DOUBLE, PER_PARAMETER, eigenvalue, NULL, \
       "eigenvalues of the information matrix on the optimiser's scale, decreasing") \
     X(FLATTEST, "/fits/flattest_direction", DOUBLE, PER_PARAMETER, flattest, NULL, \
@@ -33,6 +34,8 @@
       "number of measurements minus that of fitted parameters") \
     X(REDUCED, "/fits/reduced_chi_square", DOUBLE, PER_FIT, reduced_chi_square, NULL, \
       "chi_square over the dataset's degrees of freedom, its share of them in a fit of many datasets") \
+    X(N_NOISE, "/fits/noise_parameters", INT64, PER_FIT, n_own_noise, NULL, \
+      "number of the dataset's own fitted parameters that affect only the noise; -1: not known") \
     X(N_NO_SIGMA, "/fits/without_sigma", INT64, PER_FIT, n_no_sigma, NULL, \
       "number of measurements that have no sigma, their own or the model's") \
     X(RESIDUAL_ERROR, "/fits/residual_error", DOUBLE, PER_FIT, residual_error, NULL, \
@@ -47,6 +50,8 @@
     X(R_SQUARED, "/fits/r_squared", DOUBLE, PER_FIT, r_squared, NULL, "coefficient of determination") \
     X(GRADIENT_NORM, "/fits/gradient_norm", DOUBLE, PER_FIT, gradient_norm, NULL, \
       "largest entry of the projected gradient, on the optimiser's scale") \
+    X(SLOPE, "/fits/objective_gradient", DOUBLE, PER_PARAMETER, slope, NULL, \
+      "derivative of the objective by each parameter, natural scale; NaN: it is fixed") \
     X(TIGHT_CHANGE, "/fits/tight_objective_change", DOUBLE, PER_FIT, tight_change, NULL, \
       "certificate: objective at tighter integrator tolerances minus objective") \
     X(TIGHT_DECREASE, "/fits/tight_decrease", DOUBLE, PER_FIT, tight_decrease, NULL, \
@@ -79,7 +84,11 @@
     X(PROFILE_LOWER_STATUS, "/fits/profile_lower_status", LIMIT, PER_PARAMETER, profile_lower_status, NULL, \
       "kind of the lower limit") \
     X(PROFILE_UPPER_STATUS, "/fits/profile_upper_status", LIMIT, PER_PARAMETER, profile_upper_status, NULL, \
-      "kind of the upper limit")
+      "kind of the upper limit") \
+    X(PROFILE_LOWER_BY, "/fits/profile_lower_held_by", INT64, PER_PARAMETER, profile_lower_by, NULL, \
+      "row of /parameters of another parameter that a bound holds at the lower limit; -1: none") \
+    X(PROFILE_UPPER_BY, "/fits/profile_upper_held_by", INT64, PER_PARAMETER, profile_upper_by, NULL, \
+      "row of /parameters of another parameter that a bound holds at the upper limit; -1: none")
 #define FIT_BOOTSTRAP_COLUMN_LIST(X) \
     X(BOOTSTRAP_N, "/fits/bootstrap_n", INT64, PER_FIT, n_bootstrap, NULL, \
       "number of replicates that were fitted successfully") \

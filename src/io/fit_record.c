@@ -22,6 +22,8 @@ const char *(*fit_kind_names(enum fit_kind kind))(int number) { return names_of_
 
 enum fit_part fit_column_part(enum fit_column column)
 {
+    if (column == FIT_COLUMN_SLOPE)
+        return FIT_PART_EVALUATION;
     if (column >= FIT_COLUMN_DATASET)
         return FIT_PART_SELECTION;
     if (column >= FIT_COLUMN_BOOTSTRAP_N)

@@ -35,7 +35,8 @@ enum fit_column {
 };
 
 /* Parts of /fits, as bits: they determine a result's columns. */
-enum fit_part { FIT_PART_BASE = 1, FIT_PART_STARTS = 2, FIT_PART_PROFILE = 4, FIT_PART_BOOTSTRAP = 8, FIT_PART_SELECTION = 16 };
+enum fit_part { FIT_PART_BASE = 1, FIT_PART_STARTS = 2, FIT_PART_PROFILE = 4, FIT_PART_BOOTSTRAP = 8, FIT_PART_SELECTION = 16,
+                FIT_PART_EVALUATION = 32 };
 enum fit_part fit_column_part(enum fit_column column);
 
 enum { FIT_MAX_POINT = 100 };
@@ -51,7 +52,7 @@ struct fit_record {
     uint8_t limit;   /* enum limit of a profile's side; only in journals, like its points: */
     uint8_t n_point; /* pairs of the parameter's value (natural scale) and the objective */
     double *point;   /* room for FIT_MAX_POINT pairs, or NULL; not among the arrays of fit_record_set_arrays */
-    size_t n_noise;  /* parameters of the noise only; set by the fit, not stored */
+    size_t n_noise;  /* parameters of the noise only, of the whole fit; set by the fit, not stored */
     char reason[160]; /* "" or why the fit failed */
 };
 

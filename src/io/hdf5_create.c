@@ -207,13 +207,15 @@ enum status hdf5_write_strings(const struct hdf5_file *file, const char *path, s
     size_t longest = 1;
     for (size_t i = 0; i < n; i++)
         longest = strlen(strings[i]) > longest ? strlen(strings[i]) : longest;
-    char *buffer = calloc(n ? n : 1, longest);
-    if (!buffer)
+    bool is_fixed = longest <= LONGEST_FIXED; /* one long string makes no large table */
+    char *buffer = is_fixed ? calloc(n ? n : 1, longest) : NULL;
+    if (is_fixed && !buffer)
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", file->path);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && is_fixed; i++)
         memcpy(buffer + i * longest, strings[i], strlen(strings[i]));
-    hid_t type = string_type(longest);
-    enum status status = type > 0 ? hdf5_write_table(file, path, type, n, 0, buffer, error)
+    const void *rows = is_fixed ? (const void *)buffer : strings;
+    hid_t type = string_type(is_fixed ? longest : 0);
+    enum status status = type > 0 ? hdf5_write_table(file, path, type, n, 0, rows, error)
                                   : cannot_write(file, path, error);
     hdf5_release(&type);
     free(buffer);

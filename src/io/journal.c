@@ -31,27 +31,22 @@ struct journal {
     char path[];
 };
 
+static const char what[] = "the directory of the run's journal";
+
+enum status journal_check_directory(const char *directory, struct error *error)
+{
+    return destination_check_folder(directory, what, error);
+}
+
 static enum status make_directory(const char *directory, struct error *error)
 {
-    struct stat found;
     char parent[DURABLE_PATH];
-    if (stat(directory, &found) == 0) {
-        if (S_ISDIR(found.st_mode))
-            return STATUS_OK;
-        return error_set(error, STATUS_SYSTEM,
-                         "'%s' should be the journal's directory, but it is a file: rename it, or "
-                         "choose another result file", directory);
-    }
-    enum status status = durable_parent(directory, parent, error);
-    if (status)
+    bool is_there = access(directory, F_OK) == 0;
+    enum status status = destination_folder(directory, what, error);
+    if (status || is_there)
         return status;
-    if (stat(parent, &found) != 0)
-        return error_system(error, errno, "cannot make the journal '%s': there is no directory '%s'", directory,
-                            parent);
-    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-        return error_system(error, errno, "cannot make the journal '%s' (do you have permission to write to '%s'?)", directory,
-                            parent);
-    return durable_sync_directory(parent, error);
+    status = destination_parent(directory, parent, error);
+    return status ? status : durable_sync_directory(parent, error);
 }
 
 /* With host and process number it identifies a process for good. */

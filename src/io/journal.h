@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 struct journal; /* open for appending */
+/* Before anything in it is read: STATUS_SYSTEM if it is no folder, or another user's. */
+enum status journal_check_directory(const char *directory, struct error *error);
 /* Creates the directory if it does not exist, and this process's file in it. */
 enum status journal_open(struct journal **journal, const char *directory, const struct run_identity *identity,
                          struct error *error);

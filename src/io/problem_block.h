@@ -18,7 +18,9 @@ struct problem_block {
     char **fault;          /* why this dataset is bad, NULL if it is not */
     double *start, *lower, *upper; /* n x n_parameter, row d at d * n_parameter */
     uint8_t *fixed;
-    double *rtol;          /* n: zeros; for users that have an integrator tolerance for each start */
+    double *rtol;          /* n: zeros; for users that have an integrator tolerance for each start, */
+    int64_t *n_noise;      /* and n: zeros; for those that know how many parameters affect only the noise */
+    double **profile_end;  /* n: NULLs; for those that know where profiles ended (run/plan/review.h) */
     size_t *first_experiment;     /* n + 1 */
 
     size_t n_experiment;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/words.h"
 #include "io/hdf5_file.h"
 #include "io/problem.h"
 #include "io/problem_adopt.h"
@@ -13,7 +14,7 @@
 #include "io/problem_stream.h"
 
 enum { /* limits on memory that a file may make us use */
-    PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
+    PROBLEM_MAX_NAME = NAME_BYTES,     /* bytes of a name or id */
     PROBLEM_MAX_SOURCE = 64 << 20,     /* bytes of model text */
     PROBLEM_MAX_PLUGIN = 256 << 20,    /* bytes of an embedded plugin */
     PROBLEM_MAX_PARAMETER = 100000,

@@ -44,9 +44,11 @@ static enum status allocate(const struct problem *problem, struct problem_block 
     block->upper = arena_calloc(arena, n * p, sizeof *block->upper);
     block->fixed = arena_calloc(arena, n * p, sizeof *block->fixed);
     block->rtol = arena_calloc(arena, n, sizeof *block->rtol);
+    block->n_noise = arena_calloc(arena, n, sizeof *block->n_noise);
+    block->profile_end = arena_calloc(arena, n, sizeof *block->profile_end);
     block->first_experiment = arena_calloc(arena, n + 1, sizeof *block->first_experiment);
     if (!block->room || !block->dataset || !block->id || !block->fault || !block->start || !block->lower || !block->upper
-        || !block->fixed || !block->rtol || !block->first_experiment)
+        || !block->fixed || !block->rtol || !block->n_noise || !block->profile_end || !block->first_experiment)
         return problem_no_memory(problem, error);
     enum status status = STATUS_OK;
     for (int g = 0; g < N_GROUP && !status; g++)

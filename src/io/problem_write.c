@@ -169,8 +169,11 @@ static void plan_columns(struct problem_writer *writer)
 enum status problem_writer_open(struct problem_writer **opened, const char *path, bool overwrite,
                                 const struct problem_header *header, struct error *error)
 {
+    struct destination destination;
     *opened = NULL;
-    if (!overwrite && access(path, F_OK) == 0)
+    if (destination_find_file(&destination, path, error))
+        return error->status;
+    if (!overwrite && destination.kind == DESTINATION_FILE)
         return error_set(error, STATUS_SYSTEM, "%s: exists already; use --overwrite to replace it", path);
     struct problem_writer *writer = calloc(1, sizeof *writer);
     if (!writer)

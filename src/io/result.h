@@ -56,7 +56,7 @@ struct result_info {
     size_t n_parameter;
     const char *const *parameter_name, *const *parameter_scale, *const *parameter_unit;
     const char *objective_kind;
-    bool is_shared;            /* one fit of all datasets, with shared parameters */
+    bool is_shared;            /* its fits are over several datasets, with shared parameters */
     uint64_t n_fit;
     struct run_identity identity;
     struct provenance provenance;

@@ -79,7 +79,7 @@ static enum status copy_file(const char *from_path, const char *to_path, mode_t 
         status = error_system(error, errno, "cannot read '%s'", from_path);
         goto done;
     }
-    to = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    to = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (to < 0) {
         status = error_system(error, errno, "cannot make '%s'", to_path);
         goto done;
@@ -225,14 +225,6 @@ static enum status make_file(struct result_writer *writer, const char *in_place_
     return status;
 }
 
-/* A symbolic link stays: its target is replaced. */
-static char *final_path(const char *path)
-{
-    struct stat found;
-    char *real = lstat(path, &found) == 0 && S_ISLNK(found.st_mode) ? realpath(path, NULL) : NULL;
-    return real ? real : strdup(path);
-}
-
 enum status result_writer_open(struct result_writer **writer, const char *path, const char *in_place_of,
                                const struct result_header *header, struct error *error)
 {
@@ -243,7 +235,7 @@ enum status result_writer_open(struct result_writer **writer, const char *path, 
     struct result_writer *made = calloc(1, sizeof *made);
     if (!made)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for writing '%s'", path);
-    made->path = final_path(path);
+    made->path = strdup(path);
     if (!made->path) {
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for writing '%s'", path);

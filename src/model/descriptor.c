@@ -327,7 +327,7 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
                 fault(&list, "%.60s is an input and a covariate", abi->input_name[i]);
         for (uint32_t i = 0; i < abi->n_event && abi->event_kind; i++)
             if (abi->event_kind[i] & ~(unsigned)(STIFFIT_EVENT_TIMED | STIFFIT_EVENT_INITIALLY_FALSE | STIFFIT_EVENT_CAN_LAPSE |
-                                                 STIFFIT_EVENT_EARLY_VALUES | STIFFIT_EVENT_FIRST))
+                                                 STIFFIT_EVENT_EARLY_VALUES | STIFFIT_EVENT_FIRST | STIFFIT_EVENT_AFTER))
                 fault(&list, "event_kind[%u] is 0x%x, which has bits that this version does not know", (unsigned)i,
                       abi->event_kind[i]);
         for (uint32_t i = 0; i < abi->n_state && abi->infusion_kind; i++)

@@ -40,7 +40,7 @@ enum status model_load_text(struct model *model, const char *text, size_t n_byte
 void model_unload(struct model *model);
 
 /* Checks of a descriptor (descriptor.c): everything that can be wrong without calling any of its functions. */
-enum { MODEL_MAX_COUNT = 100000, MODEL_MAX_WORK = 10000000, MODEL_MAX_NONZERO = 100000000, MODEL_MAX_NAME = 255 };
+enum { MODEL_MAX_COUNT = 100000, MODEL_MAX_WORK = 10000000, MODEL_MAX_NONZERO = 100000000, MODEL_MAX_NAME = NAME_BYTES - 1 };
 
 /* Copies the part of the descriptor that the plugin's header knew into `copy`; the rest becomes zero, and so do functions of
  * another number of lanes than ours; *n_lane: their number. ABI version and sizes are checked first. `origin` names the plugin

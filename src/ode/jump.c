@@ -303,7 +303,7 @@ static bool is_early(const struct stops *s, size_t event)
 bool jump_fire(struct observer *ob, double *y, size_t event, const double *dt)
 {
     struct stops *s = ob->stops;
-    double delay, *numbers = schedule_add(ob, (struct later){.t = ob->t, .index = (uint32_t)event});
+    double delay, *numbers = schedule_add(ob, (struct later){.t = ob->t, .is_late = s->is_late, .index = (uint32_t)event});
     if (!numbers)
         return false;
     struct later *later = &s->later[s->n_later - 1];
@@ -311,6 +311,17 @@ bool jump_fire(struct observer *ob, double *y, size_t event, const double *dt)
                 (!is_early(s, event) || assign(ob, y, event, dt, numbers + ob->n_block)) && jump_travel(ob, y, NULL, dt, -1);
     later->t += good ? delay : 0;
     return good;
+}
+
+bool jump_fire_later(struct observer *ob, double *y, size_t event, const double *dt)
+{
+    struct stops *s = ob->stops;
+    if (!(stops_kind(s, event) & STIFFIT_EVENT_AFTER))
+        return jump_fire(ob, y, event, dt);
+    double *numbers = schedule_add(ob, (struct later){.t = ob->t, .is_waiting = true, .index = (uint32_t)event});
+    if (numbers)
+        memcpy(numbers, dt, ob->n_block * sizeof(double));
+    return numbers;
 }
 
 bool jump_execute(struct observer *ob, double *y, size_t i)

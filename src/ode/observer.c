@@ -37,6 +37,13 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->sizes = new_array(3 * n + 1, 1);
     ob->tolerance_beyond = new_array(n, 1);
     ob->born = new_array(n, 1);
+    ob->reach = new_array(n, 1);
+    ob->noise = new_array(n, 1);
+    ob->reach_scratch = new_array(n, 8);
+    ob->jacobian = !abi->jacobian && abi->jacobian_sparse ? new_array(abi->n_nonzero, 1) : new_array(n, n);
+    ob->is_at_rest = calloc(n + 1, sizeof *ob->is_at_rest);
+    ob->sens_sizes = new_array(n, 1 + observer_most_blocks(abi, options));
+    ob->seen = new_array(n, 2 + observer_most_blocks(abi, options));
     ob->f = new_array(n, 1);
     ob->columns = new_array(n, n_parameter);
     ob->h = new_array(n_observable, 1);
@@ -50,7 +57,9 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->positive = positive_new(n);
     ob->stops = stops_new(abi, observer_most_blocks(abi, options));
     bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
-                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->f && ob->columns && ob->h &&
+                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->reach && ob->noise &&
+                    ob->reach_scratch && ob->jacobian && ob->is_at_rest && ob->seen &&
+                    ob->sens_sizes && ob->f && ob->columns && ob->h &&
                     ob->h_state && ob->term && ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest &&
                     ob->positive && ob->stops && ob->variant_sens && ob->variant_p && (ob->forcing || !n || !abi->n_forcing);
     ob->model.sizes = ob->sizes;
@@ -74,6 +83,13 @@ void observer_fini(struct observer *ob)
     free(ob->sizes);
     free(ob->tolerance_beyond);
     free(ob->born);
+    free(ob->reach);
+    free(ob->noise);
+    free(ob->reach_scratch);
+    free(ob->jacobian);
+    free(ob->is_at_rest);
+    free(ob->seen);
+    free(ob->sens_sizes);
     free(ob->f);
     free(ob->columns);
     free(ob->h);
@@ -271,7 +287,13 @@ static void give_end(const struct observer *ob, const double *y)
 
 bool observer_answer(struct observer *ob, const double *y, bool initial)
 {
-    bool good = observation_fill(ob, ob->i_time, y);
+    size_t n = ob->n_state;
+    const double *seen = y;
+    if (ob->n_block && !ob->pace) {
+        memcpy(ob->seen, y, n * (1 + ob->n_block) * sizeof *y);
+        seen = tolerance_drop_vanished(ob, ob->seen + n) ? ob->seen : y;
+    }
+    bool good = observation_fill(ob, ob->i_time, seen);
     if (ob->evaluation->end && ob->n_state && ob->i_time + 1 == ob->evaluation->task->n_time)
         give_end(ob, y);
     bool relative = initial || ob->atol > 0 || ob->is_relative;
@@ -318,6 +340,14 @@ bool observer_stop(struct observer *ob, enum evaluation_outcome outcome, const c
     struct evaluation *evaluation = ob->evaluation;
     snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g", why, evaluation->t_reached);
     return observer_finish(ob, outcome);
+}
+
+bool observer_stop_integrator(struct observer *ob, const char *why)
+{
+    struct evaluation *evaluation = ob->evaluation;
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g%s", why, evaluation->t_reached,
+             ob->atol > 0 ? "" : "; if tiny states are the cause, --atol helps");
+    return observer_finish(ob, EVALUATION_ODE_FAILED);
 }
 
 bool observer_spent(struct observer *ob)

@@ -22,6 +22,10 @@ struct observer {
     /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
     double *sizes;              /* 3 n_state + 1 */
     double *born;               /* n_state: since when the state may be young */
+    double *reach;              /* n_state: what a state that was at rest can become (reach.h), else 0 */
+    double *noise;              /* n_state: what rounding errors of its rate make of such a state (reach.h) */
+    int n_rescue;               /* of this evaluation: see tolerance_rescue */
+    bool grows;                 /* some states may be far from their reach */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *tolerance_beyond;   /* n_state: tolerance minus rtol |y| */
 
@@ -31,11 +35,16 @@ struct observer {
     bool *block_rhs;            /* whether it enters the right-hand side */
     double *block_unit;         /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
     int32_t *sens_block;        /* block of each wanted parameter, or -1 */
+    double *sens_sizes;         /* n_state x n_block: the largest absolute sensitivities so far */
     bool pace;                  /* the one block is the dependence of the states on the unit of time (probe.c) */
 
     /* scratch */
     double *f;                         /* n_state */
     double *columns;                   /* n_state x n_parameter */
+    double *reach_scratch;             /* 8 n_state */
+    double *jacobian;                  /* for reach.c: n_state x n_state, or the values of the model's pattern */
+    bool *is_at_rest;                  /* n_state: for tolerance.c */
+    double *seen;                      /* n_state (1 + most blocks): the state of an answer */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
     size_t n_term;                     /* entries of h_state in use: of wanted observables, not 0, by state */
     struct observer_term {
@@ -98,5 +107,7 @@ bool observer_answer_until(struct observer *observer, double t, int side, const 
 bool observer_finish(struct observer *observer, enum evaluation_outcome outcome);
 bool observer_fail(struct observer *observer);
 bool observer_stop(struct observer *observer, enum evaluation_outcome outcome, const char *why);
+/* As observer_stop, for failures of the integrator that a tolerance may cause: names --atol if none is given. */
+bool observer_stop_integrator(struct observer *observer, const char *why);
 bool observer_spent(struct observer *observer); /* the budget of steps */
 bool observer_fall(struct observer *observer, size_t state); /* see positive_look */

@@ -5,13 +5,14 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/positive.h"
 
-#include "ode/observer.h"
+#include "ode/reach.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Within its tolerance a state may be below zero. This many times rtol times its size is no such error. */
+/* Within its tolerance, and within that of what could drive it, a state may be below zero. This many times rtol times its size or
+ * its reach (reach.h) is no such error. */
 #define FAR 1000
 /* More than this many tolerances below zero is no error of one step; a repeated step goes this part of the way to zero. */
 #define ERRORS 10
@@ -88,11 +89,22 @@ void positive_fall(struct observer *ob, double t_before, const double *before, c
             side[i] = FALLEN;
 }
 
-/* Beyond a pole a state goes on falling. One that began at zero and has only just left it, as the last of a cascade, may be
- * below zero by an error that is large for its present size; its slope is positive, and it returns. */
+/* Beyond a pole a state goes on falling, as fast as it came. One that began at zero and has only just left it, as the last of a
+ * cascade, may be below zero by an error that is large for its present size; its slope is positive, and it returns. Nor is it a
+ * pole where the equations lead below zero by now, a bit later than an error of the step did; where errors of the states that feed this one explain the slope, as those of y in total - y, or where the slope is too
+ * small to have led there in the time so far. */
 static bool goes_on_falling(struct observer *ob, size_t i, const double *y)
 {
-    return derivatives_rhs(&ob->model, ob->t, y, ob->f) != STIFFIT_OK || ob->f[i] < 0;
+    size_t n = ob->n_state;
+    double *tolerance = ob->reach_scratch, *feed = tolerance + n, *decay = feed + n;
+    if (derivatives_rhs(&ob->model, ob->t, y, ob->f) != STIFFIT_OK)
+        return true;
+    double slope = ob->f[i];
+    if (!(-slope * fabs(ob->t - ob->evaluation->task->t0) >= -y[i]) || !cannot_fall(ob, i, ob->t, y))
+        return false;
+    for (size_t j = 0; j < n; j++)
+        tolerance[j] = ob->rtol * fabs(y[j]) + ob->tolerance_beyond[j];
+    return !reach_feed(ob, ob->t, y, tolerance, feed, decay) || -slope > FAR * feed[i];
 }
 
 size_t positive_look(struct observer *ob, const double *y)
@@ -107,8 +119,8 @@ size_t positive_look(struct observer *ob, const double *y)
         }
         if (p->side[i] == ABOVE)
             p->side[i] = BELOW;
-        if (p->side[i] == FALLEN && magnitude > FAR * (ob->rtol * fmax(p->size[i], ob->sizes[i]) + ob->atol)
-            && goes_on_falling(ob, i, y))
+        double size = fmax(p->size[i], fmax(ob->sizes[i], ob->reach[i])), allowed = ob->rtol * size + ob->atol;
+        if (p->side[i] == FALLEN && magnitude > FAR * fmax(allowed, ob->tolerance_beyond[i]) && goes_on_falling(ob, i, y))
             return i;
     }
     return ob->n_state;

@@ -2,7 +2,7 @@
  * quarters, and where the parabola through three values of a function has an extremum of another sign. The first change is
  * enclosed by bisection on the integrator's polynomial.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/stops_parts.h"
+#include "ode/near.h"
 
 #include "ode/observer.h"
 
@@ -17,6 +17,8 @@
 #define FARTHEST 0x1p24
 /* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
 #define GRAZE 50
+/* So often is a stretch of a step divided into STOPS_PARTS where a trigger is rough. */
+enum { DEEPEST = 3 };
 
 void root_evaluate(struct observer *ob, double t, const double *y, double *value)
 {
@@ -32,13 +34,16 @@ void root_evaluate(struct observer *ob, double t, const double *y, double *value
 
 bool root_differs(const struct stops *s, size_t i)
 {
-    return s->is_watched[i] && !isnan(s->value[i]) && (s->value[i] >= 0) != s->is_true[i];
+    return s->is_watched[i] && !isnan(s->value[i]) && root_is_true(s, i, s->value[i]) != s->is_true[i];
 }
 
 void root_take(struct stops *s, size_t i)
 {
-    if (s->is_watched[i] && !isnan(s->value[i]))
-        s->is_true[i] = s->value[i] >= 0;
+    if (!s->is_watched[i] || isnan(s->value[i]))
+        return;
+    s->is_true[i] = root_is_true(s, i, s->value[i]);
+    if (fabs(s->value[i]) > s->near[i])
+        s->near[i] = 0;
 }
 
 bool root_matters(const struct stops *s, size_t i)
@@ -86,8 +91,28 @@ static size_t add_point(double *point, size_t n, double t)
     return n + 1;
 }
 
-/* The times at which the step is examined: each quarter, and the extrema between. */
-static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to)
+/* Whether a trigger may have more changes of its sign between the five values: four of them bend more than they are away from
+ * 0, or, if its sign changes, than half of the largest. Where the step is long and the trigger is not as smooth as the states,
+ * as sin(x), the parabola does not show it. */
+static bool is_rough(const struct stops *s, double *const at[STOPS_PARTS + 1])
+{
+    for (size_t i = s->abi->n_switching; i < s->n_function; i++)
+        for (size_t k = 3; k <= STOPS_PARTS && s->is_watched[i]; k++) {
+            double least = INFINITY, most = -INFINITY;
+            for (size_t m = k - 3; m <= k; m++) {
+                least = fmin(least, at[m][i]);
+                most = fmax(most, at[m][i]);
+            }
+            double bend = fabs(at[k][i] - at[k - 3][i] - 3 * (at[k - 1][i] - at[k - 2][i]));
+            if (bend > (least >= 0 ? least : most < 0 ? -most : 0.5 * fmax(most, -least)))
+                return true;
+        }
+    return false;
+}
+
+/* The times at which a stretch of the step is examined: each quarter, and the extrema between. 0: it must be examined in parts.
+ */
+static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to, bool may_divide)
 {
     struct stops *s = ob->stops;
     size_t n = s->n_function, n_point = 0;
@@ -98,6 +123,8 @@ static size_t choose_points(struct observer *ob, const struct latest_step *step,
         n_point = add_point(s->point, n_point, t);
         evaluate_at(ob, step, t, at[k]);
     }
+    if (may_divide && is_rough(s, at))
+        return 0;
     for (size_t k = 1; k < STOPS_PARTS; k++)
         for (size_t i = 0; i < n; i++) {
             double low = at[k - 1][i], middle = at[k][i], high = at[k + 1][i];
@@ -134,8 +161,8 @@ static void enclose(struct observer *ob, const struct latest_step *step, double 
 static bool is_beside(const struct stops *s, const double *value, bool after)
 {
     for (size_t i = 0; i < s->n_function; i++) {
-        bool changes = root_differs(s, i), sign = after ? s->value[i] >= 0 : s->is_true[i];
-        if (s->is_watched[i] && !isnan(s->value[i]) && ((value[i] >= 0) != sign || (changes && value[i] == 0)))
+        bool changes = root_differs(s, i), sign = after ? root_is_true(s, i, s->value[i]) : s->is_true[i];
+        if (s->is_watched[i] && !isnan(s->value[i]) && (root_is_true(s, i, value[i]) != sign || (changes && value[i] == 0)))
             return false;
     }
     return true;
@@ -175,27 +202,45 @@ static bool jumps(struct observer *ob, const struct latest_step *step, double fr
     return !known || change > JUMP;
 }
 
-static bool has_root(struct observer *ob, const struct latest_step *step, double from, double to)
+static bool has_root(struct observer *ob, const struct latest_step *step, double from, double to, bool *is_jump)
 {
     struct stops *s = ob->stops;
-    bool is_jump = jumps(ob, step, from, to), is_root = false;
+    bool is_root = false;
+    *is_jump = jumps(ob, step, from, to);
     for (size_t i = 0; i < s->n_function; i++)
-        is_root = is_root || (root_matters(s, i) && (is_jump || i >= s->abi->n_switching));
+        is_root = is_root || (root_matters(s, i) && (*is_jump || i >= s->abi->n_switching));
     return is_root;
 }
 
-bool root_find(struct observer *ob, const struct latest_step *step, double from)
+/* The stop is a root, at time t of the step. */
+static bool stop_at(struct observer *ob, const struct latest_step *step, double t)
 {
     struct stops *s = ob->stops;
-    bool any = false;
-    double begin = from;
-    s->is_root = false;
-    for (size_t i = 0; i < s->n_function; i++)
-        any = any || s->is_watched[i];
-    if (!any)
-        return false;
-    const struct ode_task *task = ob->evaluation->task;
-    size_t n_point = choose_points(ob, step, from, fmin(ob->t, task->time[task->n_time - 1]));
+    const double *y = step->state_at(step->context, t);
+    if (y)
+        memcpy(s->y_begin, y, ob->n_state * sizeof *y);
+    s->has_state = y != NULL;
+    ob->t = t;
+    return s->is_root = true;
+}
+
+/* Examines a stretch of the step. True: the stop is a root. */
+static bool search(struct placing *placing, double from, double end, int depth)
+{
+    struct observer *ob = placing->ob;
+    const struct latest_step *step = placing->step;
+    struct stops *s = ob->stops;
+    bool is_jump;
+    double begin = from, part = (end - from) / STOPS_PARTS;
+    size_t n_point = choose_points(ob, step, from, end, depth < DEEPEST && from + part > from);
+    for (int k = 1; n_point == 0 && k <= STOPS_PARTS; k++) {
+        double to = k < STOPS_PARTS ? begin + k * part : end;
+        if (k > 1 || depth > 0)
+            evaluate_at(ob, step, from, s->last);
+        if (search(placing, from, to, depth + 1))
+            return true;
+        from = to;
+    }
     for (size_t k = 0; k < n_point; from = s->point[k++]) {
         evaluate_at(ob, step, s->point[k], s->value);
         while (any_matters(s)) {
@@ -203,14 +248,10 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
             enclose(ob, step, &from, &to);
             leave_zero(ob, step, &from, begin, false);
             leave_zero(ob, step, &to, ob->t, true);
-            if (has_root(ob, step, from, to)) {
-                const double *y = step->state_at(step->context, to);
-                if (y)
-                    memcpy(s->y_begin, y, ob->n_state * sizeof *y);
-                s->has_state = y != NULL;
-                ob->t = to;
-                s->is_root = true;
-                return true;
+            if (has_root(ob, step, from, to, &is_jump)) {
+                if (s->abi->n_event)
+                    near_move_root(placing, &to, is_jump);
+                return stop_at(ob, step, to);
             }
             take_all(s);
             from = to;
@@ -219,6 +260,23 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
         take_all(s);
     }
     return false;
+}
+
+bool root_find(struct observer *ob, const struct latest_step *step, double from)
+{
+    struct stops *s = ob->stops;
+    const struct ode_task *task = ob->evaluation->task;
+    bool any = false;
+    s->is_root = false;
+    for (size_t i = 0; i < s->n_function; i++)
+        any = any || s->is_watched[i];
+    if (!any)
+        return false;
+    double end = fmin(ob->t, task->time[task->n_time - 1]);
+    struct placing placing = {.ob = ob, .step = step, .begin = from, .end = end};
+    if (search(&placing, from, end, 0))
+        return true;
+    return near_look_at_end(&placing) && stop_at(ob, step, end);
 }
 
 void root_look_begin(struct observer *ob, const double *y)

@@ -155,6 +155,23 @@ static double earliest(const struct observer *ob)
     return next;
 }
 
+/* The stop's time, or that of a measurement from which it differs by rounding alone: 3 and 30*0.1 are one time. */
+static double with_measurement(const struct observer *ob, double t)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    double closest = STOPS_CLOSEST * fabs(t);
+    size_t low = ob->i_time, high = task->n_time;
+    while (low < high) { /* the first measurement from t - closest on */
+        size_t middle = low + (high - low) / 2;
+        if (task->time[middle] < t - closest)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_one = t < INFINITY && low < task->n_time && task->time[low] <= t + closest && task->time[low] > ob->stops->limit;
+    return is_one ? task->time[low] : t;
+}
+
 bool schedule_look(struct observer *ob)
 {
     struct stops *s = ob->stops;
@@ -166,6 +183,7 @@ bool schedule_look(struct observer *ob)
             return false;
         s->next = earliest(ob);
     }
+    s->next = with_measurement(ob, s->next);
     return true;
 }
 
@@ -234,4 +252,42 @@ void schedule_remove(struct stops *s, size_t i)
     s->later[i] = s->later[last];
     if (i != last)
         memcpy(schedule_numbers(s, i), schedule_numbers(s, last), s->stride * sizeof(double));
+}
+
+bool schedule_is_due(const struct stops *s, const struct later *later)
+{
+    return !later->is_end && later->t <= s->limit && !later->is_waiting && (s->is_late || !later->is_late);
+}
+
+size_t schedule_execution(struct observer *ob, const double *y, unsigned kind)
+{
+    struct stops *s = ob->stops;
+    size_t best = s->n_later;
+    double best_priority = 0;
+    bool ranks = derivatives_is_there(&ob->model, MODEL_PRIORITY), known = false;
+    for (size_t i = 0; i < s->n_later; i++) {
+        const struct later *later = &s->later[i], *first = &s->later[best];
+        if (!schedule_is_due(s, later) || (stops_kind(s, later->index) & kind) != kind)
+            continue;
+        if (ranks && !known && derivatives_value(&ob->model, MODEL_PRIORITY, ob->t, y, s->row) != STIFFIT_OK)
+            return s->n_later + 1;
+        known = true;
+        double priority = ranks ? s->row[later->index] : 0;
+        bool is_first = best == s->n_later || priority > best_priority;
+        if (!is_first && !(priority < best_priority))
+            is_first = later->index < first->index || (later->index == first->index && later->order < first->order);
+        if (is_first) {
+            best = i;
+            best_priority = priority;
+        }
+    }
+    return best;
+}
+
+void schedule_cancel(struct stops *s, size_t event)
+{
+    bool can_lapse = stops_kind(s, event) & STIFFIT_EVENT_CAN_LAPSE;
+    for (size_t i = s->n_later; i-- > 0;)
+        if (!s->later[i].is_end && s->later[i].index == event && (can_lapse || s->later[i].is_waiting))
+            schedule_remove(s, i);
 }

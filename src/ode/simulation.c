@@ -18,6 +18,7 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
 {
     struct evaluation *evaluation = ws->o.evaluation;
     const char *what = "the integrator failed";
+    char why[100];
     if (ws->trouble == TROUBLE_NO_MEMORY) {
         snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
         return observer_finish(&ws->o, EVALUATION_NO_MEMORY);
@@ -33,9 +34,8 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
                                                : "Newton's iteration did not converge with the smallest steps";
     else if (flag == CV_TOO_MUCH_ACC)
         what = "rtol and atol demand more than double precision provides";
-    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g (CVODES %d)", what, evaluation->t_reached,
-             flag);
-    return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
+    snprintf(why, sizeof why, "%s (CVODES %d)", what, flag);
+    return observer_stop_integrator(&ws->o, why);
 }
 
 static bool finish_stuck(struct workspace *ws)
@@ -43,9 +43,7 @@ static bool finish_stuck(struct workspace *ws)
     struct evaluation *evaluation = ws->o.evaluation;
     if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
         return observer_fail(&ws->o);
-    snprintf(evaluation->reason, sizeof evaluation->reason, "the step size fell to rounding level at t = %.6g",
-             evaluation->t_reached);
-    return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
+    return observer_stop_integrator(&ws->o, "the step size fell to rounding level");
 }
 
 static void set_blocks(struct workspace *ws, size_t n_block)
@@ -123,6 +121,8 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
         if (ws->pass == PASS_FORWARD && !observer_answer(&ws->o, ws->o.n_state ? vector_data(ws->y) : NULL, initial))
             return observer_fail(&ws->o);
         ws->o.i_time += !ws->o.begins_anew;
+        if (!initial && ws->o.grows)
+            tolerance_look(&ws->o, vector_data(ws->y));
     }
     if (ws->o.begins_anew || ws->pass == PASS_REPLAY || ws->o.i_time < task->n_time)
         return true;
@@ -335,28 +335,36 @@ static const double *state_at(void *context, double t)
 
 struct look {
     struct workspace *ws;
-    N_Vector ahead, weights;
+    N_Vector f, ahead, weights;
 };
 
 static bool rhs(void *context, double *ydot)
 {
     struct look *look = context;
-    (void)ydot; /* look->ahead */
+    size_t n_number = look->ws->o.n_state * (1 + look->ws->o.n_block);
     look->ws->factor_gamma = 0; /* the corrector's factors are gone */
-    return newton_rhs(look->ws->o.t, look->ws->y, look->ahead, look->ws) == 0;
+    bool good = newton_rhs(look->ws->o.t, look->ws->y, look->f, look->ws) == 0;
+    memcpy(ydot, vector_data(look->f), n_number * sizeof *ydot);
+    return good;
 }
 
 static bool look_for_steady_state(struct workspace *ws)
 {
     if (!steady_is_due(&ws->o))
         return false;
-    struct look look = {.ws = ws, .ahead = vector_new(ws->bank), .weights = vector_new(ws->bank)};
-    const struct steady_solver solver = {.linear = ws->linear, .rhs = rhs, .context = &look,
+    struct look look = {.ws = ws, .f = vector_new(ws->bank), .ahead = vector_new(ws->bank), .weights = vector_new(ws->bank)};
+    const struct steady_solver solver = {.linear = ws->linear, .rhs = rhs, .context = &look, .is_sparse = ws->sparse,
                                          .change = vector_data(look.ahead), .weight = vector_data(look.weights)};
     bool arrived = steady_look(&ws->o, vector_data(ws->y), &solver);
+    N_VDestroy(look.f);
     N_VDestroy(look.ahead);
     N_VDestroy(look.weights);
     return arrived;
+}
+
+static bool may_be_sizes(int flag)
+{
+    return flag == CV_ERR_FAILURE || flag == CV_CONV_FAILURE || flag == CV_TOO_MUCH_ACC;
 }
 
 bool simulation_step(struct workspace *ws)
@@ -376,12 +384,15 @@ bool simulation_step(struct workspace *ws)
         far = fmin(far, ws->o.stops->next);
     int flag = CVode(ws->cvode, far, ws->y, &ws->o.t, CV_ONE_STEP);
     if (flag < 0) /* ws->y is then the state at ws->o.t, the end of the last good step */
-        return ws->o.pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
+        return may_be_sizes(flag) && tolerance_rescue(&ws->o, vector_data(ws->y)) ? begin_chunk(ws, ws->o.t)
+               : ws->o.pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
     evaluation->n_step++;
     /* Near a pole, or where the model cannot be computed, steps shrink until t no longer moves. */
     ws->n_stuck = fabs(ws->o.t - before) <= 2 * DBL_EPSILON * fabs(ws->o.t) ? ws->n_stuck + 1 : 0;
-    if (ws->n_stuck >= MAX_STUCK)
-        return finish_stuck(ws);
+    if (ws->n_stuck >= MAX_STUCK) {
+        ws->n_stuck = 0;
+        return tolerance_rescue(&ws->o, vector_data(ws->y)) ? begin_chunk(ws, ws->o.t) : finish_stuck(ws);
+    }
     const struct latest_step step = {.state_at = state_at, .context = ws};
     if (evaluation->adjoint && ws->y_at && ws->pass == PASS_FORWARD)
         root_look(&ws->o, &step, before);

@@ -2,16 +2,19 @@
  * decays, such a step ends at the steady state. It is one step of Newton's method on the subspace that conservation laws leave,
  * because the products of f and J with a law's weights are zero: a singular Jacobian is no trouble. The same step of the
  * sensitivities' equations gives those of the steady state. The trajectory has arrived if no number changes by more than its
- * tolerance in this step.
+ * tolerance in this step, and none would in one of infinite length (slow.h), which is longer where some mode is slower than all
+ * that has happened so far.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/steady.h"
 
+#include "ode/slow.h"
 #include "ode/tolerance.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
-/* The step's length over the time since the beginning. A slower motion counts as none. More would amplify rounding errors in f
- * along conserved directions. */
+/* The step's length over the time since the beginning. More would amplify rounding errors in f along conserved directions. */
 #define AHEAD 1e4
 /* Looks are this factor apart in time: they cost about a step each. */
 #define LATER 1.5
@@ -30,6 +33,31 @@ bool steady_is_lost(struct observer *ob)
 
 bool steady_is_due(const struct observer *ob) { return ob->t > ob->steady_next; }
 
+/* The accuracy of the Jacobian's entries: of the model's own, and of differences. */
+#define ACCURACY (16 * DBL_EPSILON)
+#define ACCURACY_DIFFERENCES 1e-5
+
+/* Whether slow modes have come to rest. f is overwritten with the right-hand side. */
+static bool slow_modes_rest(struct observer *ob, const double *y, const struct steady_solver *solver)
+{
+    const struct stiffit_model *abi = ob->abi;
+    size_t n = ob->n_state;
+    double *dense = calloc(n * n, sizeof *dense), *f = calloc(n * (1 + ob->n_block), sizeof *f);
+    const double *jacobian = linear_jacobian(solver->linear);
+    bool rests = dense && f && solver->rhs(solver->context, f);
+    for (size_t j = 0; rests && j < n; j++)
+        for (size_t k = solver->is_sparse ? (size_t)abi->column_start[j] : j * n,
+                    end = solver->is_sparse ? (size_t)abi->column_start[j + 1] : k + n; k < end; k++)
+            dense[(solver->is_sparse ? (size_t)abi->row_index[k] : k - j * n) + j * n] = jacobian[k];
+    const struct slow_point point = {.n = n, .n_column = 1 + ob->n_block, .jacobian = dense, .y = y, .f = f,
+                                     .weight = solver->weight,
+                                     .accuracy = abi->jacobian || abi->jacobian_sparse ? ACCURACY : ACCURACY_DIFFERENCES};
+    rests = rests && slow_is_at_rest(&point);
+    free(dense);
+    free(f);
+    return rests;
+}
+
 bool steady_look(struct observer *ob, double *y, const struct steady_solver *solver)
 {
     double age = ob->t - ob->steady_since, *change = solver->change, *weight = solver->weight;
@@ -45,6 +73,8 @@ bool steady_look(struct observer *ob, double *y, const struct steady_solver *sol
     for (size_t i = 0; i < n_number; i++)
         if (!(fabs(change[i]) * weight[i] <= 1))
             return false;
+    if (!slow_modes_rest(ob, y, solver))
+        return false;
     for (size_t i = 0; i < n_number; i++)
         y[i] += change[i];
     return true;

@@ -13,6 +13,7 @@ struct steady_solver {
     /* The right-hand side of the state and its sensitivities at (observer.t, y), into `change`; the Jacobian into `linear`. */
     bool (*rhs)(void *context, double *change);
     void *context;
+    bool is_sparse;          /* the Jacobian is the values of the model's pattern */
     double *change, *weight; /* scratch: n_state (1 + n_block) each */
 };
 

@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Stops closer together than this, relative to their times, are one. On either side of a stop, the right-hand side is evaluated
- * at times that are ASIDE away from it at least. */
-#define CLOSEST (16 * DBL_EPSILON)
+/* On either side of a stop, the right-hand side is evaluated at times that are ASIDE away from it at least. */
 #define ASIDE (4 * DBL_EPSILON)
 /* So many executions of events, in all or at one time, never end. */
 enum { MOST_EXECUTIONS = 100000, MOST_HERE = 1000 };
@@ -34,7 +32,8 @@ struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
     s->n_block = n_block;
     s->stride = n_block + larger(n_block, n_early);
     const struct { double **at; size_t n; } arrays[] = {
-        {&s->fixed, n_function}, {&s->value, n_function}, {&s->last, n_function}, {&s->sample, STOPS_PARTS * n_function},
+        {&s->fixed, n_function}, {&s->value, n_function}, {&s->last, n_function}, {&s->near, n_function},
+        {&s->sample, STOPS_PARTS * n_function},
         {&s->point, STOPS_PARTS * (1 + n_function)}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n}, {&s->y_begin, n},
         {&s->star, larger(n, n_block)}, {&s->all, n * (1 + n_block)}, {&s->row, n_row}, {&s->by_state, n_row * (n + 1)},
         {&s->by_parameter, n_row * abi->n_parameter}, {&s->dt, n_block}, {&s->dt_cause, n_block}, {&s->rate, n},
@@ -56,9 +55,9 @@ void stops_free(struct stops *s)
 {
     if (!s)
         return;
-    void *const arrays[] = {s->fixed, s->value, s->last, s->sample, s->point, s->f, s->f_left, s->y_new, s->y_begin, s->star,
-                            s->all, s->row, s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate, s->rate_parameter,
-                            s->dt_switch, s->by_share, s->by_rate, s->by_length, s->i_knot,
+    void *const arrays[] = {s->fixed, s->value, s->last, s->near, s->sample, s->point, s->f, s->f_left, s->y_new, s->y_begin,
+                            s->star, s->all, s->row, s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate,
+                            s->rate_parameter, s->dt_switch, s->by_share, s->by_rate, s->by_length, s->i_knot,
                             s->is_watched, s->is_true, s->dose, s->later, s->later_number, s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
@@ -89,9 +88,7 @@ bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *t
     return !is_eventful(abi, task) && !task->n_variant;
 }
 
-static unsigned kind_of(const struct stops *s, size_t event) { return s->abi->event_kind ? s->abi->event_kind[event] : 0; }
-
-static void set_limit(struct observer *ob) { ob->stops->limit = ob->t + CLOSEST * fabs(ob->t); }
+static void set_limit(struct observer *ob) { ob->stops->limit = ob->t + STOPS_CLOSEST * fabs(ob->t); }
 
 /* The times after and before `t` at which the right-hand side is that of the next and the previous stretch. */
 static double behind(double t) { return t + fmax(ASIDE * fabs(t), DBL_MIN); }
@@ -105,7 +102,8 @@ bool stops_begin(struct observer *ob)
     ob->model.rate = s->rate;
     ob->model.rate_parameter = s->rate_parameter;
     ob->model.span = ode_task_last(task) - task->t0;
-    s->is_root = s->restarts = false;
+    s->is_root = s->restarts = s->is_late = false;
+    memset(s->near, 0, s->n_function * sizeof *s->near);
     set_limit(ob);
     if (s->abi->n_input > 0)
         (void)schedule_pass_knots(ob, s->limit);
@@ -136,7 +134,7 @@ static bool take_event_times(struct observer *ob, const double *y)
     if (s->abi->n_event > 0 && derivatives_value(&ob->model, MODEL_WHEN, ob->t, y, s->row) != STIFFIT_OK)
         return observer_fail(ob);
     for (size_t i = 0; i < s->abi->n_event; i++) {
-        bool is_timed = kind_of(s, i) & STIFFIT_EVENT_TIMED;
+        bool is_timed = stops_kind(s, i) & STIFFIT_EVENT_TIMED;
         s->is_watched[n + i] = !is_timed;
         s->fixed[n + i] = is_timed && s->row[i] >= ob->t ? s->row[i] : INFINITY;
         if (is_timed && isnan(s->row[i])) {
@@ -157,42 +155,9 @@ bool stops_begin_state(struct observer *ob, const double *y)
     memset(s->is_true, 0, s->n_function * sizeof *s->is_true);
     bool goes_on = ob->evaluation->begin; /* from a steady state, where triggers have been true or false before */
     for (size_t i = 0; i < s->n_function; i++)
-        if (goes_on || i < s->abi->n_switching || !(kind_of(s, i - s->abi->n_switching) & STIFFIT_EVENT_INITIALLY_FALSE))
+        if (goes_on || i < s->abi->n_switching || !(stops_kind(s, i - s->abi->n_switching) & STIFFIT_EVENT_INITIALLY_FALSE))
             root_take(s, i);
     return schedule_look(ob);
-}
-
-/* The execution that comes first of those that are due and have all bits of `kind`; n_later: none is. */
-static size_t choose_execution(struct observer *ob, const double *y, unsigned kind)
-{
-    struct stops *s = ob->stops;
-    size_t best = s->n_later;
-    double best_priority = 0;
-    bool ranks = derivatives_is_there(&ob->model, MODEL_PRIORITY), known = false;
-    for (size_t i = 0; i < s->n_later; i++) {
-        const struct later *later = &s->later[i], *first = &s->later[best];
-        if (later->is_end || later->t > s->limit || (kind_of(s, later->index) & kind) != kind)
-            continue;
-        if (ranks && !known && derivatives_value(&ob->model, MODEL_PRIORITY, ob->t, y, s->row) != STIFFIT_OK)
-            return s->n_later + 1;
-        known = true;
-        double priority = ranks ? s->row[later->index] : 0;
-        bool is_first = best == s->n_later || priority > best_priority;
-        if (!is_first && !(priority < best_priority))
-            is_first = later->index < first->index || (later->index == first->index && later->order < first->order);
-        if (is_first) {
-            best = i;
-            best_priority = priority;
-        }
-    }
-    return best;
-}
-
-static void cancel(struct stops *s, size_t event)
-{
-    for (size_t i = s->n_later; i-- > 0;)
-        if (!s->later[i].is_end && s->later[i].index == event)
-            schedule_remove(s, i);
 }
 
 /* Fires the events whose triggers have become true by what has happened, at a time that moves by dt. */
@@ -206,8 +171,8 @@ static bool look_at_triggers(struct observer *ob, double *y, const double *dt)
         root_take(s, i);
         if (!changes || i < n)
             continue;
-        if (!s->is_true[i] && kind_of(s, i - n) & STIFFIT_EVENT_CAN_LAPSE)
-            cancel(s, i - n);
+        if (!s->is_true[i])
+            schedule_cancel(s, i - n);
         if (s->is_true[i] && !jump_fire(ob, y, i - n, dt))
             return false;
     }
@@ -228,7 +193,7 @@ static bool is_endless(struct observer *ob, size_t event)
 static bool execute(struct observer *ob, double *y)
 {
     struct stops *s = ob->stops;
-    for (size_t i; (i = choose_execution(ob, y, 0)) != s->n_later;) {
+    for (size_t i; (i = schedule_execution(ob, y, 0)) != s->n_later;) {
         if (i > s->n_later)
             return observer_fail(ob);
         if (is_endless(ob, s->later[i].index) || !jump_execute(ob, y, i))
@@ -277,7 +242,7 @@ static bool pass_switches(struct observer *ob, double *y)
 {
     struct stops *s = ob->stops;
     size_t n = s->abi->n_switching, first = n;
-    double *dt = s->dt, *other = s->dt_cause, slope = 0;
+    double *dt = s->dt, *other = s->dt_cause, slope = 0, slope_of_first = 0;
     s->has_switch = false;
     for (size_t i = 0; i < n; i++) {
         bool is_due = s->fixed[i] <= s->limit, is_root = s->is_root && root_differs(s, i);
@@ -289,6 +254,7 @@ static bool pass_switches(struct observer *ob, double *y)
         if (is_due ? !jump_fixed(ob, y, i, out) : !root_differentiate(ob, y, i, s->f_left, out, &slope))
             return false;
         s->has_switch = s->has_switch || is_root;
+        slope_of_first = first == n ? slope : slope_of_first;
         first = first == n ? i : first;
     }
     if (first == n)
@@ -299,7 +265,7 @@ static bool pass_switches(struct observer *ob, double *y)
         return false;
     ob->model.since = s->since;
     ob->model.until = INFINITY;
-    return jump_travel(ob, y, NULL, dt, -1) && (!s->is_watched[first] || look_for_sliding(ob, y, first, slope));
+    return jump_travel(ob, y, NULL, dt, -1) && (!s->is_watched[first] || look_for_sliding(ob, y, first, slope_of_first));
 }
 
 /* Executes the events that come before others of their time, whose triggers and values are those behind them. */
@@ -308,13 +274,13 @@ static bool happen_first(struct observer *ob, double *y)
     struct stops *s = ob->stops;
     size_t n = s->abi->n_switching, i;
     for (i = 0; i < s->abi->n_event; i++) {
-        if (!(kind_of(s, i) & STIFFIT_EVENT_FIRST) || !(s->fixed[n + i] <= s->limit))
+        if (!(stops_kind(s, i) & STIFFIT_EVENT_FIRST) || !(s->fixed[n + i] <= s->limit))
             continue;
         s->fixed[n + i] = INFINITY;
         if (!jump_fixed(ob, y, n + i, s->dt_cause) || !jump_fire(ob, y, i, s->dt_cause))
             return false;
     }
-    while ((i = choose_execution(ob, y, STIFFIT_EVENT_FIRST)) < s->n_later) {
+    while ((i = schedule_execution(ob, y, STIFFIT_EVENT_FIRST)) < s->n_later) {
         if (is_endless(ob, s->later[i].index) || !jump_execute(ob, y, i))
             return false;
         s->restarts = true;
@@ -333,7 +299,7 @@ static bool fire(struct observer *ob, double *y)
     const struct ode_task *task = ob->evaluation->task;
     memset(s->dt_cause, 0, s->n_block * sizeof(double));
     for (; s->i_call < task->n_call && task->call[s->i_call].time <= s->limit; s->i_call++)
-        if (!jump_fire(ob, y, task->call[s->i_call].event, s->dt_cause))
+        if (!jump_fire_later(ob, y, task->call[s->i_call].event, s->dt_cause))
             return false;
     for (size_t i = n; i < s->n_function; i++) {
         double *dt = s->dt_cause;
@@ -344,8 +310,7 @@ static bool fire(struct observer *ob, double *y)
         s->fixed[i] = is_due ? INFINITY : s->fixed[i];
         root_take(s, i);
         if (is_root && !s->is_true[i]) {
-            if (kind_of(s, i - n) & STIFFIT_EVENT_CAN_LAPSE)
-                cancel(s, i - n);
+            schedule_cancel(s, i - n);
             continue;
         }
         if (is_late)
@@ -356,7 +321,7 @@ static bool fire(struct observer *ob, double *y)
             return observer_fail(ob);
         else if (is_due ? !jump_fixed(ob, y, i, dt) : !root_differentiate(ob, y, i, s->f_left, dt, &slope))
             return false;
-        if (!jump_fire(ob, y, i - n, dt))
+        if (!jump_fire_later(ob, y, i - n, dt))
             return false;
     }
     return true;
@@ -371,7 +336,7 @@ static bool move_event_times(struct observer *ob, const double *y)
         return observer_fail(ob);
     for (size_t i = 0; i < s->abi->n_event; i++) {
         double *fixed = &s->fixed[n + i];
-        if (!(kind_of(s, i) & STIFFIT_EVENT_TIMED))
+        if (!(stops_kind(s, i) & STIFFIT_EVENT_TIMED))
             continue;
         if (isnan(s->row[i])) {
             derivatives_fail(&ob->model, "event_when", ob->t, true);
@@ -432,10 +397,37 @@ static bool happen_before(struct observer *ob, double *y)
     return look_at_triggers(ob, y, s->dt_cause) && execute(ob, y);
 }
 
+/* Fires the events that have waited for the measurements, and executes these and the late ones. */
+static bool happen_late(struct observer *ob, double *y)
+{
+    struct stops *s = ob->stops;
+    bool any = false;
+    s->is_late = true;
+    for (size_t i = 0; i < s->n_later; i++)
+        any = any || s->later[i].is_waiting || schedule_is_due(s, &s->later[i]);
+    for (size_t i = 0; any && i < s->n_later;) {
+        size_t event = s->later[i].index;
+        if (!s->later[i].is_waiting) {
+            i++;
+            continue;
+        }
+        memcpy(s->dt_cause, schedule_numbers(s, i), ob->n_block * sizeof(double));
+        schedule_remove(s, i);
+        i = 0;
+        if (!jump_fire(ob, y, event, s->dt_cause))
+            return false;
+    }
+    bool good = !any || execute(ob, y);
+    s->is_late = false;
+    return good;
+}
+
 /* And after them. */
 static bool happen_after(struct observer *ob, double *y)
 {
     struct stops *s = ob->stops;
+    if (!happen_late(ob, y))
+        return false;
     for (size_t i; (i = schedule_dose(s)) < s->n_dose;) {
         s->restarts = true;
         if (s->dose[i].is_steady ? !jump_steady(ob, y, i) : !jump_dose(ob, y, i) || !schedule_repeat(ob, i))

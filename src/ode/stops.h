@@ -8,10 +8,10 @@
  *     s+ = g_y (s- + f- dt/dp) + g_p + g_t dt/dp - f+ dt/dp
  *
  * At one time, in this order: measurements of side -1; knots; ends of infusions; parameters; switches; events;
- * measurements of side 0; doses and the events that they cause; measurements of side 1.
+ * measurements of side 0; events of the kind AFTER; doses and the events that they cause; measurements of side 1.
  *
- * schedule.c knows the times, root.c finds those that depend on the states, jump.c has the maps, stops.c the order, and meet.c
- * the places without derivatives.
+ * schedule.c knows the times, root.c finds those that depend on the states (near.c: what is at one time with them), jump.c has
+ * the maps, stops.c the order, and meet.c the places without derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -37,15 +37,15 @@ struct next_dose {
 struct later {
     double t;
     bool is_end;
-    uint32_t index;  /* event, or state */
+    bool is_late, is_waiting; /* it comes after the measurements of its time; and the event fires only then: numbers dt/dp */
+    uint32_t index; /* event, or state */
     double rate;
-    uint64_t order;  /* of creation */
+    uint64_t order; /* of creation */
 };
 
 struct stops {
     const struct stiffit_model *abi;
-    size_t n_function;           /* switching functions, then events: what root.c watches */
-    size_t n_block;              /* most sensitivities */
+    size_t n_function, n_block;  /* switching functions, then events: what root.c watches; most sensitivities */
 
     /* schedule.c */
     double next;                 /* time of the next stop; INFINITY: there is none */
@@ -54,8 +54,7 @@ struct stops {
     struct next_dose *dose;      /* those that have begun and are not over, in order */
     size_t n_dose, max_dose, i_dose; /* i_dose: the first that has not begun */
     size_t *i_knot;              /* n_input: the next */
-    size_t i_call;
-    size_t i_phase;             /* the next; the evaluation's parameters are those of this number */
+    size_t i_call, i_phase;      /* the next; the evaluation's parameters are those of this number */
     double *fixed;               /* n_function: times of switches and timed events; INFINITY: none, or over; -INFINITY: an event
                                   * whose time a new phase has put into the past */
     struct later *later;
@@ -66,10 +65,10 @@ struct stops {
     /* root.c */
     bool *is_watched, *is_true;  /* n_function; true: not negative */
     double *value, *last;        /* n_function each: latest values; those at the end of the last step */
+    double *near;                /* n_function: values from -near on count as true (a trigger that became true near its root) */
     double *sample, *point;      /* at STOPS_PARTS times of the step; these and further times */
     double begin, *y_begin;      /* the time and state (n_state) behind the last stop; then, at a root, the state there */
-    bool has_state;              /* of the root */
-    bool is_root;                /* the stop is a root; the functions that have one have changed their sign in `value` */
+    bool has_state, is_root;     /* the stop is a root; the functions that have one have changed their sign in `value` */
 
     /* jump.c */
     double *f, *f_left;          /* n_state; f_left: on the left side of a root */
@@ -87,6 +86,7 @@ struct stops {
     bool steady_crosses;         /* as evaluation.crosses */
     double *rate, *rate_parameter; /* of derivatives.h */
     bool restarts, has_switch;   /* the integrator must begin anew; dt_switch is in use */
+    bool is_late;                /* after the stop's measurements, as will be the executions of what fires now */
 };
 
 /* For at most so many sensitivities. NULL: out of memory. */
@@ -103,7 +103,7 @@ bool stops_begin_state(struct observer *observer, const double *y);
 bool stops_happen(struct observer *observer, double *y, bool initial);
 /* Whether nothing is left before the time +infinity. */
 bool stops_await_steady_state(const struct observer *observer);
-/* For models without states: sets the inputs and parameters at a time, on a side. */
+/* For models without states: sets inputs and parameters at a time, on a side. */
 bool stops_set_inputs(struct observer *observer, double t, int side);
 
 /* The state (without sensitivities) at a time of the latest step, valid until the next call; NULL: it cannot be computed. */

@@ -9,6 +9,9 @@
 #include <float.h>
 #include <math.h>
 
+/* Stops closer together than this, relative to their times, are one. */
+#define STOPS_CLOSEST (16 * DBL_EPSILON)
+
 /* schedule.c */
 /* Times closer than this to that of a steady dose are the same. */
 static inline double schedule_slack(const struct dose *dose)
@@ -27,6 +30,16 @@ double schedule_next_knot(const struct observer *observer, size_t i);
 double *schedule_add(struct observer *observer, struct later later);
 void schedule_remove(struct stops *stops, size_t i);
 double *schedule_numbers(const struct stops *stops, size_t i);
+static inline unsigned stops_kind(const struct stops *stops, size_t event)
+{
+    return stops->abi->event_kind ? stops->abi->event_kind[event] : 0;
+}
+/* Whether an execution is due, before or, in stops.is_late, after the measurements of this time. */
+bool schedule_is_due(const struct stops *stops, const struct later *later);
+/* The execution that comes first of those that are due and have all bits of `kind`; n_later: none is; above: it fails. */
+size_t schedule_execution(struct observer *observer, const double *y, unsigned kind);
+/* An event's trigger has become false: what waits for the measurements never fires, and what can lapse is cancelled. */
+void schedule_cancel(struct stops *stops, size_t event);
 /* Adds those of a steady dose's earlier repetitions that have not taken effect, or have not ended. */
 bool schedule_past(struct observer *observer, size_t dose);
 /* The time at which a repetition of a dose takes effect. */
@@ -52,6 +65,12 @@ bool root_matters(const struct stops *stops, size_t i);
 /* The derivatives of the time at which function i has its root; f: the right-hand side before it. Sets *slope = d value / d t
  * along the trajectory, and evaluation.crosses where the derivative does not exist. */
 bool root_differentiate(struct observer *observer, const double *y, size_t i, const double *f, double *dt, double *slope);
+
+/* Whether a value counts as true. */
+static inline bool root_is_true(const struct stops *stops, size_t i, double value)
+{
+    return value >= 0 || -value <= stops->near[i];
+}
 
 /* jump.c. dt: n_block derivatives of the stop's time. */
 /* s += sign f dt, with f from the model (or the given one). */
@@ -82,6 +101,8 @@ bool jump_end_infusion(struct observer *observer, double *y, size_t i);
 void jump_keep_rates(struct observer *observer);
 /* An event fires: its execution is added. */
 bool jump_fire(struct observer *observer, double *y, size_t event, const double *dt);
+/* The same, or for one of the kind AFTER: it will do so after the measurements. */
+bool jump_fire_later(struct observer *observer, double *y, size_t event, const double *dt);
 bool jump_execute(struct observer *observer, double *y, size_t i);
 
 /* meet.c. Before anything happens at a stop: sets evaluation.crosses if the derivatives do not exist there. */

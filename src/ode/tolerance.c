@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/tolerance.h"
 
+#include "ode/reach.h"
 #include "ode/workspace.h"
 
 #include <float.h>
@@ -20,8 +21,20 @@
 #define FRACTION 1e-6
 /* The same if an observable needs a state's relative accuracy over many decades. */
 #define FRACTION_RELATIVE 1e-100
+/* So many failures of an evaluation may be due to sizes. */
+enum { MOST_RESCUES = 8 };
 /* A state that starts at zero is young, with a guessed size, as long as it grows at least like this power of time. */
 #define YOUNG 0.5
+/* A state up to this part of its reach (reach.h) is at rest: rounding errors. */
+#define REST 1e-12
+/* Behind a jump this part, too, if the state will be so much larger than it has ever been. */
+#define SUDDEN 1e-6
+/* The part of its reach that a state is guessed to attain at least, since estimates of a reach are rather too large. Up to this
+ * part its tolerance is at least ROUNDING times its reach: the states that drive it are known no better. */
+#define PART 1e-3
+#define ROUNDING (4 * DBL_EPSILON)
+/* A tolerance is at least this many times the noise of the state (reach.h). */
+#define NOISE 4
 /* A measurement earlier than this part of all times does not show how far a state will grow. */
 #define SOON 1e-3
 /* Weights must be finite. */
@@ -43,81 +56,160 @@ void tolerance_set(struct observer *ob, bool is_relative)
     ob->fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
 }
 
-/* Guesses the size of states that start at zero, from their slopes until the next measurement. The guess may be far too large,
- * which costs its fourth root in accuracy while the state is young. With slope zero it is that of the largest state. */
-static void guess_sizes(struct observer *ob, const double *y)
+/* Whether state i is at rest: zero, or no larger than what rounding errors make of what could drive it. */
+static bool rests(const struct observer *ob, size_t i)
 {
-    const struct ode_task *task = ob->evaluation->task;
+    return ob->sizes[i] <= REST * ob->reach[i];
+}
+
+/* Estimates from the rate of change at y, and from all that drives it, how large a state at rest becomes until the next
+ * measurement. The guess may be far too large, which costs its fourth root in accuracy while the state is young. States up to
+ * `part` of their reach count as at rest. */
+static void guess_sizes(struct observer *ob, const double *y, double span, double part)
+{
     size_t n = ob->n_state;
     double *guess = ob->sizes + n, largest = 0, *f = ob->f;
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
-    size_t next = ob->i_time;
-    while (next + 1 < task->n_time && task->time[next] <= ob->t)
-        next++;
-    double interval = task->time[next] - ob->t;
-    bool known = derivatives_rhs(&ob->model, ob->t, y, f) == STIFFIT_OK;
     for (size_t i = 0; i < n; i++)
-        if (ob->sizes[i] == 0) {
-            ob->born[i] = ob->t;
-            bool moves = known && f[i] != 0 && interval < INFINITY;
-            guess[i] = moves ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
+        ob->is_at_rest[i] = part > REST || rests(ob, i) || ob->sizes[i] <= REST * largest;
+    double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
+    reach_estimate(ob, y, span, ob->is_at_rest, reach, noise);
+    for (size_t i = 0; i < n; i++) {
+        if (!ob->is_at_rest[i])
+            continue;
+        ob->is_at_rest[i] = ob->sizes[i] <= part * reach[i] || ob->sizes[i] == 0;
+        ob->reach[i] = ob->is_at_rest[i] ? reach[i] : 0;
+        ob->noise[i] = ob->is_at_rest[i] ? noise[i] : 0;
+        largest = fmax(largest, ob->reach[i]);
+    }
+    bool known = derivatives_rhs(&ob->model, ob->t, y, f) == STIFFIT_OK;
+    for (size_t i = 0; i < n; i++) {
+        if (!ob->is_at_rest[i])
+            continue;
+        double by_rate = known && span < INFINITY ? span * fabs(f[i]) : 0;
+        ob->born[i] = ob->t;
+        guess[i] = fmin(by_rate > PART * ob->reach[i] ? by_rate : ob->reach[i], DBL_MAX * DBL_EPSILON);
+        if (guess[i] == 0) /* nothing that is known drives it */
+            guess[i] = largest > 0 ? largest : 1;
+        ob->grows = ob->grows || ob->reach[i] > 0;
+    }
+}
+
+/* Whether state i is far from its reach. */
+static bool grows(const struct observer *ob, size_t i) { return ob->sizes[i] < PART * ob->reach[i]; }
+
+/* The time from t to the first measurement after `later`; INFINITY: to a steady state. */
+static double span_after(const struct observer *ob, double t, double later)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    size_t i_time = ob->i_time;
+    while (i_time + 1 < task->n_time && task->time[i_time] <= later)
+        i_time++;
+    double span = task->time[i_time] - t;
+    return span > 0 ? span : INFINITY;
+}
+
+void tolerance_look(struct observer *ob, const double *y)
+{
+    double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
+    if (!ob->grows || ob->i_time >= ob->evaluation->task->n_time)
+        return;
+    ob->grows = false;
+    for (size_t i = 0; i < ob->n_state; i++) {
+        ob->is_at_rest[i] = grows(ob, i);
+        ob->grows = ob->grows || ob->is_at_rest[i];
+    }
+    if (!ob->grows)
+        return;
+    reach_estimate(ob, y, span_after(ob, ob->t, ob->t), ob->is_at_rest, reach, noise);
+    for (size_t i = 0; i < ob->n_state; i++)
+        if (ob->is_at_rest[i]) {
+            ob->reach[i] = fmax(ob->reach[i], reach[i]);
+            ob->noise[i] = fmax(ob->noise[i], noise[i]);
         }
 }
 
 void tolerance_wake(struct observer *ob, double t, double width)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    size_t n = ob->n_state, i_time = ob->i_time;
-    const double *y = ob->sizes + 2 * n; /* after the latest step */
-    double *f = ob->f;
-    bool rests = false;
-    for (size_t i = 0; i < n; i++)
-        rests = rests || (ob->sizes[i] == 0 && ob->sizes[i + n] > 0);
-    double soon = t + SOON * (ob->t_far - task->t0);
-    while (i_time + 1 < task->n_time && task->time[i_time] <= soon)
-        i_time++;
-    double interval = task->time[i_time] - t;
-    if (!rests || ob->atol > 0 || !(interval > 0 && interval < INFINITY) || derivatives_rhs(&ob->model, t, y, f) != STIFFIT_OK)
+    double now = ob->t, span = span_after(ob, t, t + SOON * (ob->t_far - ob->evaluation->task->t0));
+    bool any = false;
+    for (size_t i = 0; i < ob->n_state; i++)
+        any = any || rests(ob, i);
+    if (!any || ob->atol > 0 || !(span < INFINITY))
         return;
-    for (size_t i = 0; i < n; i++)
-        if (ob->sizes[i] == 0 && ob->sizes[i + n] > 0 && f[i] != 0)
-            ob->sizes[i + n] = fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON);
-    ob->at_rest = width / interval;
+    ob->t = t;
+    guess_sizes(ob, ob->sizes + 2 * ob->n_state, span, REST); /* at the state after the latest step */
+    ob->t = now;
+    ob->at_rest = width / span;
+}
+
+/* Whether a jump to y makes some state far larger than it has ever been. */
+static bool is_sudden(struct observer *ob, const double *y, double span)
+{
+    bool sudden = false;
+    if (!(span < INFINITY) || derivatives_rhs(&ob->model, ob->t, y, ob->f) != STIFFIT_OK)
+        return false;
+    for (size_t i = 0; i < ob->n_state; i++)
+        sudden = sudden || ob->sizes[i] < SUDDEN * span * fabs(ob->f[i]);
+    return sudden;
 }
 
 void tolerance_jump(struct observer *ob, const double *y)
 {
     size_t n = ob->n_state;
-    bool rests = false;
+    bool any = false;
     for (size_t i = 0; i < n; i++) {
-        if (y[i] != 0 && ob->sizes[i] == 0)
-            ob->sizes[i + n] = 0;
-        ob->sizes[i] = fmax(ob->sizes[i], fabs(y[i]));
+        bool at_rest = rests(ob, i);
+        ob->sizes[i] = at_rest ? fabs(y[i]) : fmax(ob->sizes[i], fabs(y[i]));
+        if (at_rest && !rests(ob, i))
+            ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
         ob->sizes[i + 2 * n] = y[i];
-        rests = rests || ob->sizes[i] == 0;
+        any = any || rests(ob, i);
     }
     ob->sizes[3 * n] = ob->t;
     ob->at_rest = 0;
-    if (rests && ob->atol == 0)
-        guess_sizes(ob, y);
+    double span = span_after(ob, ob->t, ob->t);
+    if (ob->atol > 0 || !(any || is_sudden(ob, y, span)))
+        return;
+    guess_sizes(ob, y, span, is_sudden(ob, y, span) ? SUDDEN : REST);
+}
+
+bool tolerance_rescue(struct observer *ob, const double *y)
+{
+    bool any = false;
+    if (ob->atol > 0 || ob->n_rescue == MOST_RESCUES || ob->evaluation->adjoint)
+        return false;
+    ob->n_rescue++;
+    guess_sizes(ob, y, span_after(ob, ob->t, ob->t), SUDDEN);
+    for (size_t i = 0; i < ob->n_state; i++) {
+        any = any || (ob->is_at_rest[i] && ob->sizes[i] < SUDDEN * ob->sizes[i + ob->n_state]);
+        ob->sizes[i + 2 * ob->n_state] = y[i];
+    }
+    ob->sizes[3 * ob->n_state] = ob->t;
+    return any;
 }
 
 void tolerance_begin(struct observer *ob, const double *y)
 {
     size_t n = ob->n_state;
-    bool zero = false;
+    double least = INFINITY, largest = 0;
+    ob->grows = false;
+    ob->n_rescue = 0;
+    for (size_t i = 0; i < n * ob->n_block; i++)
+        ob->sens_sizes[i] = fabs(y[n + i]);
     for (size_t i = 0; i < n; i++) {
         ob->sizes[i] = fabs(y[i]);
-        ob->sizes[i + n] = 0;
+        ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
         ob->sizes[i + 2 * n] = y[i];
         ob->tolerance_beyond[i] = ob->atol;
-        zero = zero || y[i] == 0;
+        least = fmin(least, fabs(y[i]));
+        largest = fmax(largest, fabs(y[i]));
     }
     ob->sizes[3 * n] = ob->evaluation->task->t0;
     ob->at_rest = 0;
-    if (zero && ob->atol == 0)
-        guess_sizes(ob, y);
+    if (least <= REST * largest && ob->atol == 0)
+        guess_sizes(ob, y, span_after(ob, ob->t, ob->t), REST);
 }
 
 /* fmax is a library call; this is inlined. */
@@ -127,11 +219,13 @@ void tolerance_follow(struct observer *ob, const double *y)
 {
     size_t n = ob->n_state;
     double *size = ob->sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = ob->tolerance_beyond;
+    const double *reach = ob->reach;
     double h = ob->t - *t, rtol = ob->rtol;
     for (size_t i = 0; i < n; i++) {
         double magnitude = fabs(y[i]), part = ob->fraction;
         size[i] = larger(size[i], magnitude);
-        if (guess[i] > 0 && h > 0 && !(fabs(y[i] - before[i]) * (ob->t - ob->born[i]) >= YOUNG * h * magnitude))
+        if (guess[i] > 0 && h > 0 && size[i] > REST * reach[i]
+            && !(fabs(y[i] - before[i]) * (ob->t - ob->born[i]) >= YOUNG * h * magnitude))
             guess[i] = 0;
         before[i] = y[i];
         double s = size[i];
@@ -146,10 +240,22 @@ void tolerance_follow(struct observer *ob, const double *y)
             wanted = root * sqrt(root * sqrt(s));
         }
         beyond[i] = rtol * (larger(wanted, part * s) - magnitude);
+        if (grows(ob, i))
+            beyond[i] = larger(beyond[i], ROUNDING * reach[i]);
+        beyond[i] = larger(beyond[i], NOISE * ob->noise[i]);
         if (size[i] == 0)
             beyond[i] = larger(beyond[i], ob->at_rest * guess[i]);
     }
     *t = ob->t;
+}
+
+static void follow_sensitivities(struct observer *ob, const double *s)
+{
+    double *size = ob->sens_sizes;
+    for (size_t i = 0; i < ob->n_state * ob->n_block; i++) {
+        double magnitude = fabs(s[i]);
+        size[i] = larger(size[i], magnitude);
+    }
 }
 
 void tolerance_weigh(struct observer *ob, const double *y, double *weight)
@@ -161,6 +267,7 @@ void tolerance_weigh(struct observer *ob, const double *y, double *weight)
         tolerance_follow(ob, y);
     for (size_t i = 0; i < n; i++)
         weight[i] = 1 / (rtol * fabs(y[i]) + beyond[i] + TINY);
+    follow_sensitivities(ob, y + n);
     for (size_t k = 0; k < ob->n_block; k++) {
         double per = ob->block_unit[k], part = EFFECT * rtol * per;
         y += n;
@@ -168,6 +275,18 @@ void tolerance_weigh(struct observer *ob, const double *y, double *weight)
         for (size_t i = 0; i < n; i++)
             weight[i] = 1 / (rtol * fabs(y[i]) + part * fabs(state[i]) + per * beyond[i] + TINY);
     }
+}
+
+bool tolerance_drop_vanished(const struct observer *ob, double *s)
+{
+    double part = ob->rtol * ob->fraction;
+    bool any = false;
+    for (size_t i = 0; i < ob->n_state * ob->n_block; i++)
+        if (s[i] != 0 && fabs(s[i]) <= part * ob->sens_sizes[i]) {
+            s[i] = 0;
+            any = true;
+        }
+    return any;
 }
 
 int tolerance_weights(N_Vector y, N_Vector weight, void *workspace)

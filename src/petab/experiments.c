@@ -107,7 +107,7 @@ static size_t need_condition(struct reading *it, const struct petab_table *table
     const char *id = table->row[row].cell[column];
     size_t i = petab_find(&it->problem->conditions, id);
     if (i == SIZE_MAX)
-        petab_fault(it->reader, petab_cell_place(table, row, column), "there is no condition '%.60s'%s", id,
+        petab_fault(it->reader, petab_cell_place(table, row, column), "there is no condition '%.300s'%s", id,
                     petab_hint(it->reader, &it->problem->conditions, id));
     return i;
 }
@@ -128,7 +128,7 @@ static void refuse_same_targets(struct reading *it, const struct petab_period *p
             for (size_t b = 0; b < other->n; b++)
                 if (!strcmp(condition->change[a].target, other->change[b].target))
                     petab_fault(it->reader, other->change[b].place,
-                                "conditions %s and %s at the same time change '%.60s' twice", condition->id, other->id,
+                                "conditions %s and %s at the same time change '%.300s' twice", condition->id, other->id,
                                 other->change[b].target);
     }
 }
@@ -208,7 +208,7 @@ static void make_experiment_2(struct reading *it, struct petab_experiment *exper
     }
     if (!n)
         petab_fault(it->reader, petab_cell_place(&it->measurements, row, EXPERIMENT_OF_ROW),
-                    "there is no experiment '%.60s'%s", id, petab_hint(it->reader, rows, id));
+                    "there is no experiment '%.300s'%s", id, petab_hint(it->reader, rows, id));
     if (n)
         set_periods(it, experiment, period, n);
 }
@@ -290,7 +290,7 @@ static void take_measurements(struct reading *it)
         if (isnan(row->time) || row->time == -INFINITY)
             petab_fault(reader, petab_cell_place(table, i, TIME), "a number or inf is needed");
         if (row->observable == SIZE_MAX)
-            petab_fault(reader, petab_cell_place(table, i, OBSERVABLE), "there is no observable '%.60s'%s", id,
+            petab_fault(reader, petab_cell_place(table, i, OBSERVABLE), "there is no observable '%.300s'%s", id,
                         petab_hint(reader, &problem->observables, id));
         else
             take_overrides(it, i, row);
@@ -320,7 +320,7 @@ void petab_read_experiments(struct petab_reader *reader, struct petab_problem *p
     }
     if (!there)
         petab_leave(reader, STATUS_USAGE, "--dataset-column: no table of measurements, conditions or experiments has a column "
-                    "'%.60s'", problem->dataset_column);
+                    "'%.300s'", problem->dataset_column);
     const char **id = petab_alloc(reader, it.experiments.n_row, sizeof *id);
     for (size_t i = 0; i < it.experiments.n_row; i++)
         id[i] = it.experiments.row[i].cell[EXPERIMENT];

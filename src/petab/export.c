@@ -37,6 +37,7 @@ enum { N_FILE = sizeof files / sizeof *files };
 static void open_file(struct petab_export *it, const char *folder, const char *name)
 {
     const char *path = petab_format(&it->reader, "%s/%s", folder, name);
+    petab_files_spare(&it->reader, &it->problem.files, path);
     if (output_open(&it->output, path, it->overwrite, &it->reader.error))
         petab_leave_with(&it->reader);
 }
@@ -174,14 +175,14 @@ static size_t find_dataset(struct petab_export *it, const char *id)
             return d;
         }
     }
-    petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' has no dataset '%.60s' any more", it->problem.files.yaml, id);
+    petab_leave(&it->reader, STATUS_BAD_PROBLEM, "'%.300s' has no dataset '%.300s' any more", it->problem.files.yaml, id);
 }
 
 /* The folder of a dataset. */
 static const char *folder_of(struct petab_export *it, const struct petab_fit *fit)
 {
     if (strchr(fit->id, '/') || *fit->id == '.')
-        petab_leave(&it->reader, STATUS_BAD_PROBLEM, "the dataset '%.60s' cannot name a folder", fit->id);
+        petab_leave(&it->reader, STATUS_BAD_PROBLEM, "the dataset '%.300s' cannot name a folder", fit->id);
     return petab_format(&it->reader, "%s/%s", it->folder, fit->id);
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "petab/files.h"
 
+#include "base/output.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -67,7 +68,7 @@ static void check_keys(struct document *document, const yaml_node_t *map, const 
         while (i < n && name && strcmp(name, known[i]))
             i++;
         if (!name || i == n)
-            petab_note(document->reader, "%s:%zu: '%.60s' is not used%s", document->files->yaml, key->start_mark.line + 1,
+            petab_note(document->reader, "%s:%zu: '%.300s' is not used%s", document->files->yaml, key->start_mark.line + 1,
                        name ? name : "a key", name && strlen(name) < 64
                        ? nearest_hint(hint, "; did you mean '", "'?", name, known, n) : "");
         else if (seen & 1u << i)
@@ -196,7 +197,7 @@ static void take_document(struct document *document)
             const char *required = text_of(value_of(document, how, "required"));
             const yaml_node_t *name = yaml_document_get_node(&document->yaml, pair->key);
             if (!required || strcasecmp(required, "false"))
-                petab_fault(reader, place_of(document, name), "the extension '%.60s' is required but not known",
+                petab_fault(reader, place_of(document, name), "the extension '%.300s' is required but not known",
                             text_of(name) ? text_of(name) : "");
         }
     add_lists(document, root);
@@ -314,6 +315,7 @@ void petab_files_read(struct petab_reader *reader, struct petab_files *files, co
     if (reader->n_fault == 0) /* else these may be consequences */
         check_lists(&document);
     petab_check(reader);
+    petab_files_spare(reader, files, reader->output);
 }
 
 #else
@@ -329,3 +331,13 @@ void petab_files_read(struct petab_reader *reader, struct petab_files *files, co
 }
 
 #endif
+
+void petab_files_spare(struct petab_reader *reader, const struct petab_files *files, const char *output)
+{
+    enum status status = spare_file(output, files->yaml, &reader->error);
+    for (size_t kind = 0; !status && kind < N_PETAB_KIND; kind++)
+        for (size_t i = 0; !status && i < files->list[kind].n; i++)
+            status = spare_file(output, files->list[kind].path[i], &reader->error);
+    if (status)
+        petab_leave_with(reader);
+}

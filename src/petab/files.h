@@ -25,5 +25,7 @@ bool petab_is_built(void);
  * if it is not NULL. */
 void petab_files_read(struct petab_reader *reader, struct petab_files *files, const char *yaml, const char *model,
                       bool outside);
+/* A fault if `output` is one of these files, by whatever name or link. */
+void petab_files_spare(struct petab_reader *reader, const struct petab_files *files, const char *output);
 /* A hash of what is in the files that n problems name, in hexadecimal digits. */
 const char *petab_hash(struct petab_reader *reader, const char *const *yaml, size_t n, const char *model, bool outside);

@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "io/problem_write.h"
+#include "model/text/text.h"
 #include "petab/lower.h"
 
 #include <math.h>
@@ -150,6 +151,13 @@ static size_t *sort_rows(struct writing *writing)
     return order;
 }
 
+/* An id of a dataset or experiment; cut, and with its number, where a problem file has no room. */
+static const char *short_id(struct petab_reader *reader, const char *id, size_t number)
+{
+    enum { ROOM = 40 };
+    return strlen(id) < NAME_BYTES - ROOM ? id : petab_format(reader, "%.*s_%zu", NAME_BYTES - 2 * ROOM, id, number);
+}
+
 static void add_run(struct writing *writing, struct problem_writer *writer, size_t d, size_t r, const size_t *order,
                     double *covariate)
 {
@@ -170,9 +178,9 @@ static void add_run(struct writing *writing, struct problem_writer *writer, size
     take_period(writing, run, &run->period[0], false, covariate);
     for (size_t i = writing->first_row[r]; i < writing->first_row[r + 1]; i++)
         take_placeholders(writing, &it->problem->measurement[order[i]]);
-    const char *id = *experiment->id ? experiment->id : "default";
+    const char *id = *experiment->id ? short_id(it->reader, experiment->id, r - it->first_run[d]) : "default";
     const struct problem_dataset row = {
-        .id = r > it->first_run[d] ? NULL : *it->dataset[d] ? it->dataset[d] : "petab",
+        .id = r > it->first_run[d] ? NULL : *it->dataset[d] ? short_id(it->reader, it->dataset[d], d) : "petab",
         .start = it->problem->nominal ? it->problem->nominal[d] : NULL,
         .experiment_id = run->is_before ? petab_format(it->reader, "before %s", id) : id,
         .t0 = run->is_before ? 0 : run->t0, .covariate = covariate,
@@ -264,7 +272,11 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
     if (!header.line_file)
         header.columns &= ~MEASUREMENT_BIT(line);
     fill_parameters(it, &header);
-    if (problem_writer_open(writer, output, options->overwrite, &header, &reader->error))
+    struct equations *equations = NULL; /* limits of model text are found before anything is written */
+    enum status status = sbml_parse(&it->model, header.model_source, problem->files.list[PETAB_MODEL].path[0], &equations,
+                                    &reader->error);
+    equations_free(equations);
+    if (status || problem_writer_open(writer, output, options->overwrite, &header, &reader->error))
         petab_leave_with(reader);
     double *covariate = petab_alloc(reader, writing->covariates.n, sizeof *covariate);
     for (size_t d = 0; d < it->n_dataset; d++)
@@ -298,6 +310,7 @@ enum status petab_import(const char *const *yaml, size_t n, const char *output, 
         struct writing writing = {.it = it};
         *it = (struct lowering){.reader = reader, .problem = problem};
         problem->dataset_column = options->dataset_column;
+        reader->output = output;
         petab_problems_read(reader, problem, yaml, n, options->model, options->outside);
         const struct sbml_options plain = {.constants = SBML_AS_IS, .without_observables = true};
         if (sbml_translate(&it->plain, problem->files.list[PETAB_MODEL].path[0], &plain, &reader->error))

@@ -85,7 +85,8 @@ struct lowering {
     struct petab_text text;
 };
 
-/* A name for the text: the id, or the id with a few _ if it is reserved or taken. */
+/* A name for the text: the id, with a few _ if it is reserved or taken; cut, and with a number, if
+ * it is too long. */
 const char *lower_name(struct lowering *it, const char *id);
 /* A value that a substitute can have: a number, or a parameter of the problem (*by its index; SIZE_MAX: a number). */
 bool lower_is_plain(const struct lowering *it, const struct petab_math *value, size_t *by, double *number);

@@ -133,7 +133,7 @@ static const struct petab_math *parse_call(struct parser *parser, const char *na
     while (function->name && strcmp(function->name, name))
         function++;
     if (!function->name) {
-        petab_fault(parser->reader, parser->place, "'%.60s' is not a function of PEtab, in '%.200s'", name, parser->text);
+        petab_fault(parser->reader, parser->place, "'%.300s' is not a function of PEtab, in '%.200s'", name, parser->text);
         parser->failed = true;
         return NULL;
     }

@@ -67,7 +67,7 @@ static void plan_observables(struct lowering *it)
                 petab_key(it->reader, &wrong, petab_format(it->reader, "%d %s", is_noise, name ? name : ""), &is_new);
                 if (!is_new)
                     continue;
-                petab_fault(it->reader, place, name ? "'%.60s' is neither a number nor in the table of parameters%s"
+                petab_fault(it->reader, place, name ? "'%.300s' is neither a number nor in the table of parameters%s"
                                                     : "%s%sa formula is neither a number nor a parameter", name ? name : "",
                             name ? petab_hint(it->reader, &it->problem->parameters, name) : "");
                 continue;

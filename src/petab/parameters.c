@@ -72,7 +72,7 @@ static void read_prior(struct petab_reader *reader, const struct petab_problem *
     int i = words_find(name, names, N_PRIOR);
     if (i < 0) {
         char hint[NEAREST_HINT];
-        petab_fault(reader, petab_cell_place(table, row, PRIOR), "'%.60s' is not a prior of PEtab%s", name,
+        petab_fault(reader, petab_cell_place(table, row, PRIOR), "'%.300s' is not a prior of PEtab%s", name,
                     strlen(name) < 64 ? nearest_hint(hint, "; did you mean '", "'?", name, names, N_PRIOR) : "");
         return;
     }
@@ -91,7 +91,7 @@ static void read_prior(struct petab_reader *reader, const struct petab_problem *
         if (math && petab_math_is_number(math))
             parameter->prior_number[priors[i].first + k] = petab_math_value(math, NULL, NULL);
         else if (math)
-            petab_fault(reader, petab_cell_place(table, row, PRIOR_PARAMETERS), "'%.60s' is not a number", number[k]);
+            petab_fault(reader, petab_cell_place(table, row, PRIOR_PARAMETERS), "'%.300s' is not a number", number[k]);
     }
     check_prior(reader, petab_cell_place(table, row, PRIOR_PARAMETERS), parameter);
 }
@@ -124,7 +124,7 @@ static bool read_flag(struct petab_reader *reader, const struct petab_table *tab
     const char *cell = table->row[row].cell[ESTIMATE];
     int i = words_find(cell, words, sizeof words / sizeof *words);
     if (i < 0)
-        petab_fault(reader, petab_cell_place(table, row, ESTIMATE), "'%.60s' is not true or false (1 or 0)", cell);
+        petab_fault(reader, petab_cell_place(table, row, ESTIMATE), "'%.300s' is not true or false (1 or 0)", cell);
     return i >= 0 && i < 5;
 }
 
@@ -138,11 +138,13 @@ static const char *choose_scale(struct petab_reader *reader, const struct petab_
     const char *cell = table->row[row].cell[SCALE];
     int i = *cell ? words_find(cell, words, 3) : 0;
     if (i < 0)
-        petab_fault(reader, petab_cell_place(table, row, SCALE), "'%.60s' is not lin, log or log10", cell);
+        petab_fault(reader, petab_cell_place(table, row, SCALE), "'%.300s' is not lin, log or log10", cell);
     if (i > 0 && !parameter->estimate && !(parameter->nominal > 0))
         return words[0]; /* it does not matter, and 0 has no logarithm */
-    if (i > 0 && parameter->estimate && parameter->nominal <= 0)
-        petab_fault(reader, petab_cell_place(table, row, NOMINAL), "must be positive with the scale %s", words[i]);
+    bool is_lost = parameter->nominal <= 0 && !(parameter->lower > 0); /* else it is moved there */
+    if (i > 0 && parameter->estimate && is_lost)
+        petab_fault(reader, petab_cell_place(table, row, NOMINAL),
+                    "must be positive with the scale %s, or the lower bound must be", words[i]);
     if (i > 0 && parameter->estimate && parameter->upper <= 0)
         petab_fault(reader, petab_cell_place(table, row, UPPER), "must be positive with the scale %s", words[i]);
     if (i > 0 && parameter->estimate && parameter->lower < 0)
@@ -173,6 +175,11 @@ static void read_row(struct petab_reader *reader, const struct petab_problem *pr
         parameter->upper = INFINITY;
         parameter->prior = "none";
         parameter->has_prior = false;
+    } else if (parameter->nominal <= 0 && strcmp(parameter->scale, "lin") && parameter->lower > 0) {
+        petab_note(reader, "%s:%zu: the nominal value %g of %s has no logarithm: it starts at its "
+                   "lower bound %g", parameter->place.file, (size_t)parameter->place.line,
+                   parameter->nominal, parameter->id, parameter->lower);
+        parameter->nominal = parameter->lower;
     } else if (isnan(parameter->nominal)) {
         bool is_log = strcmp(parameter->scale, "lin") && parameter->lower > 0;
         double middle = is_log ? sqrt(parameter->lower) * sqrt(parameter->upper) : 0.5 * (parameter->lower + parameter->upper);

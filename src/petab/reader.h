@@ -21,6 +21,7 @@ struct petab_reader {
     jmp_buf out;
     struct error error;        /* why it jumped */
     struct csv_reader *csv;    /* the open table, closed by petab_reader_fini */
+    const char *output;        /* the file to be written, which no problem may name; or NULL */
     size_t n_fault;            /* all of them; the first PETAB_MAX_FAULT are kept */
     const char *fault[PETAB_MAX_FAULT];
     size_t n_note;             /* what is assumed or ignored, for people */

@@ -176,7 +176,7 @@ static void look_at_change(struct lowering *it, const struct petab_change *chang
         target->plain = sbml_find(&it->plain, target->sbml_id);
         target->changes = target->plain && target->plain->state;
         if (target->plain && !target->plain->state && target->plain->kind >= SBML_IS_INTERMEDIATE)
-            petab_fault(it->reader, change->place, "'%.60s' cannot be changed: the model computes it", change->target);
+            petab_fault(it->reader, change->place, "'%.300s' cannot be changed: the model computes it", change->target);
     }
     target->changes = target->changes || !is_first || !is_plain;
     target->n_given += is_first && is_counted;
@@ -223,7 +223,7 @@ static void check_parameters(struct lowering *it)
         struct petab_place place = {parameter->place.file, parameter->place.line, "parameterId"};
         const struct sbml_name *plain = sbml_find(&it->plain, lower_sbml_id(it, parameter->id));
         if (plain && !plain->state && plain->kind >= SBML_IS_INTERMEDIATE)
-            petab_fault(it->reader, place, "'%.60s' is no parameter: the model computes it", parameter->id);
+            petab_fault(it->reader, place, "'%.300s' is no parameter: the model computes it", parameter->id);
         else if (!plain && parameter->estimate && !is_mentioned(problem, parameter->id))
             petab_note(it->reader, "%s:%" PRIu64 ": nothing uses %s", place.file, place.line, parameter->id);
     }
@@ -248,12 +248,12 @@ void lower_find_targets(struct lowering *it)
         if (problem->files.version == 2)
             target->place.column = "targetId";
         if (own != SIZE_MAX && problem->parameter[own].estimate)
-            petab_fault(it->reader, target->place, "%.60s is estimated (%s:%" PRIu64 "): conditions cannot set it, too",
+            petab_fault(it->reader, target->place, "%.300s is estimated (%s:%" PRIu64 "): conditions cannot set it, too",
                         target->id, words_file(problem->parameter[own].place.file), problem->parameter[own].place.line);
         if (!target->plain && own == SIZE_MAX && !is_mentioned(problem, target->id))
-            petab_fault(it->reader, target->place, "there is no '%.60s': neither the model nor a formula has it", target->id);
+            petab_fault(it->reader, target->place, "there is no '%.300s': neither the model nor a formula has it", target->id);
         else if (!target->plain && target->changes)
-            petab_fault(it->reader, target->place, "'%.60s' is not in the model: it can only be a number or a parameter, from "
+            petab_fault(it->reader, target->place, "'%.300s' is not in the model: it can only be a number or a parameter, from "
                         "the beginning", target->id);
         /* a constant that the model computes once, where no condition gives it a value */
         if (target->plain && isnan(target->plain->value) && target->n_given < it->n_run)

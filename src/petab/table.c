@@ -54,7 +54,7 @@ static size_t *place_columns(struct petab_reader *reader, struct petab_table *ta
                        && words_find(name, legal, sizeof legal / sizeof *legal) < 0;
         const char *near = is_free ? nearest_name(name, missing, table->n_known) : NULL;
         if (near)
-            petab_fault(reader, place, "there is a column '%.60s'; did you mean '%s'?", name, near);
+            petab_fault(reader, place, "there is a column '%.300s'; did you mean '%s'?", name, near);
         for (size_t k = 0; k < table->n_known && near; k++)
             missing[k] = missing[k] == near ? NULL : missing[k];
     }
@@ -66,7 +66,7 @@ static size_t *place_columns(struct petab_reader *reader, struct petab_table *ta
 
 static void read_file(struct petab_reader *reader, struct petab_table *table, const char *file, size_t n_required)
 {
-    if (csv_open(&reader->csv, file, &reader->error))
+    if (csv_open_ragged(&reader->csv, file, &reader->error))
         petab_leave_with(reader);
     const size_t *to = place_columns(reader, table, file, n_required);
     const char *name = petab_strdup(reader, file);
@@ -127,7 +127,7 @@ double petab_number(struct petab_reader *reader, const struct petab_table *table
     const char *text = table->row[row].cell[column];
     double value;
     if (!csv_parse_double(text, &value)) {
-        petab_fault(reader, petab_cell_place(table, row, column), "'%.60s' is not a number", text);
+        petab_fault(reader, petab_cell_place(table, row, column), "'%.300s' is not a number", text);
         return NAN;
     }
     return isnan(value) ? missing : value;
@@ -139,9 +139,9 @@ void petab_check_id(struct petab_reader *reader, const struct petab_table *table
     bool good = isalpha((unsigned char)*text) || *text == '_';
     for (const char *p = text; *p; p++)
         good = good && (isalnum((unsigned char)*p) || *p == '_');
-    if (!good || strlen(text) > 90)
+    if (!good)
         petab_fault(reader, petab_cell_place(table, row, column),
-                    *text ? "'%.60s' is not an identifier (letters, digits and _)" : "it is empty%s", text);
+                    *text ? "'%.300s' is not an identifier (letters, digits and _)" : "it is empty%s", text);
 }
 
 const char **petab_split(struct petab_reader *reader, const char *cell, size_t *n)
@@ -169,7 +169,7 @@ struct petab_index petab_table_index(struct petab_reader *reader, const struct p
     for (size_t i = 1; i < index.n; i++)
         if (!strcmp(index.entry[i].name, index.entry[i - 1].name))
             petab_fault(reader, petab_cell_place(table, index.entry[i].number, column),
-                        "'%.60s' is there twice; first in %.200s:%" PRIu64, index.entry[i].name,
+                        "'%.300s' is there twice; first in %.200s:%" PRIu64, index.entry[i].name,
                         table->row[index.entry[i - 1].number].file,
                         table->row[index.entry[i - 1].number].line);
     return index;

@@ -10,13 +10,18 @@
 
 const char *lower_name(struct lowering *it, const char *id)
 {
-    bool is_new = false;
-    for (const char *name = id;; name = petab_format(it->reader, "%s_", name))
+    enum { ROOM = 12 }; /* for a number */
+    bool is_new = false, is_long = strlen(id) > TOKEN_MAX_NAME;
+    const char *name = is_long ? petab_format(it->reader, "%.*s_1", TOKEN_MAX_NAME - ROOM, id) : id;
+    for (unsigned k = 2;; k++) {
         if (!token_reserved(name, strlen(name)) && (name == id || !sbml_find(&it->plain, name))) {
             petab_key(it->reader, &it->taken, name, &is_new);
             if (is_new)
                 return name;
         }
+        name = is_long ? petab_format(it->reader, "%.*s_%u", TOKEN_MAX_NAME - ROOM, id, k)
+                       : petab_format(it->reader, "%s_", name);
+    }
 }
 
 static void add_request(struct lowering *it, struct sbml_options *options, const char *id, enum sbml_role role, bool or_file,
@@ -171,7 +176,7 @@ static const char *name_of(void *given, const char *symbol)
         return "t";
     if (context->variant && (i = petab_find(&problem->observables, symbol)) != SIZE_MAX)
         return observable_text(context, i);
-    petab_fault(it->reader, context->place, "'%.60s' is not known: it is neither in the model nor a parameter%s", symbol,
+    petab_fault(it->reader, context->place, "'%.300s' is not known: it is neither in the model nor a parameter%s", symbol,
                 petab_hint(it->reader, &problem->parameters, symbol));
     return "0";
 }
@@ -225,7 +230,7 @@ static const char *assignments_text(struct lowering *it, const struct assignment
         const char *factor = assignment[i].model->factor, *other = factor ? new_value(assignment, n, factor) : NULL;
         if (factor && !other && is_computed(it, factor) && sets_others(assignment, n))
             petab_fault(it->reader, assignment[i].place, "the condition sets a concentration and other things, and a rule "
-                        "computes the size of its compartment `%.60s`, perhaps from them", factor);
+                        "computes the size of its compartment `%.300s`, perhaps from them", factor);
         petab_put(&text, "%s%s = ", i ? ", " : "", assignment[i].model->state);
         petab_put(&text, factor ? "(%s)*(%s)" : "%s", assignment[i].value, other ? other : factor);
     }
@@ -260,7 +265,7 @@ size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p
             else
                 lower_put(it, &value, change->value, change->place, NULL, false);
             if (new_value(assignment, n, target->model->name))
-                petab_fault(it->reader, change->place, "conditions at the same time change '%.60s' twice", target->id);
+                petab_fault(it->reader, change->place, "conditions at the same time change '%.300s' twice", target->id);
             petab_grow(it->reader, &assignment, n, &room, sizeof *assignment);
             assignment[n++] = (struct assignment){target->model, value.text, change->place};
         }

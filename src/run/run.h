@@ -29,7 +29,8 @@ struct run_hooks {
     void (*say)(void *context, const char *line);    /* one line for the user, no newline */
     /* Before the first fit of the process; the run began at `begun_ns`, when `n_done_before` fits were done. */
     void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns);
-    void (*progress)(void *context, uint64_t n_done, uint64_t n_failed);    /* about ten times a second */
+    /* About ten times a second; `where`: of fits over many datasets, how far those have come that are under way; or NULL. */
+    void (*progress)(void *context, uint64_t n_done, uint64_t n_failed, const char *where);
     void (*end)(void *context);
     /* The errors of the model's text (model/build/build.h). */
     void (*show)(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin);
@@ -72,11 +73,11 @@ struct run_summary {
     uint64_t n_doubtful;                  /* converged, and doubtful */
     uint64_t n_at_bound;                  /* converged, with a bound that holds a parameter */
     uint64_t n_no_sigma, n_known;         /* measurements without a sigma; rows all of whose measurements have one */
-    struct run_goodness reduced, unexplained; /* reduced chi-square, if every sigma is known; else 1 - R squared */
+    struct run_goodness reduced, unexplained; /* reduced chi-square, or 1 - R squared (fit/goodness.h) */
     char reason[N_OUTCOME][160];          /* of the first failure of each kind */
     uint64_t by_limit[N_LIMIT];           /* sides of profiles */
     uint64_t n_replicate, n_replicate_failed; /* of the bootstraps of fits that succeeded */
-    double objective, log_likelihood;     /* of the last row; NaN: unknown */
+    double objective, log_likelihood, log_prior; /* of the last row; NaN: unknown, or there are no priors */
     int64_t n_same_optimum;               /* starts that reached it */
     double fit_seconds;                   /* computing, summed over the fits and their refits */
     uint64_t n_evaluation, n_step;

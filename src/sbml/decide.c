@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MOST = 100, NAME_ROOM = 12 }; /* of model text; for what makes a name unique */
+enum { NAME_MOST = TOKEN_MAX_NAME, NAME_ROOM = 12 }; /* the second is for what makes a name unique */
 
 static int compare_texts(const void *a, const void *b) { return strcmp(a, b); }
 static void keep(void *text) { (void)text; }
@@ -169,6 +169,8 @@ static enum status choose_form(struct document *document, struct item *item)
         return document_fault(document, item->line, item_words[item->kind], item->id, "both a rule and an event determine it");
     const struct item *compartment = item->kind == ITEM_SPECIES && !item->is_amount ? item->compartment : NULL;
     bool changes = is_changing(item);
+    /* A stoichiometry that varies is a quantity of its own, also where no species follows it (boundaryCondition). */
+    item->is_wanted = item->is_wanted || (item->kind == ITEM_REFERENCE && item->id[0] && (changes || has_rule(item)));
     if (has_rule(item))
         item->form = FORM_RULE;
     else if (compartment && compartment->form >= FORM_RULE && !(item->is_rate_rule && compartment->form == FORM_RULE))

@@ -42,7 +42,7 @@ struct item {
     /* Quantities. */
     double value;           /* NaN: none */
     bool is_constant, is_boundary;
-    bool is_amount;         /* a species whose id means an amount */
+    bool is_amount;         /* a species whose id means an amount; a compartment without a size, in which all do */
     bool value_is_amount;
     struct item *compartment;
     const char *conversion_factor; /* "": none */

@@ -62,6 +62,8 @@ static void write_call(const struct writer *writer, const char *name, const stru
     fputs(")", writer->out);
 }
 
+static bool is_time_test(const struct document *document, const struct math *math);
+
 /* a == b as a >= b and a <= b; a != b as a > b or a < b. */
 static void write_equality(const struct writer *writer, const struct math *math)
 {
@@ -79,7 +81,8 @@ static void write_equality(const struct writer *writer, const struct math *math)
 /* a < b < c as (a < b and b < c). */
 static void write_comparison(const struct writer *writer, const struct math *math, enum level outer)
 {
-    if (writer->is_trigger && (math->text[0] == '=' || math->text[0] == '!')) {
+    bool is_equality = math->text[0] == '=' || math->text[0] == '!';
+    if (writer->is_trigger && is_equality && !is_time_test(writer->translation->document, math)) {
         write_equality(writer, math);
         return;
     }
@@ -357,50 +360,122 @@ static bool is_fixed(const struct document *document, const struct math *math, b
     return fixed;
 }
 
+/* How a formula depends on time: its slope's sign if it is linear in time and does not vary otherwise; NAN: in another way. */
+static double sign_in_time(const struct document *document, const struct math *math)
+{
+    const struct item *item = math->kind == MATH_NAME ? document_find(document, math->text) : NULL;
+    double sum = 0, a = math->n ? sign_in_time(document, math->operand[0]) : 0;
+    if (math->kind == MATH_TIME)
+        return 1;
+    if (is_fixed(document, math, false))
+        return 0;
+    if (item && item->form == FORM_RULE && item->rule)
+        return sign_in_time(document, item->rule);
+    switch (math->kind) {
+    case MATH_SUM: case MATH_MINUS:
+        for (uint32_t k = 0; k < math->n; k++) {
+            double part = sign_in_time(document, math->operand[k]);
+            part = math->kind == MATH_MINUS && (k > 0 || math->n == 1) ? -part : part;
+            sum = sum * part < 0 ? NAN : sum + part;
+        }
+        return sum > 0 ? 1 : sum < 0 ? -1 : sum;
+    case MATH_DIVIDE: return math->operand[1]->kind == MATH_NUMBER ? a * copysign(1, math->operand[1]->value) : NAN;
+    case MATH_PRODUCT: {
+        double factor = 1;
+        for (uint32_t k = 0; k < math->n; k++)
+            factor *= math->operand[k]->kind == MATH_NUMBER ? copysign(1, math->operand[k]->value)
+                                                            : sign_in_time(document, math->operand[k]);
+        return factor != 0 ? factor : NAN;
+    }
+    default: return NAN;
+    }
+}
+
+/* The sign in time of the difference of two sides, NAN if it is no test of time. */
+static double sign_of_sides(const struct document *document, const struct math *math, uint32_t k)
+{
+    double a = sign_in_time(document, math->operand[k]), b = sign_in_time(document, math->operand[k + 1]);
+    return a * b > 0 || a == b ? NAN : a - b;
+}
+
+/* `time == X` with an X that does not vary, or something like it: the integrator stops there. */
+static bool is_time_test(const struct document *document, const struct math *math)
+{
+    return math->kind == MATH_COMPARE && math->n == 2 && !isnan(sign_of_sides(document, math, 0));
+}
+
 /* Whether the formula needs equality to be seen of what moves: the integrator steps over it. */
 static bool has_equality(const struct document *document, const struct math *math)
 {
     bool found = math->kind == MATH_COMPARE && (math->text[0] == '=' || math->text[0] == '!')
-                 && !is_fixed(document, math, true);
+                 && !is_fixed(document, math, true) && !is_time_test(document, math);
     for (uint32_t k = 0; k < math->n && !found; k++)
         found = has_equality(document, math->operand[k]);
     return found;
 }
 
-/* X of `time == X` if it does not vary, which becomes true when `time >= X` does; NULL: it is another formula. */
-static const struct math *time_of(const struct writer *writer, const struct item *event)
+/* How comparisons can make a trigger true: where both sides are equal, or only beyond; those of time, and others. */
+enum { AT_TIME = 1, BEYOND_TIME = 2, AT_VALUE = 4, BEYOND_VALUE = 8 };
+
+static unsigned ways_of(const struct document *document, const struct math *math, bool rises);
+
+static unsigned ways_of_comparison(const struct document *document, const struct math *math, bool rises)
 {
-    const struct math *math = event->rule;
-    bool is_time = math->kind == MATH_COMPARE && math->n == 2 && !strcmp(math->text, "==") &&
-                   (math->operand[0]->kind == MATH_TIME) != (math->operand[1]->kind == MATH_TIME);
-    const struct math *time = is_time ? math->operand[math->operand[0]->kind == MATH_TIME] : NULL;
-    return time && !(event->can_lapse && event->delay) && is_fixed(writer->translation->document, time, false) ? time : NULL;
+    bool is_equality = math->text[0] == '=' || math->text[0] == '!';
+    bool holds_at = is_equality ? math->text[0] == '=' : math->text[1] == '=';
+    unsigned ways = 0;
+    for (uint32_t k = 0; k + 1 < math->n; k++) {
+        double sign = sign_of_sides(document, math, k);
+        bool wants_more = (math->text[0] == '>') == rises; /* the difference grows as this happens */
+        if (!isnan(sign) && !is_equality && (sign > 0) != wants_more)
+            continue;
+        ways |= holds_at == rises ? (isnan(sign) ? AT_VALUE : AT_TIME) : (isnan(sign) ? BEYOND_VALUE : BEYOND_TIME);
+    }
+    return ways;
 }
 
-bool is_initially_false(const struct writer *writer, const struct item *event)
+static unsigned ways_of(const struct document *document, const struct math *math, bool rises)
 {
-    const struct math *time = event->initially_false ? time_of(writer, event) : NULL;
-    const struct math *number = time && time->kind == MATH_MINUS && time->n == 1 ? time->operand[0] : time;
-    return event->initially_false && !(number && number->kind == MATH_NUMBER && number->value != 0);
+    const struct item *function = math->kind == MATH_CALL ? document_find(document, math->text) : NULL;
+    unsigned ways = 0;
+    switch (math->kind) {
+    case MATH_COMPARE: return ways_of_comparison(document, math, rises);
+    case MATH_NOT: return ways_of(document, math->operand[0], !rises);
+    case MATH_CALL: return function && function->rule ? ways_of(document, function->rule, rises) : 0;
+    case MATH_IMPLIES: return ways_of(document, math->operand[0], !rises) | ways_of(document, math->operand[1], rises);
+    case MATH_AND: case MATH_OR: case MATH_PIECEWISE: case MATH_HELPER:
+        for (uint32_t k = 0; k < math->n; k++) {
+            ways |= ways_of(document, math->operand[k], rises);
+            if (math->kind == MATH_HELPER) /* xor */
+                ways |= ways_of(document, math->operand[k], !rises);
+        }
+        return ways;
+    default: return 0;
+    }
+}
+
+bool is_strict(const struct writer *writer, const struct item *event)
+{
+    unsigned ways = ways_of(writer->translation->document, event->rule, true);
+    unsigned decisive = ways & (AT_TIME | BEYOND_TIME) ? ways & (AT_TIME | BEYOND_TIME) : ways;
+    return decisive && !(decisive & (AT_TIME | AT_VALUE));
 }
 
 void write_trigger(const struct writer *writer, const struct item *event)
 {
-    const struct math *math = event->rule, *time = time_of(writer, event);
+    const struct math *math = event->rule;
     struct writer trigger = *writer;
     trigger.is_trigger = true;
     if (math->kind == MATH_NUMBER) { /* true at the initial time, and only then new; or never */
         fputs(math->value != 0 ? "t > -1e300" : "0", writer->out);
-    } else if (time) {
-        fputs("t >= ", writer->out);
-        write_math(writer, time, LEVEL_SUM);
     } else if (math->kind == MATH_NAME) { /* a number that is not 0 is true */
         write_math(writer, math, LEVEL_SUM);
         fputs(" > 0 or ", writer->out);
         write_math(writer, math, LEVEL_SUM);
         fputs(" < 0", writer->out);
     } else if (has_equality(writer->translation->document, math)) {
-        fault(writer, "its trigger tests for equality, which is true at single points; write a comparison with < or >");
+        fault(writer, "its trigger tests for equality, which holds at single points; write a comparison with < or > (only times"
+                      " that do not vary can be met, as in time == 1)");
     } else {
         write_math(&trigger, math, LEVEL_ANY);
     }

@@ -10,7 +10,7 @@
 
 /* All that is called, once: the struct's members and what is looked up in the library. */
 #define LIBRARY_FUNCTIONS(X) \
-    X(readSBMLFromFile) X(writeSBMLToString) \
+    X(readSBMLFromFile) X(readSBMLFromString) X(writeSBMLToString) \
     X(SBMLDocument_free) X(SBMLDocument_getLevel) X(SBMLDocument_getVersion) X(SBMLDocument_getModel) \
     X(SBMLDocument_getNumErrors) X(SBMLDocument_getError) X(SBMLDocument_setConsistencyChecks) \
     X(SBMLDocument_checkConsistency) X(SBMLDocument_getNamespaces) X(SBMLDocument_getPackageRequired) \

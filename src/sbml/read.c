@@ -3,8 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/read.h"
 
+#include "sbml/blank.h"
+
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,17 +58,6 @@ static enum status check_errors(struct reading *reading, SBMLDocument_t *file)
     return n_error ? document_fault(reading->document, line, "", NULL, "libSBML: %s", text) : STATUS_OK;
 }
 
-/* Whether the text has an element of the package. Ports do not count: they are places for other models to connect to. */
-static bool has_element(const char *text, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    for (const char *at = text; (at = strchr(at, '<')); at++)
-        if (!strncmp(at + 1, prefix, n) && at[1 + n] == ':' && strncmp(at + 2 + n, "port", 4) &&
-            strncmp(at + 2 + n, "listOfPorts", 11))
-            return true;
-    return false;
-}
-
 /* A package that is required matters only where it is used; many programs declare all that they know. */
 static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
 {
@@ -79,7 +71,7 @@ static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
          * functions are refused where a formula calls them. */
         if (prefix && prefix[0] && uri && !strstr(uri, "/l3v2extendedmath/") && !strstr(uri, "/distrib/") &&
             lib->SBMLDocument_isSetPackageRequired(file, prefix) && lib->SBMLDocument_getPackageRequired(file, prefix) &&
-            (!(text = text ? text : lib->writeSBMLToString(file)) || has_element(text, prefix)))
+            (!(text = text ? text : lib->writeSBMLToString(file)) || blank_has_element(text, prefix)))
             document_fault(reading->document, 0, "package", prefix, "the file uses this package, which is not supported");
         free(prefix);
         free(uri);
@@ -149,7 +141,9 @@ static void read_compartment(struct reading *reading, Compartment_t *from)
     struct item *item = add(reading, from, ITEM_COMPARTMENT);
     if (!item)
         return;
-    item->is_amount = lib->Compartment_isSetSpatialDimensions(from) && lib->Compartment_getSpatialDimensionsAsDouble(from) == 0;
+    /* Without dimensions there is no size in Levels 1 and 2; in Level 3 it has one as others have. */
+    item->is_amount = reading->document->level < 3 && lib->Compartment_isSetSpatialDimensions(from) &&
+                      lib->Compartment_getSpatialDimensionsAsDouble(from) == 0;
     if (lib->Compartment_isSetSize(from))
         item->value = lib->Compartment_getSize(from);
     item->is_constant = lib->Compartment_getConstant(from);
@@ -374,6 +368,40 @@ static void read_model(struct reading *reading, Model_t *model)
     }
 }
 
+/* The whole file and a '\0', which the caller frees; NULL: it cannot be read as text. */
+static char *read_whole(const char *path)
+{
+    FILE *from = fopen(path, "rb"), *to = NULL;
+    char buffer[1 << 14], *text = NULL;
+    size_t size;
+    bool good = from && (to = open_memstream(&text, &size));
+    for (size_t n; good && (n = fread(buffer, 1, sizeof buffer, from)) > 0;)
+        good = fwrite(buffer, 1, n, to) == n && !memchr(buffer, '\0', n);
+    good = good && !ferror(from);
+    if (from)
+        fclose(from);
+    if (to && fclose(to))
+        good = false;
+    if (!good)
+        free(text);
+    return good ? text : NULL;
+}
+
+/* NULL: out of memory. */
+static SBMLDocument_t *read_file(const struct library *lib, const char *path)
+{
+    SBMLDocument_t *file = NULL;
+    char *text = read_whole(path);
+    size_t mark = text && !strncmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+    /* libSBML puts a declaration in front of what does not begin like this. */
+    bool is_xml = text && (!strncmp(text + mark, "<?xml version=", 14) || strncmp(text + mark, "<?xml", 5) != 0);
+    char *blanked = is_xml ? blank_besides(text + mark) : NULL;
+    file = blanked ? lib->readSBMLFromString(blanked) : lib->readSBMLFromFile(path);
+    free(blanked);
+    free(text);
+    return file;
+}
+
 enum status document_read(struct document *document, const char *path)
 {
     struct reading reading = {.document = document};
@@ -382,7 +410,7 @@ enum status document_read(struct document *document, const char *path)
         return error_system(document->error, errno, "%.300s", path);
     enum status status = library_open(&reading.lib, document->error);
     const struct library *lib = &reading.lib;
-    if (!status && !(file = lib->readSBMLFromFile(path)))
+    if (!status && !(file = read_file(lib, path)))
         status = document_no_memory(document);
     if (!status)
         status = check_errors(&reading, file);

@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/translation.h"
 
+#include "base/words.h"
+#include "model/text/text.h"
+#include "model/text/token.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/words.h"
 
 void sbml_model_fini(struct sbml_model *model)
 {
@@ -119,5 +121,67 @@ enum status sbml_translate(struct sbml_model *model, const char *path, const str
     document_fini(&document);
     if (status)
         sbml_model_fini(model);
+    return status;
+}
+
+/* The name that the statement in this line of the text (from 1) defines. */
+static struct span defined_name(const char *text, uint32_t line)
+{
+    struct source source = {.text = text, .n_byte = (uint32_t)strlen(text)};
+    struct lexer lexer;
+    struct token token;
+    struct span name = {0, 0};
+    token_begin(&lexer, &source, NULL);
+    for (bool begins = true; token_next(&lexer, &token), token.kind != TOKEN_END && token.line <= line;) {
+        bool is_event = token.length == 5 && !memcmp(text + token.offset, "event", 5);
+        if (begins && token.kind == TOKEN_NAME && !token.reserved && !is_event) {
+            name = token.span;
+            begins = false;
+        }
+        begins = begins || token.kind == TOKEN_BREAK;
+    }
+    return name;
+}
+
+/* What the text says in this line is about this id of the file; NULL: about none. */
+static const struct sbml_name *find_line(const struct sbml_model *model, const char *text,
+                                         uint32_t line, struct span *defined)
+{
+    *defined = defined_name(text, line);
+    for (size_t i = 0; i < model->n_name; i++) {
+        const struct sbml_name *at = &model->names[i];
+        const char *const own[] = {at->name, at->state, at->initial, at->is_given};
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+            if (own[k] && strlen(own[k]) == defined->length
+                && !memcmp(own[k], text + defined->offset, defined->length))
+                return at;
+    }
+    return NULL;
+}
+
+enum status sbml_parse(const struct sbml_model *model, const char *text, const char *path,
+                       struct equations **equations, struct error *error)
+{
+    struct text_messages messages = {.n_message = 0};
+    const struct text_message *first = NULL;
+    char more[40] = "";
+    enum status status = text_parse(text, strlen(text), path, equations, &messages, error);
+    for (size_t i = 0; i < messages.n_message && status == STATUS_BAD_MODEL && !first; i++)
+        first = messages.message[i].is_error ? &messages.message[i] : NULL;
+    if (messages.n_error > 1)
+        snprintf(more, sizeof more, " (and %zu more fault%s)", messages.n_error - 1,
+                 messages.n_error > 2 ? "s" : "");
+    if (first) {
+        struct span name = {0, 0};
+        const struct sbml_name *at = first->line ? find_line(model, text, first->line, &name) : NULL;
+        if (at)
+            error_set(error, status, "%.300s:%u: `%.300s`: %s%s", path, at->line, at->id, first->text, more);
+        else if (name.length)
+            error_set(error, status, "%.300s: `%.*s`: %s%s", path, name.length < 300 ? (int)name.length : 300,
+                      text + name.offset, first->text, more);
+        else
+            error_set(error, status, "%.300s: %s%s", path, first->text, more);
+    }
+    text_messages_fini(&messages);
     return status;
 }

@@ -81,6 +81,12 @@ struct sbml_model {
  * libSBML can exhaust stack and memory on hostile files: call it in a process that may die (contained_run in cli). */
 enum status sbml_translate(struct sbml_model *model, const char *path, const struct sbml_options *options, struct error *error);
 
+/* Parses text that begins with the model's, so that faults, which are limits of model text, are found now; the caller frees the
+ * equations. STATUS_BAD_MODEL names the file at `path`, and the line and id in it, never the text, which nobody has seen. */
+struct equations;
+enum status sbml_parse(const struct sbml_model *model, const char *text, const char *path, struct equations **equations,
+                       struct error *error);
+
 /* Frees what a model (zeroed or translated) holds. */
 void sbml_model_fini(struct sbml_model *model);
 

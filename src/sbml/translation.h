@@ -56,9 +56,9 @@ const struct item *find_in_scope(const struct document *document, const struct i
 /* formula.c: a formula, in parentheses if it binds less than `level`. */
 void write_math(const struct writer *writer, const struct math *math, enum level level);
 void write_number(FILE *out, double value, enum level level);
-/* The condition of an event, and whether it counts as false before the initial time. */
-bool is_initially_false(const struct writer *writer, const struct item *event);
+/* The condition of an event, and whether it is false at the very time at which it becomes true, as `time > 1` is. */
 void write_trigger(const struct writer *writer, const struct item *event);
+bool is_strict(const struct writer *writer, const struct item *event);
 
 /* write.c */
 enum status write_text(struct translation *translation, char **text);

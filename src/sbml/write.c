@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_COLUMNS = 110, COMMENT_MOST = 100 };
+enum { LINE_COLUMNS = 110, COMMENT_MOST = 100, LABEL_MOST = 300 };
 
 struct writer begin_line(struct translation *translation, struct line *line, const struct item *about)
 {
@@ -21,12 +21,16 @@ struct writer begin_line(struct translation *translation, struct line *line, con
     return (struct writer){.translation = translation, .out = line->out ? line->out : stderr, .about = about};
 }
 
-/* Text that continues on lines of its own where it is long. */
+/* Text that continues on lines of its own where it is long. Labels, which are in double quotes, are
+ * never broken: they have no end on another line. */
 static void put_wrapped(FILE *out, const char *text)
 {
     size_t column = 0;
     for (const char *at = text; *at;) {
-        size_t n = strcspn(at + 1, " ") + 1;
+        const char *end = at + 1;
+        for (bool is_label = *at == '"'; *end && (is_label || *end != ' '); end++)
+            is_label = is_label != (*end == '"');
+        size_t n = (size_t)(end - at);
         if (*at == ' ' && column + n > LINE_COLUMNS && text[0] != '#') {
             fputs(" \\\n    ", out);
             column = 4;
@@ -39,6 +43,23 @@ static void put_wrapped(FILE *out, const char *text)
     }
 }
 
+/* What authors call something, as a comment or a label can hold it: at most `most` bytes of
+ * characters that can be printed, with `quote` for double quotes. */
+static void put_label(FILE *out, const char *text, size_t most, char quote)
+{
+    size_t n = 0;
+    for (const char *at = text, *end = text + strlen(text); *at;) {
+        size_t length = message_character(at, end), step = length ? length : 1;
+        if ((n += step) > most)
+            return;
+        if (length && *at != '"' && *at != '\t')
+            fwrite(at, 1, length, out);
+        else
+            putc(*at == '"' ? quote : strchr("\t\r\n", *at) ? ' ' : '?', out);
+        at += step;
+    }
+}
+
 void end_line(struct translation *translation, struct line *line, enum section section, const char *comment)
 {
     FILE *out = translation->section[section];
@@ -48,15 +69,8 @@ void end_line(struct translation *translation, struct line *line, enum section s
         document_no_memory(translation->document);
     else {
         put_wrapped(out, line->text);
-        size_t n = 0;
-        for (const unsigned char *c = (const unsigned char *)comment; *c && n < COMMENT_MOST;) {
-            int length = utf8_length(c);
-            fputs(n ? "" : "  # ", out);
-            fwrite(length && *c >= ' ' && *c != 127 && (length != 2 || *c != 0xc2 || c[1] >= 0xa0) ? (const char *)c : "?", 1,
-                   length > 1 && !(*c == 0xc2 && c[1] < 0xa0) ? (size_t)length : 1, out);
-            c += length > 0 ? length : 1;
-            n += length > 0 ? (size_t)length : 1;
-        }
+        fputs(*comment ? "  # " : "", out);
+        put_label(out, comment, COMMENT_MOST, '"');
         putc('\n', out);
     }
     free(line->text);
@@ -362,12 +376,9 @@ static void write_head(struct translation *translation)
     const char *name = new_name(translation, document->id[0] ? document->id : "model_of_sbml");
     struct line line;
     struct writer writer = begin_line(translation, &line, NULL);
-    char label[101];
-    size_t n = 0;
-    for (const char *c = document->label; *c && n < sizeof label - 1 && *c >= ' ' && *c < 127; c++)
-        label[n++] = *c == '"' ? '\'' : *c;
-    label[n] = '\0';
-    fprintf(writer.out, label[0] ? "model %s \"%s\"" : "model %s", name ? name : "", label);
+    fprintf(writer.out, document->label[0] ? "model %s \"" : "model %s", name ? name : "");
+    put_label(writer.out, document->label, LABEL_MOST, '\'');
+    fputs(document->label[0] ? "\"" : "", writer.out);
     end_line(translation, &line, SECTION_HEAD, "");
 }
 
@@ -428,7 +439,9 @@ enum status write_text(struct translation *translation, char **text)
     if (!document->failed && !(out = open_memstream(text, &n_byte)))
         document_no_memory(document);
     if (out) {
-        fprintf(out, "# From %s, SBML Level %u Version %u.\n", words_file(document->file), document->level, document->version);
+        fputs("# From ", out);
+        put_label(out, words_file(document->file), LABEL_MOST, '"');
+        fprintf(out, ", SBML Level %u Version %u.\n", document->level, document->version);
         for (size_t i = 0; i < N_SECTION; i++)
             if (size[i]) {
                 fputs(i > SECTION_HEAD ? "\n" : "", out);

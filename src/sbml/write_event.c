@@ -1,4 +1,5 @@
-/* Writes events: what an assignment of a concentration means for the amount that is the state, before and after others.
+/* Writes events: what an assignment of a concentration means for the amount that is the state. The amount is the concentration
+ * times the size of the compartment before the event, also where the event changes the size, too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sbml/translation.h"
 
@@ -27,13 +28,24 @@ static bool item_depends(struct document *document, const struct item *event, st
            || (item->form == FORM_AMOUNT && item_depends(document, event, item->compartment));
 }
 
-/* The formula of the compartment's size that the event itself assigns; NULL: it does not. */
-static const struct math *size_after(const struct item *event, const struct item *compartment)
+static bool assigns(const struct item *event, const struct item *target)
 {
     for (size_t k = 0; k < event->n_assignment; k++)
-        if (event->assignment[k].target == compartment)
-            return event->assignment[k].math;
-    return NULL;
+        if (event->assignment[k].target == target)
+            return true;
+    return false;
+}
+
+/* Whether another event may change the compartment's size. */
+static bool is_resized_by_others(struct document *document, const struct item *event, struct item *compartment)
+{
+    bool found = false;
+    for (size_t i = 0; i < document->n_item && !found; i++) {
+        const struct item *other = document->item[i];
+        document->n_search++;
+        found = other->kind == ITEM_EVENT && other != event && item_depends(document, other, compartment);
+    }
+    return found;
 }
 
 /* Whether values are computed when the trigger becomes true, not when the event happens. Without a delay it makes a difference
@@ -46,13 +58,11 @@ static bool takes_early_values(const struct translation *translation, const stru
     for (size_t k = 0; k < event->n_assignment; k++) {
         const struct assignment *to = &event->assignment[k];
         struct item *compartment = to->target->form == FORM_AMOUNT ? to->target->compartment : NULL;
-        bool is_open = compartment && !size_after(event, compartment);
-        document->n_search++;
-        is_resized = is_resized || (is_open && item_depends(document, NULL, compartment));
+        is_resized = is_resized || (compartment && is_resized_by_others(document, event, compartment));
         document->n_search++;
         is_free = is_free && !math_depends(document, NULL, to->math);
         document->n_search++;
-        if (is_open && item_depends(document, event, compartment))
+        if (compartment && !assigns(event, compartment) && item_depends(document, event, compartment))
             document_fault(document, to->line, "event assignment to", to->target->id, "the event sets a concentration and "
                            "what the size of its compartment `%s` depends on: let the event assign the size itself",
                            compartment->id);
@@ -85,9 +95,10 @@ void write_event(struct translation *translation, const struct item *event)
             fputs(times[k].word, writer.out);
             write_math(&writer, times[k].math, LEVEL_OR);
         }
-    fputs(is_initially_false(&writer, event) ? " initially false" : "", writer.out);
+    fputs(event->initially_false ? " initially false" : "", writer.out);
     fputs(event->can_lapse ? " can lapse" : "", writer.out);
     fputs(takes_early_values(translation, event) ? " early values" : "", writer.out);
+    fputs(is_strict(&writer, event) ? " after measurements" : "", writer.out);
     for (size_t k = 0; k < event->n_assignment; k++) {
         const struct assignment *to = &event->assignment[k];
         const struct item *target = to->target;
@@ -96,12 +107,7 @@ void write_event(struct translation *translation, const struct item *event)
         write_math(&writer, to->math, is_amount ? LEVEL_PRODUCT : LEVEL_ANY);
         if (!is_amount)
             continue;
-        fputs("*", writer.out);
-        const struct math *size = size_after(event, target->compartment);
-        if (size)
-            write_math(&writer, size, LEVEL_SIGN);
-        else
-            fputs(target->compartment->name, writer.out);
+        fprintf(writer.out, "*%s", target->compartment->name);
     }
     end_line(translation, &line, SECTION_EVENTS, comment);
 }

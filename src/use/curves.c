@@ -11,16 +11,6 @@ enum { MOST_EXTRA = 400 }; /* times of doses, events and measurements in a grid,
 /* The axis of time is logarithmic if half of the times lie in this part of it. */
 static const double EARLY = 0.02;
 
-bool fit_has_reduced(const struct fit_record *record)
-{
-    return !(record->notes & NOTE_no_model_sigma) && isfinite(record->reduced_chi_square);
-}
-
-double fit_badness(const struct fit_record *record)
-{
-    return fit_has_reduced(record) ? record->reduced_chi_square : 1 - record->r_squared;
-}
-
 static enum status no_memory(struct error *error) { return error_set(error, STATUS_NO_MEMORY, "out of memory for a curve"); }
 
 static int compare_numbers(const void *left, const void *right)

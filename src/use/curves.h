@@ -40,9 +40,3 @@ struct curves {
 enum status curves_make(struct curves *curves, struct fitted *fitted, const struct fitted_dataset *dataset, size_t n_grid,
                         struct error *error);
 void curves_fini(struct curves *curves);
-
-/* How badly the curve describes the data: reduced chi-square where every sigma is known, else 1 - R squared; NaN: there is no
- * best fit, or none of the two. */
-double fit_badness(const struct fit_record *record);
-/* Whether it is the reduced chi-square. */
-bool fit_has_reduced(const struct fit_record *record);

@@ -64,7 +64,7 @@ static void name_single(const struct result_info *info, struct fit_choice choice
 static bool find_single(const struct result *result, const char *name, size_t n, struct fit_choice *choice)
 {
     const struct result_info *info = result_info(result);
-    char head[600];
+    char head[NAME_BYTES + 40];
     for (int c = 0; c < N_RESULT_COLUMN; c++)
         for (size_t k = 0; k < info->n_parameter && fit_columns[c].shape == PER_PARAMETER && is_there(result, c); k++) {
             if (c == FIT_COLUMN_EIGENVALUES)

@@ -29,6 +29,32 @@ static char *beside(const char *file, const char *name)
     return path;
 }
 
+/* What the result names is kept whether it can be opened or not: the files may be damaged, or not
+ * trusted. */
+static enum status spare_named(const struct fitted *fitted, const struct fitted_options *options,
+                               struct error *error)
+{
+    const struct provenance *provenance = &result_info(fitted->result)->provenance;
+    const char *problem = provenance_fact(provenance, "problem_file");
+    char *path = problem ? beside(options->result, words_file(problem)) : NULL;
+    enum status status = spare_file(options->output, path, error);
+    free(path);
+    if (!status)
+        status = spare_file(options->output, problem, error);
+    const char *model = provenance_fact(provenance, "model_file");
+    return status ? status : spare_file(options->output, model, error);
+}
+
+static enum status spare_plugin(const struct fitted *fitted, const struct fitted_options *options,
+                                struct error *error)
+{
+    bool has_plugin = problem_info(fitted->problem)->model_plugin != NULL;
+    char *path = has_plugin ? problem_model_path(fitted->problem) : NULL;
+    enum status status = spare_file(options->output, path, error);
+    free(path);
+    return status;
+}
+
 /* Opens the problem: the user's, the result's own file (--in-place), or the one named in the result, beside the result or
  * relative to the working directory. */
 static enum status open_problem(struct fitted *fitted, const struct fitted_options *options, struct error *error)
@@ -92,11 +118,15 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     if (!status)
         recipe_read(&fitted->recipe, NULL, result_info(fitted->result)->identity.description);
     if (!status)
+        status = spare_named(fitted, options, error);
+    if (!status)
         status = open_problem(fitted, options, error);
     if (!status)
-        status = open_model(fitted, options, error);
-    if (!status)
         status = spare_file(options->output, problem_info(fitted->problem)->path, error);
+    if (!status)
+        status = spare_plugin(fitted, options, error);
+    if (!status)
+        status = open_model(fitted, options, error);
     if (!status)
         status = spare_file(options->output, fitted->model.path, error);
     if (status)

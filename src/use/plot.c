@@ -1,12 +1,16 @@
-/* Chooses the dataset, writes gnuplot's script into a temporary file and runs it. The script takes numbers as they are and all
- * text in single quotes, where gnuplot knows no escapes, variables and commands; no shell is involved.
+/* Chooses the dataset, writes gnuplot's script into a temporary file and runs it. The script takes
+ * numbers as they are and all text in quotes, with characters that could have a meaning by their
+ * numbers; no shell is involved. Gnuplot writes into memory, because it does not report failed
+ * writes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plot.h"
 
 #include "base/words.h"
+#include "fit/goodness.h"
 #include "use/curves.h"
 #include "use/values.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <spawn.h>
@@ -24,11 +28,13 @@ enum { N_GRID = 400, ROWS_AT_ONCE = 4096, MOST_KEYS = 10, TEXT_HEIGHT = 24, MOST
 static const char *const color[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A4F9E", "#6B6B6B"};
 enum { N_COLOR = sizeof color / sizeof *color };
 
-/* One quoted word: a quote twice, control characters and what is not UTF-8 as '?'; long ones are cut. */
+/* One quoted word: letters, digits and what is beyond ASCII as they are, other characters by their
+ * numbers, so that none has a meaning for gnuplot; control characters and what is not UTF-8 as '?';
+ * long ones are cut. */
 static void put_quoted(FILE *file, const char *text)
 {
     int n_shown = 0;
-    putc('\'', file);
+    putc('"', file);
     for (const unsigned char *s = (const unsigned char *)text; *s; n_shown++) {
         int n = utf8_length(s);
         bool is_plain = n > 0 && *s >= 0x20 && *s != 0x7f && !(*s == 0xc2 && s[1] < 0xa0);
@@ -36,12 +42,13 @@ static void put_quoted(FILE *file, const char *text)
             fputs("...", file);
             break;
         }
-        if (*s == '\'')
-            putc('\'', file);
-        is_plain ? fwrite(s, 1, (size_t)n, file) : (size_t)putc('?', file);
+        if (is_plain && n == 1 && !isalnum(*s) && !strchr(" :,.-_", *s))
+            fprintf(file, "\\%03o", *s);
+        else
+            is_plain ? fwrite(s, 1, (size_t)n, file) : (size_t)putc('?', file);
         s += n ? n : 1;
     }
-    putc('\'', file);
+    putc('"', file);
 }
 
 static void put_number(FILE *file, double value)
@@ -262,6 +269,24 @@ static void put_script(FILE *file, const struct plot_options *options, const str
     fputs("unset multiplot\n", file);
 }
 
+/* Copies what gnuplot wrote. In SVG it leaves the > of "]]>" as it is, which XML forbids in text. */
+static enum status copy_picture(FILE *picture, bool is_svg, FILE *out, struct error *error)
+{
+    int c, before[2] = {0, 0};
+    rewind(picture);
+    while ((c = getc(picture)) != EOF) {
+        if (is_svg && c == '>' && before[0] == ']' && before[1] == ']')
+            fputs("&gt;", out);
+        else
+            putc(c, out);
+        before[0] = before[1];
+        before[1] = c;
+    }
+    if (ferror(picture))
+        return error_system(error, errno, "cannot read gnuplot's picture");
+    return STATUS_OK;
+}
+
 static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
 {
     static char name[] = "gnuplot", defaults[] = "--default-settings";
@@ -382,7 +407,7 @@ enum status plot_write(const struct plot_options *options, struct output *output
     struct curves curves = {.n_curve = 0};
     struct layout layout = {.n_panel = 0};
     char *worst = NULL;
-    FILE *script = NULL;
+    FILE *script = NULL, *picture = NULL;
     enum status status = options->rows.id ? STATUS_OK : choose(options, &worst, error);
     if (!status)
         status = fitted_open(&fitted, &options->files, error);
@@ -392,7 +417,8 @@ enum status plot_write(const struct plot_options *options, struct output *output
         status = find_dataset(&fitted, worst ? worst : options->rows.id, &curves, error);
     if (!status)
         status = choose_panels(&layout, &curves, options, &fitted.model, error);
-    if (!status && !(script = temporary_file(error)))
+    if (!status && (!(script = temporary_small_file(error)) ||
+                    !(picture = temporary_small_file(error))))
         status = STATUS_SYSTEM;
     if (!status) {
         char line[sizeof curves.reason + 20];
@@ -401,10 +427,14 @@ enum status plot_write(const struct plot_options *options, struct output *output
             options->files.listener.tell(options->files.listener.context, line);
         place_panels(&layout, options);
         put_script(script, options, &curves, &layout, &fitted.model);
-        status = run_gnuplot(script, output->file, error);
+        status = run_gnuplot(script, picture, error);
     }
+    if (!status)
+        status = copy_picture(picture, options->format == PLOT_SVG, output->file, error);
     if (script)
         fclose(script);
+    if (picture)
+        fclose(picture);
     curves_fini(&curves);
     fitted_close(&fitted);
     free(worst);

@@ -3,6 +3,7 @@
 #include "use/population.h"
 
 #include "base/arena.h"
+#include "base/words.h"
 #include "fit/distribution.h"
 #include "fit/map.h"
 #include "fit/matrix.h"
@@ -24,7 +25,8 @@ struct population_work {
     size_t n_kept;                   /* converged fits */
     size_t *kept_row;                /* n_kept */
     double *estimate, *error;        /* n_kept x n_parameter, n_kept x n_parameter^2; then of those used and chosen alone */
-    double *chi_square, *freedom;    /* n_kept; NaN and 0 if sigmas were known */
+    double *variance, *freedom;      /* n_kept: sigma^2 of the covariance, and degrees of freedom to estimate it from. 1 and 0:
+                                      * there are none; NaN: sigmas were known; infinite: they were parameters of the fit */
     unsigned char *has_prior;        /* n_kept */
     size_t *parameter;
     enum parameter_scale *scale;     /* n_parameter of the file */
@@ -55,9 +57,11 @@ static void keep(struct population_work *work, const struct fit_record *record)
             double both = slope(work->scale[c], record->parameter[c]) * slope(work->scale[d], record->parameter[d]);
             error[d + c * n] = record->covariance[d + c * n] / both;
         }
-    bool is_unknown = record->n_no_sigma > 0 && record->n_freedom > 0;
-    work->freedom[i] = is_unknown ? (double)record->n_freedom : 0;
-    work->chi_square[i] = is_unknown ? record->residual_error * record->residual_error * work->freedom[i] : (double)NAN;
+    bool is_unknown = record->n_no_sigma > 0, has_freedom = is_unknown && record->n_freedom > 0;
+    work->freedom[i] = has_freedom ? (double)record->n_freedom : 0;
+    work->variance[i] = has_freedom ? record->residual_error * record->residual_error : 1;
+    if (!is_unknown)
+        work->variance[i] = record->n_own_noise > 0 ? (double)INFINITY : (double)NAN;
     work->has_prior[i] = !isnan(record->log_prior);
 }
 
@@ -72,15 +76,15 @@ static enum status open_rows(struct population_work *work, struct error *error)
     work->kept_row = calloc(most, sizeof *work->kept_row);
     work->estimate = malloc(most * (n + 1) * sizeof *work->estimate);
     work->error = malloc(most * (n * n + 1) * sizeof *work->error);
-    work->chi_square = calloc(2 * most, sizeof *work->chi_square);
+    work->variance = calloc(2 * most, sizeof *work->variance);
     work->has_prior = calloc(most, 1);
     work->parameter = calloc(n + 1, sizeof *work->parameter);
     work->scale = calloc(n + 1, sizeof *work->scale);
     work->numbers = calloc(3 * n + 2 * n * n + 1, sizeof *work->numbers);
-    if (!work->row || !work->kept_row || !work->estimate || !work->error || !work->chi_square || !work->has_prior
+    if (!work->row || !work->kept_row || !work->estimate || !work->error || !work->variance || !work->has_prior
         || !work->parameter || !work->scale || !work->numbers)
         return no_memory(work, error);
-    work->freedom = work->chi_square + most;
+    work->freedom = work->variance + most;
     for (size_t j = 0; j < n; j++)
         work->scale[j] = !strcmp(info->parameter_scale[j], "log") ? SCALE_LOG
                          : !strcmp(info->parameter_scale[j], "log10") ? SCALE_LOG10 : SCALE_LIN;
@@ -125,7 +129,7 @@ static enum status choose(struct population_work *work, const char *names, struc
         if (varies(work, j))
             work->parameter[(*k)++] = j;
     for (const char *at = names; at && *at;) {
-        char name[256];
+        char name[NAME_BYTES];
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
         enum status status = values_name(name, "parameters", "parameter", info->parameter_name, info->n_parameter, &j, error);
@@ -142,18 +146,36 @@ static enum status choose(struct population_work *work, const char *names, struc
     return *k ? STATUS_OK : error_set(error, STATUS_BAD_PROBLEM, "%s: no parameter differs between converged fits", info->path);
 }
 
-static double pool_sigma(struct population_work *work, struct error *error)
+/* From the datasets that have degrees of freedom; those without share it. */
+static double pool_sigma(const struct population_work *work, struct error *error)
 {
     double sum = 0, freedom = 0;
     for (size_t i = 0; i < work->n_kept; i++) {
-        if (isnan(work->chi_square[i])) {
-            error_set(error, STATUS_USAGE, "--pool-sigma: the sigmas of '%s' are known", work->row[work->kept_row[i]].id);
+        const char *id = work->row[work->kept_row[i]].id;
+        if (isinf(work->variance[i]))
+            error_set(error, STATUS_USAGE, "--pool-sigma: the sigma of '%s' is not unknown, but a parameter of its fit; one "
+                      "that all datasets share comes from `stiffit run --share` with that parameter", id);
+        else if (isnan(work->variance[i]))
+            error_set(error, STATUS_USAGE, "--pool-sigma: the sigmas of '%s' are known", id);
+        if (!isfinite(work->variance[i]))
             return NAN;
-        }
-        sum += work->chi_square[i];
+        sum += work->freedom[i] * work->variance[i];
         freedom += work->freedom[i];
     }
+    if (!(freedom > 0))
+        error_set(error, STATUS_BAD_PROBLEM, "--pool-sigma: no dataset of %s has more measurements than fitted parameters, so "
+                  "that sigma cannot be estimated", result_info(work->result)->path);
     return sqrt(sum / freedom);
+}
+
+/* What the covariance of a kept fit is multiplied by. NaN: its scale is not known. */
+static double rescaling(const struct population_work *work, size_t i)
+{
+    double sigma = work->population.sigma;
+    bool is_missing = work->freedom[i] == 0 && work->variance[i] == 1;
+    if (isnan(sigma))
+        return is_missing ? (double)NAN : 1;
+    return sigma * sigma / work->variance[i];
 }
 
 /* Squeezes the arrays to the chosen parameters of the fits with a covariance of them. */
@@ -168,8 +190,7 @@ static void squeeze(struct population_work *work)
         index[j] = (uint32_t)j;
     for (size_t i = 0; i < work->n_kept; i++) {
         struct population_row *row = &work->row[work->kept_row[i]];
-        double pooled = isnan(population->sigma) ? 1
-                        : population->sigma * population->sigma * work->freedom[i] / work->chi_square[i];
+        double pooled = rescaling(work, i);
         bool good = true;
         for (size_t c = 0; c < k; c++)
             for (size_t d = 0; d < k; d++) {
@@ -280,7 +301,7 @@ void population_free(struct population_work *work)
     free(work->kept_row);
     free(work->estimate);
     free(work->error);
-    free(work->chi_square);
+    free(work->variance);
     free(work->has_prior);
     free(work->parameter);
     free(work->scale);

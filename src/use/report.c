@@ -12,7 +12,9 @@ static enum status open_files(struct report *report, struct error *error)
     const struct report_options *options = report->options;
     enum status status = fitted_open(&report->fitted, &options->files, error);
     report->has_model = !status;
-    if (status && report->fitted.result && status != STATUS_NO_MEMORY && !options->files.problem && !options->files.model) {
+    bool is_missing = status == STATUS_BAD_PROBLEM || status == STATUS_BAD_MODEL ||
+                      status == STATUS_SYSTEM;
+    if (is_missing && report->fitted.result && !options->files.problem && !options->files.model) {
         const char *end = strchr(error->message, '\n');
         snprintf(report->no_model, sizeof report->no_model, "%.*s", end ? (int)(end - error->message) : 380, error->message);
         if (options->files.listener.tell)

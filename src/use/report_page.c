@@ -98,15 +98,20 @@ static void put_health(FILE *file, const struct report *report)
     const struct show_summary *summary = &report->summary;
     uint64_t n_failed = summary->n_fit - summary->n_success;
     fputs("<section id=health><h2>Health</h2>\n", file);
-    fprintf(file, "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> converged, <b>%llu</b> failed; <b>%llu</b> with a curve "
-                  "that does not describe the data.</p>\n", count(summary->n_fit), summary->n_fit == 1 ? "" : "s",
-            count(summary->n_success), count(n_failed), count(summary->by_note[__builtin_ctz(NOTE_poor_fit)].n));
+    bool is_evaluation = summary->by_outcome[OUTCOME_evaluated] > 0;
+    fprintf(file, "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> %s, <b>%llu</b> failed; "
+                  "<b>%llu</b> with a curve that does not describe the data.</p>\n",
+            count(summary->n_fit), summary->n_fit == 1 ? "" : "s", count(summary->n_success),
+            outcome_name(is_evaluation ? OUTCOME_evaluated : OUTCOME_converged), count(n_failed),
+            count(summary->by_note[__builtin_ctz(NOTE_poor_fit)].n));
     if (isfinite(summary->reduced.median))
-        fprintf(file, "<p>Reduced chi-square, where every sigma is known: median %.4g, quartiles %.4g and %.4g, largest %.4g. "
-                      "It is near 1 for a good model with right sigmas.</p>\n", summary->reduced.median, summary->reduced.q25,
-                summary->reduced.q75, summary->reduced.max);
+        fprintf(file, "<p>Reduced chi-square, where %s: median %.4g, quartiles %.4g and %.4g, largest %.4g. "
+                      "It is near 1 for a good model with right sigmas.</p>\n",
+                report->info->is_shared ? "sigmas are known or shared" : "every sigma is known", summary->reduced.median,
+                summary->reduced.q25, summary->reduced.q75, summary->reduced.max);
     if (isfinite(summary->r_squared.median))
-        fprintf(file, "<p>R squared, where sigmas are not known: median %.4g, quartiles %.4g and %.4g, least %.4g.</p>\n",
+        fprintf(file, "<p>R squared, where sigmas are unknown or fitted: median %.4g, quartiles %.4g and %.4g, least "
+                      "%.4g.</p>\n",
                 summary->r_squared.median, summary->r_squared.q25, summary->r_squared.q75, summary->r_squared.min);
     const struct show_refits *refits = &summary->refits;
     if (refits->n_same + refits->n_some + refits->alone.n + refits->only.n > 0)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "fit/goodness.h"
 #include "use/curves.h"
 #include "use/report.h"
 #include "use/show.h"

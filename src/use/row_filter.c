@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_SIZE = 128 };
+enum { NAME_SIZE = NAME_BYTES + 20 }; /* and a prefix: standard_error_NAME */
 static const size_t prefix = sizeof "/fits/" - 1;
 
 /* In the order of the enumeration; longer ones are looked for first. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/show.h"
 
+#include "fit/goodness.h"
 #include "use/fit_columns.h"
 
 #include <ctype.h>
@@ -91,10 +92,10 @@ static void add_to_sample(struct sample *sample, const struct fit_record *record
         row[j * sample->capacity] = record->parameter[j];
         row[(n_parameter + N_SINGLE + j) * sample->capacity] = record->standard_error[j] / fabs(record->parameter[j]);
     }
-    bool is_known = !(record->notes & NOTE_no_model_sigma);
+    bool by_chi_square = fit_is_judged_by_chi_square(record);
     row[n_parameter * sample->capacity] = record->objective;
-    row[(n_parameter + 1) * sample->capacity] = is_known ? record->reduced_chi_square : NAN;
-    row[(n_parameter + 2) * sample->capacity] = is_known ? NAN : record->r_squared;
+    row[(n_parameter + 1) * sample->capacity] = by_chi_square ? record->reduced_chi_square : NAN;
+    row[(n_parameter + 2) * sample->capacity] = by_chi_square ? NAN : record->r_squared;
     sample->n++;
 }
 

@@ -76,7 +76,7 @@ struct show_summary {
     struct show_refits refits;
     double seconds;
     struct show_spread objective;
-    struct show_spread reduced, r_squared; /* reduced chi-square where every sigma is known, else R squared */
+    struct show_spread reduced, r_squared; /* of the fits that each of them judges (fit/goodness.h) */
     struct show_spread *parameter; /* n_parameter of the result */
 };
 

@@ -83,13 +83,13 @@ static enum status predict(struct bootstrap *bootstrap, struct error *error)
         for (; i < row[e + 1] - row[first]; i++)
             bootstrap->group[i] = (uint32_t)(e - first) * bootstrap->fitted.model.abi.n_observable + measured->observable[i];
     }
-    bootstrap->draw.is_sigma_known = true;
+    bootstrap->draw.is_sigma_given = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
         if (isfinite(measured->sigma[i]))
             bootstrap->scale[i] = measured->sigma[i];
         if (isnan(bootstrap->scale[i])) {
             bootstrap->scale[i] = 1;
-            bootstrap->draw.is_sigma_known = bootstrap->draw.is_sigma_known && isnan(measured->value[i]);
+            bootstrap->draw.is_sigma_given = bootstrap->draw.is_sigma_given && isnan(measured->value[i]);
         }
     }
     return STATUS_OK;
@@ -104,8 +104,10 @@ static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
     draw->n_row = bootstrap->n_row;
     draw->n_group = (bootstrap->data.end - bootstrap->data.first) * bootstrap->fitted.model.abi.n_observable;
     draw->group = bootstrap->group;
+    int64_t n_noise = bootstrap->data.record->n_own_noise;
+    draw->n_noise = n_noise > 0 ? (size_t)n_noise : 0;
     draw->n_loose = fit_bootstrap_count_loose(n_parameter, bootstrap->data.record->parameter, block->lower + first,
-                                              block->upper + first, block->fixed + first);
+                                              block->upper + first, block->fixed + first, draw->n_noise);
     draw->prediction = bootstrap->prediction;
     draw->scale = bootstrap->scale;
     draw->loss = bootstrap->fitted.errors.loss;

@@ -27,7 +27,7 @@ enum status values_name(const char *name, const char *option, const char *what, 
 enum status values_find(const char *text, const char *option, const char *what, const char *const *names, size_t n,
                         size_t *index, const char **value, struct error *error)
 {
-    char name[200];
+    char name[NAME_BYTES];
     const char *equals = strchr(text, '=');
     if (!equals || (size_t)(equals - text) >= sizeof name)
         return error_set(error, STATUS_USAGE, "--%s: '%.100s' is not of the form NAME=VALUE", option, text);

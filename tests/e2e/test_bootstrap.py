@@ -216,6 +216,70 @@ def test_a_parameter_on_its_bound_takes_no_degree_of_freedom(tmp):
     assert abs(np.sqrt(np.mean(drawn ** 2)) / deviation - 1) < 5 / np.sqrt(2 * drawn.size)
 
 
+def regression(tmp, noise, n_observable, seed, n_time=6):
+    """A fit of y = a + b t (and z = c + d t) with this sd: times, (X'X)^-1, and RSS / n of each observable."""
+    lines = ["parameter a = 1, b = 1", "parameter c = 1, d = 1"][:n_observable]
+    noises = sorted(set(noise.split())) if noise else []
+    lines += [f"parameter {s} = 0.1 in [1e-4, 10] scale log" for s in noises]
+    lines += [f"observe {z} = {p} + {q}*t" + (f" sd {s}" if s else "")
+              for z, p, q, s in list(zip("yz", "ac", "bd", (noise or " ").split(" ") * 2))[:n_observable]]
+    (tmp / "m.ode").write_text("\n".join(lines) + "\n")
+    t = np.arange(n_time) - 0.5 * (n_time - 1)
+    scale = np.array([0.05, 0.05 if noise and len(noises) < 2 else 0.2])[:n_observable]
+    y = 3 + 2 * t + scale[:, None] * np.random.default_rng(seed).standard_normal((n_observable, n_time))
+    rows = [(0, x, o, y[o, i], np.nan) for i, x in enumerate(t) for o in range(n_observable)]
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d0"], rows, t0=-10.0,
+                    parameters={"observables": ["y", "z"][:n_observable]})
+    design = np.column_stack([np.ones(n_time), t])
+    squares = np.array([np.linalg.lstsq(design, row, rcond=None)[1][0] for row in y])
+    return t, np.linalg.inv(design.T @ design), squares / n_time
+
+
+def test_a_fitted_sigma_takes_no_degree_of_freedom(tmp):
+    """Exact linear regression: both bootstraps have the standard errors of RSS / (n - p), where p counts the parameters of the
+    lines alone, as without noise parameters. 2000 replicates: within 8 %; counting the noise would give 12 % or more too much
+    (residual), the likelihood's sigma 18 % too little (parametric)."""
+    for k, (noise, n_observable) in enumerate([("", 1), ("s", 1), ("s1 s2", 2), ("s s", 2)]):
+        t, inverse, own = regression(tmp, noise, n_observable, seed=20 + k)
+        for kind in ("residual", "parametric"):
+            # Residuals are drawn from those of the same observable, even if the sigma is that of both.
+            variance = np.full(n_observable, own.mean()) if noise == "s s" and kind == "parametric" else own
+            exact = np.sqrt(np.outer(variance * len(t) / (len(t) - 2), np.diag(inverse))).ravel()
+            fits = h.run(tmp / "p.h5", "--overwrite", "--bootstrap", "2000", "--bootstrap-kind", kind)
+            assert fits["noise_parameters"][0] == len(set(noise.split())), (noise, fits["noise_parameters"])
+            ratio = fits["bootstrap_standard_error"][0, :2 * n_observable] / exact
+            assert np.all(np.abs(ratio - 1) < 0.08), (noise, kind, ratio)
+            h.stiffit("simulate", "--bootstrap", "500", tmp / "p.result.h5", "--trust", "--method", kind, "--overwrite",
+                      "-o", tmp / "b.h5")
+            with h5py.File(tmp / "b.h5", "r") as f:
+                n = len(t) * n_observable
+                values, observable = f["measurements/value"][n:].reshape(-1, n), f["measurements/observable"][:n]
+            slope = np.linalg.lstsq(np.column_stack([np.ones(len(t)), t]), values[:, observable == 0].T, rcond=None)[0][1]
+            # 500 replicates: a standard deviation is known to 3.2 %
+            assert abs(slope.std() / exact[1] - 1) < 0.12, (noise, kind, slope.std() / exact[1])
+
+
+def test_proportional_and_additive_noise(tmp):
+    """sd sqrt(s^2 + (c f)^2), both fitted: replicates deviate by n / (n - 2) of the likelihood's variances."""
+    (tmp / "m.ode").write_text("parameter a = 3, b = 2\nparameter s = 0.1 in [1e-4, 10] scale log\n"
+                               "parameter c = 0.1 in [1e-4, 10] scale log\n"
+                               "observe y = a + b*t sd sqrt(s^2 + (c*(a + b*t))^2)\n")
+    t = np.linspace(0.0, 10.0, 9)
+    y = (3 + 2 * t) + np.hypot(0.5, 0.05 * (3 + 2 * t)) * np.random.default_rng(12).standard_normal(len(t))
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d0"], [(0, x, 0, v, np.nan) for x, v in zip(t, y)], t0=-1.0)
+    fits = h.run(tmp / "p.h5")
+    assert fits["noise_parameters"][0] == 2 and not fits["at_bound"].any()
+    a, b, s, c = fits["parameters"][0]
+    for kind in ("residual", "parametric"):
+        h.stiffit("simulate", "--bootstrap", "2000", tmp / "p.result.h5", "--trust", "--method", kind, "--overwrite",
+                  "-o", tmp / "b.h5")
+        with h5py.File(tmp / "b.h5", "r") as f:
+            drawn = (f["measurements/value"][9:].reshape(-1, 9) - a - b * t) / np.hypot(s, c * (a + b * t))
+        # At the likelihood's maximum the mean square of residuals over these sigmas is 1, because scaling both parameters
+        # changes no optimum. 18000 draws: 5 sqrt(2 / 18000) = 5 %; n - 4 would be 40 % more, the likelihood's sigma 22 % less.
+        assert abs(np.mean(drawn ** 2) / (9 / 7) - 1) < 0.05, (kind, np.mean(drawn ** 2))
+
+
 def test_no_freedom_no_replicates(tmp):
     """A fit that meets every value says nothing of the errors: neither bootstrap divides by something else instead."""
     (tmp / "m.ode").write_text("parameter a = 1\nparameter b = 1\nobserve y = a + b*t\n")

@@ -197,5 +197,70 @@ def test_starts_that_crash(tmp):
     assert_same_but(fits, healthy, {3, 8})
 
 
+# What a constructor may do, besides its work, to the process that loads it.
+CONSTRUCTOR = """
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+__attribute__((constructor)) static void begin(void) { %s }
+"""
+CUT_ALL = "for (int i = 3; i < 40; i++) if (ftruncate(i, 0)) {}"
+
+
+def decay_with(tmp, name, constructor="", in_rhs=""):
+    """The decay example, which does this when it is loaded, and this in every right-hand side."""
+    source = (h.ROOT / "models" / "decay" / "decay.c").read_text(encoding="utf-8")
+    head, brace, rest = source.partition("rhs(")[0], "{", source.partition("rhs(")[2].partition("{")
+    text = CONSTRUCTOR % constructor + head + "rhs(" + rest[0] + brace + in_rhs + rest[2]
+    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-fPIC", "-shared", "-I", h.ROOT / "include",
+                    "-o", tmp / name, "-xc", "-", "-xnone", "-lm"], input=text, text=True, check=True)
+    return name
+
+
+def test_constructors_that_change_the_process(tmp):
+    """Relative paths, permissions and numbers stay what they were."""
+    (tmp / "work").mkdir()
+    (tmp / "elsewhere").mkdir()
+    h.decay_problem(tmp / "work" / "p.h5", 5)
+    fits = {}
+    for name, change in (("plain", ""), ("moved", f'if (chdir("{tmp / "elsewhere"}")) {{}}'), ("masked", "umask(0777);"),
+                         ("comma", 'setlocale(LC_ALL, "de_DE.UTF-8");')):
+        plugin = decay_with(tmp / "work", name + ".so", change)
+        done = stiffit("run", "p.h5", "--model", plugin, "-o", name + ".h5", "-j2", cwd=tmp / "work", timeout=60)
+        assert "again" not in done.stderr, done.stderr
+        fits[name] = h.read_fits(tmp / "work" / f"{name}.h5")
+        table = stiffit("export", name + ".h5", "--what", "residuals", "--model", plugin, "-o", name + ".csv", cwd=tmp / "work")
+        assert not table.stderr or "note" in table.stderr
+        assert os.stat(tmp / "work" / f"{name}.csv").st_mode & 0o777 == os.stat(tmp / "work" / "plain.csv").st_mode & 0o777
+        assert (tmp / "work" / f"{name}.csv").read_bytes() == (tmp / "work" / "plain.csv").read_bytes()
+        assert_same_but(fits[name], fits["plain"], {})
+    assert not list((tmp / "elsewhere").iterdir())
+
+
+def test_models_that_take_the_journal_away(tmp):
+    """The run ends, and says why; with another model it then comes to its end."""
+    h.decay_problem(tmp / "p.h5", 5)
+    plugin = decay_with(tmp, "mover.so", in_rhs=f'''
+        static char to[200];
+        snprintf(to, sizeof to, "{tmp}/away-%ld", (long)getpid());
+        if (rename("{tmp}/p.result.h5.journal", to)) {{}}''')
+    done = stiffit("run", "p.h5", "--model", plugin, "-j1", cwd=tmp, code=4, timeout=100)
+    assert "again and again" in done.stderr and done.stderr.count("checking again") <= 8, done.stderr
+    stiffit("run", "p.h5", "--trust", cwd=tmp)
+
+
+def test_models_that_cut_every_open_file(tmp):
+    """The memory that supervisor and children share cannot be cut; what is lost of the journal is found missing."""
+    h.decay_problem(tmp / "p.h5", 5)
+    stiffit("run", "p.h5", "--trust", "-o", "whole.h5", cwd=tmp)
+    loaded = stiffit("run", "p.h5", "--model", decay_with(tmp, "a.so", CUT_ALL), "-o", "a.h5", cwd=tmp)
+    assert "hung" not in loaded.stderr
+    assert_same_but(h.read_fits(tmp / "a.h5"), h.read_fits(tmp / "whole.h5"), {})
+    done = stiffit("run", "p.h5", "--model", decay_with(tmp, "b.so", in_rhs=CUT_ALL), "-o", "b.h5", cwd=tmp, code=4)
+    assert "again and again" in done.stderr and not (tmp / "b.h5").exists(), done.stderr
+
+
 if __name__ == "__main__":
     h.main()

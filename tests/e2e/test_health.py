@@ -99,6 +99,79 @@ def test_right_fits_are_not_doubted(tmp):
     assert said["doubtful"] == 20
 
 
+NOISES = {"none": ("observe y\n", "parameter k = 0.3 scale log\n"),
+          "own": ("observe y sd s\n", "parameter k = 0.3 scale log\nparameter s = 0.1 in [1e-9, 1e9] scale log\n"),
+          "proportional": ("observe y sd s*y + r\n", "parameter k = 0.3 scale log\nparameter s = 0.1 in [1e-9, 1e9] scale log\n"
+                           "parameter r = 0.1 in [1e-9, 1e9] scale log\n")}
+
+
+def fit_noise(tmp, kind, y, *options, t=T, unit=1.0):
+    """Fits decays with an unknown or fitted sigma, all in this unit: the fits, the summary, and what was said."""
+    observe, parameters = NOISES[kind]
+    (tmp / "n.ode").write_text(f"model noise\nparameter A = {2 * unit} in [1e-9, 1e9] scale log\n{parameters}"
+                               .replace("0.1 in", f"{0.1 * unit} in") + "y(0) = A\ny' = -k*y\n" + observe)
+    y = y * unit
+    rows = np.column_stack([np.repeat(np.arange(len(y)), len(t)), np.tile(t, len(y)), np.zeros(y.size), y.ravel(),
+                            np.full(y.size, np.nan)])
+    h.write_problem(tmp / "n.h5", tmp / "n.ode", [f"d{i}" for i in range(len(y))], rows)
+    done = h.stiffit("run", tmp / "n.h5", "--json", "--overwrite", *options)
+    return h.read_fits(tmp / "n.result.h5"), json.loads(done.stdout), done.stderr
+
+
+def test_noise_ranks_worst_where_sigma_is_unknown_or_fitted(tmp):
+    """A well of noise among decays: chi-square is about the same in all of them, R squared is not."""
+    y = decays(30)
+    y[17] = 1 + np.random.default_rng(5).standard_normal(len(T))
+    for kind in NOISES:
+        for unit in (1, 1e-7, 1e7):
+            fits, said, text = fit_noise(tmp, kind, y, unit=unit)
+            assert list(np.flatnonzero(has(fits, 25))) == [17], (kind, np.flatnonzero(has(fits, 25)))
+            assert np.argmin(fits["r_squared"]) == 17 and fits["r_squared"][17] < 0.2
+            assert np.delete(fits["r_squared"], 17).min() > 0.98
+            noise = set(fits["noise_parameters"])  # a bound may hold one of two
+            assert noise == {0} if kind == "none" else noise <= {1, 2} if kind == "proportional" else noise == {1}, noise
+        assert said["goodness"]["r_squared_fits"] == 30 and said["goodness"]["reduced_chi_square_fits"] == 0, kind
+        assert "reduced chi-square" not in text and "(1 doubtful)" in text and "e.g. d17" in text
+        assert "worst fit of 30 is d17" in h.stiffit("plot", tmp / "n.result.h5", "-o", tmp / "n.txt", "--overwrite").stderr
+        shown = json.loads(h.stiffit("show", tmp / "n.result.h5", "--json").stdout)
+        assert shown["reduced_chi_square"]["median"] is None and shown["r_squared"]["median"] > 0.98
+        h.stiffit("report", tmp / "n.result.h5", "-o", tmp / "n.html", "--overwrite")
+        page = (tmp / "n.html").read_text()
+        assert "where every sigma is known" not in page and "R squared, where sigmas are unknown or fitted" in page
+        assert "<b>1</b> with a curve that does not describe the data" in page
+    assert "sigma is fitted" in h.stiffit("show", tmp / "n.result.h5", "--id", "d3").stdout
+
+
+def test_residuals_that_keep_their_signs(tmp):
+    """Sums of two exponentials: a single one misses them by more than 1 %, however small the noise. Judged by SciPy's binomial
+    distribution of the changes of sign. Straight flat data with little noise, and right curves, are not doubted."""
+    t = np.linspace(0.1, 12, 40)
+    rng = np.random.default_rng(9)
+    y = 2 * np.exp(-0.4 * t) + 0.03 * rng.standard_normal((12, 40))
+    y[:3] = np.exp(-2.5 * t) + np.exp(-0.1 * t) + 0.01 * rng.standard_normal((3, 40))
+    y[3:6] = 1 + 0.02 * rng.standard_normal((3, 40))
+    for kind in ("none", "own"):
+        fits, said, _ = fit_noise(tmp, kind, y, t=t)
+        a, k = (fits["parameters"][:, list(fits["names"]).index(name)] for name in "Ak")
+        residual = y - a[:, None] * np.exp(-k[:, None] * t)
+        changes = np.sum(np.diff(np.sign(residual), axis=1) != 0, axis=1)
+        expected = stats.binom.cdf(changes, 39, 0.5) < 1e-6
+        assert list(np.flatnonzero(expected)) == [0, 1, 2], changes
+        assert np.array_equal(has(fits, 25), expected) and said["doubtful"] == 3
+
+
+def test_right_curves_with_fitted_sigma_are_not_doubted(tmp):
+    """2 x 300 wells: noise from a thousandth to a quarter of the values, few and many measurements."""
+    rng = np.random.default_rng(31)
+    for n_time, kind in ((5, "none"), (40, "own")):
+        t = np.linspace(0.2, 6, n_time)
+        y = rng.lognormal(0.7, 0.2, (300, 1)) * np.exp(-rng.lognormal(-1, 0.3, (300, 1)) * t)
+        y += np.repeat(np.geomspace(1e-3, 0.25, 300)[:, None], n_time, axis=1) * rng.standard_normal(y.shape)
+        fits, said, _ = fit_noise(tmp, kind, y, "--accept-failed", "5%", t=t)
+        # A curve of 5 points with noise of a quarter may be no better than a constant: about 1 of these 75 wells.
+        assert said["doubtful"] <= (4 if n_time == 5 else 0), np.flatnonzero(has(fits, 25))
+
+
 def test_bounds_that_hold_everything(tmp):
     y = decays(20)
     y[4] *= 1000  # beyond A's bound, and k's bound then is the best for the rest

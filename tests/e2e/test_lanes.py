@@ -324,6 +324,23 @@ def test_rounded_states_are_left_to_cvodes(tmp):
         assert (shown["lanes"] > 0) == has, (rate, shown)
 
 
+def test_vanished_states_hold_no_signal(tmp):
+    """exp(-20 t) at Unix times is 0 in double precision: nothing has an influence, and both engines say the same. Beside a state
+    that lasts, the parameters of the vanished one alone have none."""
+    (tmp/"m.ode").write_text("parameter A = 2, k = 20, c = 3\nx(0) = A\nx' = -k*x\nobserve y = x, z = c + x\n")
+    late = [1.6e9 + t for t in (0, 0.01, 0.02, 0.05, 0.1)]
+    for observable, flat, note in (("y", {"A", "k", "c"}, "no_signal"), ("z", {"A", "k"}, "no_influence")):
+        (tmp/"d.csv").write_text("dataset,time,observable,value,sigma\n" + "".join(
+            f"d,{t!r},{observable},{2 - i/3},0.1\n" for i, t in enumerate(late)))
+        h.stiffit("import", "d.csv", "--model", "m.ode", "-o", "p.h5", "--overwrite", cwd=tmp)
+        for engine in ("lanes", "cvodes"):
+            h.stiffit("run", "p.h5", "-q", "--engine", engine, "-o", "r.h5", "--overwrite", cwd=tmp)
+            said = h.stiffit("export", "r.h5", "--columns", "error_missing,notes", cwd=tmp).stdout.splitlines()
+            row = dict(zip(said[0].split(","), said[1].split(",")))
+            assert {name for name in "Akc" if row[f"error_missing_{name}"] == "flat"} == flat, (engine, row)
+            assert note in row["notes"], (engine, row)
+
+
 if __name__ == "__main__":
     if h.ENGINE:
         print("these tests choose engines themselves")

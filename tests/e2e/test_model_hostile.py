@@ -128,8 +128,8 @@ def test_many_names(tmp):
     expect_bad(tmp, model("k", "".join(f"a{i} = b{i}\n" for i in range(n))), "b0")
     expect_bad(tmp, model("k", "par k = 1\n" * n), "k")
     expect_bad(tmp, model("x" * MILLION), "xxx")
-    expect_bad(tmp, model("k", f"par {'x' * 101} = 1\n"), "name")
-    expect_good(tmp, model("k", f"par {'x' * 100} = 1\n"))
+    expect_bad(tmp, model("k", f"par {'x' * 4001} = 1\n"), "name")
+    expect_good(tmp, model("k", f"par {'x' * 4000} = 1\n"))
     expect(tmp, model("k", f'par z = 1 unit "{"u" * MILLION}"\n'), (0, 3))
     expect_good(tmp, model("k", "".join(f"covariate c{i}\n" for i in range(n))))
     expect(tmp, "par k = 1\n" + "".join(f"x{i}(0) = 1\nx{i}' = -k*x{i}\n" for i in range(5000)) + "observe x0\n",

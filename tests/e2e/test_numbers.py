@@ -13,6 +13,9 @@ import oracles as o
 NOTE_DIFFERENCES = 0b1111  # Jacobian, df/dp, initial state, observables
 
 
+NOT_CERTIFIED, SMALL_SCATTER = 1 << 11, 1 << 30
+
+
 def pinene_data(rng, n):
     p = o.PINENE_P * np.exp(0.3 * rng.standard_normal((n, 5)))
     exact = np.array([o.simulate(o.pinene_rhs, [100, 0, 0, 0, 0], 0, o.PINENE_T, q) for q in p])
@@ -160,6 +163,28 @@ def test_difference_quotients_are_noted_in_each_row(tmp):
     assert full["notes"][0] & NOTE_DIFFERENCES == 0
     assert bare["notes"][0] & NOTE_DIFFERENCES == NOTE_DIFFERENCES, bare["notes"]
     assert np.allclose(full["parameters"], bare["parameters"], rtol=1e-5, atol=0)
+
+
+
+def test_the_limits_of_the_certificate(tmp):
+    """Without sigmas the variance is that of the residuals. Where they are tiny, a row that exceeds the documented limits says so,
+    and with tolerances that suit them no row does."""
+    rng, t = np.random.default_rng(2), np.linspace(0.2, 4, 20)
+    scatters = [10.0**-k for k in range(3, 11) for _ in range(3)]
+    lines = [f"{i},{x!r},{(2*np.exp(-0.7*x) + 1)*(1 + s*rng.standard_normal())!r}"
+             for i, s in enumerate(scatters) for x in t.tolist()]
+    (tmp / "m.csv").write_text("dataset,time,value\n" + "\n".join(lines) + "\n")
+    (tmp / "m.ode").write_text("parameter k = 1 in [0.01, 100] scale log, A = 1, c = 0\nx(0) = A\nx' = -k*x\nobserve y = x + c\n")
+    h.stiffit("import", "m.csv", "-m", "m.ode", "-q", cwd=tmp)
+    for rtol, n_quiet in (("1e-7", 9), ("1e-12", 21)):  # scatter of 1e-5, and of 1e-9
+        for engine in ("lanes", "cvodes"):
+            h.stiffit("run", "m.h5", "-q", "--overwrite", "--rtol", rtol, "--engine", engine, cwd=tmp)
+            fits = h.read_fits(tmp / "m.result.h5")
+            variance = 2*fits["objective"]/len(t)
+            beyond = (np.abs(fits["tight_objective_change"]) > 1.001e-3*variance) | (fits["tight_decrease"] > 2.001e-4*variance)
+            said = fits["notes"] & (NOT_CERTIFIED | SMALL_SCATTER) != 0
+            assert set(fits["status"]) == {"converged"} and np.array_equal(beyond, said), (rtol, engine, scatters, beyond, said)
+            assert not said[:n_quiet].any() and (said.any() or rtol == "1e-12"), said
 
 
 if __name__ == "__main__":

@@ -163,8 +163,8 @@ def test_faults_of_values(tmp):
             ("log-uniform", "0;10", "ends of log-uniform must be positive"), ("uniform", "2000;3000", "no value in common"))):
         refuse(write_2(tmp / f"p{i}", parameters=prior + [PARAMETERS_2[1] + [word, numbers]]),
                "parameters.tsv:2: column 'priorParameters': ", want)
-    refuse(write(tmp / "n", parameters=put(1, "nominalValue", 0)),
-           "column 'nominalValue': must be positive with the scale log10")
+    refuse(write(tmp / "n", parameters=lambda rows: put(1, "lowerBound", 0)(put(1, "nominalValue", 0)(rows) or rows)),
+           "column 'nominalValue': must be positive with the scale log10, or the lower bound must be")
     refuse(write(tmp / "l", parameters=put(1, "lowerBound", "inf")), "column 'lowerBound': leaves no values")
     refuse(write(tmp / "m", measurements=put(1, "measurement", "inf")),
            "measurements.tsv:2: column 'measurement': must be finite")
@@ -181,6 +181,88 @@ def test_faults_of_values(tmp):
            "note: ", "'observables_files' is not used; did you mean 'observable_files'?", "no observable table is named")
     done = helpers.stiffit("import", write_2(tmp / "x", parameters=PARAMETERS_2 + [["kl", 0.1, 10, 1, "true"]]))
     assert "note: " in done.stderr and "parameters.tsv:3: nothing uses kl" in done.stderr, done.stderr
+
+
+def evaluate(problem, *options):
+    """Columns of /fits by name, and the names of the parameters."""
+    done = helpers.stiffit("run", problem, "--evaluate", "--rtol", 1e-10, "--overwrite", *options)
+    with h5py.File(problem.parent / "p.petab.result.h5") as f:
+        return {name: f["fits"][name][0] for name in f["fits"]}, list(f["parameters/name"].asstr()), done
+
+
+def llh_of_tables(k=0.5):
+    """Of the problem of write(), at its nominal values."""
+    rows = TABLES["measurements.tsv"][1:]
+    start = {"c1": 1, "c2": 3}
+    return sum(stats.norm.logpdf(row[3], 2*start[row[1]]*math.exp(-k*row[2]), {"s1": 0.1, "s2": 0.2}[row[4]]) for row in rows)
+
+
+def test_tables_with_ragged_rows(tmp):
+    """Rows may leave out empty cells at their ends, in every table, whatever ends their lines; rows that are too long are
+    faults."""
+    def wider(rows, *more):
+        return [[*rows[0], *more], *rows[1:]]
+    ragged = {"parameters": lambda rows: wider(rows, "parameterName", "objectivePriorType", "objectivePriorParameters"),
+              "conditions": lambda rows: wider(rows, "conditionName", "k2"),
+              "observables": lambda rows: wider(rows, "observableName", "observableTransformation", "noiseDistribution"),
+              "measurements": lambda rows: wider(rows, "observableParameters", "datasetId", "preequilibrationConditionId")}
+    tables = [f"{name}.tsv" for name in ragged]
+    for i, change in enumerate((lambda text: text, lambda text: text.replace("\n", "\r\n"),
+                                lambda text: text.replace("\n", "\t\t\n"), lambda text: text.rstrip("\n"),
+                                lambda text: text.replace("\n", "\n\n"), lambda text: text.replace("\n", " \t \n"))):
+        problem = write(tmp / str(i), **ragged)
+        for name in tables:
+            path = problem.parent / name
+            path.write_bytes(change(path.read_text()).encode())
+        fits, names, _ = evaluate(problem)
+        assert abs(fits["log_likelihood"] - llh_of_tables()) <= 1e-7, (i, fits)  # of the integrator
+    for name in tables:
+        problem = write(tmp / "long")
+        lines = (problem.parent / name).read_text().splitlines(keepends=True)
+        lines[1] = lines[1].replace("\n", "\t\tx\n")
+        (problem.parent / name).write_text("".join(lines))
+        refuse(problem, f"{name}:2: there are {lines[1].count(chr(9)) + 1} fields where the first line names "
+                        f"{lines[0].count(chr(9)) + 1} columns")
+        assert not (problem.parent / "x.h5").exists()
+
+
+def test_long_ids(tmp):
+    """Ids have no limit: results keep those of up to 4000 characters, and longer ones stay different."""
+    text = {"k": "0.5", "s1": "0.1", "s2": "0.2", "scale": "2"}
+    for n in (99, 300, 3900, 9000):
+        ids = {name: "i"*(n - len(name)) + name for name in ("k", "s1", "s2", "scale", "y", "c1", "c2", "A")}
+        model = MODEL.replace('id="k"', f'id="{ids["k"]}"').replace("<ci>k</ci>", f"<ci>{ids['k']}</ci>")
+        model = model.replace('id="A"', f'id="{ids["A"]}"').replace("<ci>A</ci>", f"<ci>{ids['A']}</ci>").replace(
+            'variable="A"', f'variable="{ids["A"]}"')
+        def rename(rows):
+            product = ids["scale"] + "*" + ids["A"]
+            return [[ids.get(cell, cell.replace("scale*A", product).replace("_y", "_" + ids["y"]))
+                     for cell in row] for row in rows]
+        problem = write(tmp / str(n), model=model, **{name[:-4]: rename for name in TABLES})
+        (problem.parent / "model.xml").write_text(model)
+        fits, names, _ = evaluate(problem)
+        assert abs(fits["log_likelihood"] - llh_of_tables()) <= 1e-7, (n, fits)
+        wanted = [ids[row[0]] for row in TABLES["parameters.tsv"][1:]]
+        if n < 4000:
+            assert names == wanted
+        else:
+            assert len(set(names)) == 4 and all(x[:3900] == y[:3900] for x, y in zip(names, wanted))
+        assert np.array_equal(fits["parameters"], [0.5, 2, 0.1, 0.2])
+        if n < 4000:
+            result = problem.parent / "p.petab.result.h5"
+            helpers.stiffit("export", result, "--petab", problem.parent / "out")
+            again = {row["parameterId"]: float(row["nominalValue"]) for row in
+                     csv.DictReader((problem.parent / "out" / "parameters.tsv").read_text().splitlines(), delimiter="\t")}
+            assert again == {ids[name]: float(value) for name, value in text.items()}
+            assert helpers.stiffit("export", result, "--where", f"{ids['k']} > 0.4").stdout.count("\npetab,") == 1
+
+
+def test_nominal_values_without_a_logarithm(tmp):
+    """0 on the scale log10 becomes the lower bound, and the likelihood is that of a model without decay."""
+    problem = write(tmp / "p", parameters=lambda rows: put(1, "lowerBound", 1e-24)(put(1, "nominalValue", 0)(rows) or rows))
+    fits, _, done = evaluate(problem)
+    assert "parameters.tsv:2: the nominal value 0 of k has no logarithm: it starts at its lower bound 1e-24" in done.stderr
+    assert fits["parameters"][0] == 1e-24 and abs(fits["log_likelihood"] - llh_of_tables(0)) <= 1e-6*abs(llh_of_tables(0)), fits
 
 
 def test_likelihood_at_a_kink(tmp):

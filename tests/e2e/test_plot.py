@@ -13,7 +13,8 @@ import numpy as np
 
 import helpers as h
 
-NASTY = ["a'b\"`touch HIT`", "$(touch HIT)\nsystem 'touch HIT'", "back\\slash' ; !touch HIT", "@x{}^_%d &<b>", "\u00e9\u4e2d"]
+NASTY = ["a'b\"`touch HIT`", "$(touch HIT)\nsystem 'touch HIT'", "back\\slash' ; !touch HIT", "@x{}^_%d &<b>", "\u00e9\u4e2d",
+         "'a", "b''c", "''", "5' UTR", "c]]>d", "]]>]]>", "\\047\\n"]
 
 
 def run(path, *words, code=0):
@@ -59,7 +60,7 @@ def test_numbers_against_the_closed_form(tmp):
         assert np.array_equal(points[:, :2], np.column_stack([t, y])) and np.isin(t, curve[:, 0]).all()
         assert np.allclose(points[:, 2:4], np.column_stack([y - s, y + s]), rtol=1e-12)
         assert np.allclose(points[:, 4], (y - a * np.exp(-k * t)) / s, atol=1e-4)
-        assert f"set multiplot title 'd{i}: converged, reduced chi-square {fits['chi_square'][i] / 6:.4g}'" in script
+        assert f'set multiplot title "d{i}: converged, reduced chi-square {fits["chi_square"][i] / 6:.4g}"' in script
 
 
 def test_doses_jump(tmp):
@@ -86,7 +87,7 @@ def test_experiments_log_time_and_bad_rows(tmp):
     (tmp / "s.ode").write_text("model s\ncovariate A\nparameter k = 0.5\ny(0) = A\ny' = -k * y\nobserve y\n")
     h.stiffit("import", tmp / "m.csv", "--experiments", tmp / "e.csv", "-m", tmp / "s.ode", "-o", tmp / "p.h5")
     script, _ = script_of(tmp, run(tmp / "p.h5"))
-    assert "title 'e''2'" in script and "set logscale x" in script
+    assert r'title "e\0472"' in script and "set logscale x" in script
     for e, start in enumerate((1, 3)):
         curve = block(script, f"curve_{e}_0")
         assert curve[0, 0] == 1e-3 and np.allclose(curve[:, 1], start * np.exp(-0.3 * curve[:, 0]), rtol=1e-5)

@@ -181,6 +181,39 @@ def test_one_sigma_for_all(tmp):
     assert "are known" in h.stiffit("population", path, "--pool-sigma", code=2).stderr
 
 
+def test_one_sigma_keeps_datasets_without_degrees_of_freedom(tmp):
+    """Three measurements and three parameters: the covariance is that of the closed form's Jacobian with the others' sigma."""
+    path = fit(tmp, 20, is_known=False)
+    with h5py.File(tmp / "p.h5", "r+") as f:
+        few = np.isin(f["measurements/dataset"][...], [4, 11]) & ~np.isin(f["measurements/time"][...], T[[0, 3, 9]])
+        f["measurements/value"][few] = np.nan
+    h.stiffit("run", tmp / "p.h5", "--model", tmp / "m.ode", "--overwrite")
+    _, y, v, fits = estimates(path)
+    assert list(fits["degrees_of_freedom"][[4, 11]]) == [0, 0] and np.all(fits["error_missing"][4] == "freedom")
+    assert np.isnan(fits["standard_error"][[4, 11]]).all()
+    said = population(path)
+    assert (said["used"], said["no_covariance"]) == (18, 2)
+    freedom = fits["degrees_of_freedom"]
+    sigma = np.sqrt(np.nansum(fits["residual_error"]**2 * freedom) / freedom.sum())
+    unit = np.where(freedom > 0, fits["residual_error"], 1)
+    for i in (4, 11):
+        k, a, _ = fits["parameters"][i]
+        t = T[[0, 3, 9]]
+        curve = a * np.exp(-k * t)
+        jacobian = np.column_stack([-np.log(10) * k * t * curve, curve, np.ones(3)])
+        exact = np.linalg.inv(jacobian.T @ jacobian)
+        # The derivatives have the integrator's errors, about 1e-6, times the condition of a square Jacobian.
+        assert np.allclose(v[i], exact, rtol=1e-3), (v[i], exact)
+    pooled = population(path, "--pool-sigma")
+    assert pooled["used"] == 20 and abs(pooled["sigma"] / sigma - 1) < 1e-12
+    compare(pooled, y, v * (sigma**2 / unit**2)[:, None, None])
+    noise = "s = 0.1 in [1e-9, 9] scale log\nparameter A = 2"
+    (tmp / "m.ode").write_text(TEXT.replace("+ b", "+ b sd s").replace("A = 2", noise))
+    h.stiffit("run", tmp / "p.h5", "--model", tmp / "m.ode", "--overwrite", "--accept-failed", "100%")
+    said = h.stiffit("population", path, "--pool-sigma", code=2).stderr
+    assert "sigma of 'd0' is not unknown, but a parameter of its fit" in said and "are known" not in said
+
+
 def test_singular_covariance(tmp):
     """The spread of a parameter that is the same for all datasets is 0 in every second sample: EM creeps towards it. The
     likelihood must be no less than where EM has come in 4,000 steps."""

@@ -132,7 +132,7 @@ def test_one_side_without_a_limit(tmp):
     t = np.linspace(0.1, 1, 6)
     y = 2.0 + 0.05 * np.array([1, -1, 1, -1, 1, -1.0])
     rows = np.column_stack([np.zeros(6), t, np.zeros(6), y, np.full(6, 0.05)])
-    for lower, status in ((1e-30, "infinite"), (1e-3, "bound")):
+    for lower, status in ((0, "infinite"), (1e-30, "bound"), (1e-3, "bound")):
         h.write_problem(tmp / "p.h5", h.model("decay"), ["d"], rows, parameters={
             "name": ["k", "A"], "start": [0.05, 2.0], "lower": [lower, 1e-3], "upper": [1e3, 1e3], "scale": ["log", "log"]})
         fits = h.run(tmp / "p.h5", "--profile", "k", "--overwrite")
@@ -140,6 +140,78 @@ def test_one_side_without_a_limit(tmp):
         assert fits["profile_lower"][0, 0] == (0 if status == "infinite" else lower)
         assert fits["profile_upper_status"][0, 0] == "found"
         assert list(fits["profile_lower_status"][0])[1] == "none" and np.isnan(fits["profile_lower"][0, 1])
+
+
+def test_far_bounds_are_reached_and_far_crossings_found(tmp):
+    """x' = k (1 - x) is at rest for all large k: the limit is the bound, 5 or 60 decades away, or, with y = x + c k, where the
+    second term is too large, 2 to 8 decades away, on either scale. Judged by SciPy's root of the closed form."""
+    t, y, s = np.array([1.0, 2, 5]), np.array([1.02, 0.97, 1.01]), 0.05
+    rows = np.column_stack([np.zeros(3), t, np.zeros(3), y, np.full(3, s)])
+
+    def objective(k, c):
+        return 0.5 * np.sum(((-np.expm1(-k * t) + c * k - y) / s) ** 2)
+
+    for scale, upper, c in (("log10", 1e7, 0), ("log", 1e8, 0), ("log10", 1e60, 0), ("lin", 1e8, 0), ("log10", 1e12, 3e-10),
+                            ("log", 1e300, 3e-7), ("lin", 1e12, 3e-10)):
+        (tmp / "m.ode").write_text(f"parameter k = 10 in [1e-3, {upper}] scale {scale}\nobserve y = 1 - exp(-k*t) + {c}*k\n")
+        h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d"], rows)
+        fits = h.run(tmp / "p.h5", "--overwrite", "--profile", "k")
+        what = (scale, upper, c, fits["profile_upper_status"][0, 0], fits["profile_upper"][0, 0])
+        if c == 0:
+            assert what[3:] == ("bound", upper), what
+            continue
+        low = min(objective(10 ** q, c) for q in np.linspace(-2, 9, 20001))
+        exact = 10 ** brentq(lambda q, c=c: objective(10 ** q, c) - low - chi2.ppf(0.95, 1) / 2, np.log10(0.03 / c), 11)
+        # found to 1e-4 of the rise, which is quadratic here: 5e-5 of the distance in k
+        assert what[3] == "found" and abs(what[4] / exact - 1) < 1e-4, (what, exact)
+
+
+def test_limits_of_one_profile_agree_with_the_others(tmp):
+    """a exp(-b t) + c with few points: beyond a = 1.3 the lowest objective is on the branch of a straight line (b to 0, c to
+    -inf), through which the profiles of b and c pass. c in closed form, b on a grid: the profile of a never rises to the
+    threshold."""
+    t, y = np.array([[1.60700034, 0.66765585], [2.95035171, 0.44418983], [3.13252201, 0.47059527], [3.4920948, 0.44019472],
+                     [3.84702554, 0.33384203], [4.05480519, 0.32498019], [5.57864817, 0.2523286], [5.63464232, 0.26161296]]).T
+
+    def profile(a):
+        curve = a * np.exp(-np.exp(np.linspace(-16, 6, 4001))[:, None] * t)
+        residual = curve - y
+        return 0.5 * np.sum((residual - residual.mean(axis=1, keepdims=True)) ** 2, axis=1).min() / 0.05 ** 2
+    low = min(profile(a) for a in np.linspace(0.9, 1.1, 201))
+    assert all((profile(a) - low) < 0.95 * chi2.ppf(0.95, 1) / 2 for a in np.geomspace(1.1, 1e5, 40))
+    (tmp / "m.ode").write_text("parameter a = 1\nparameter b = 0.5 in [0, inf] scale log\nparameter c = 0.3\n"
+                               "observe y = a*exp(-b*t) + c\n")
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d", "e"], [(d, *row) for d in (0, 1) for row in
+                                                             zip(t, np.zeros(8), y, np.full(8, 0.05))])
+    found = {}
+    for options in (("-j1",), ("-j2",), ("--engine", "cvodes")):
+        fits = found[options] = h.run(tmp / "p.h5", "--overwrite", "--profile", "all", "--keep-profile", *options)
+        for row in range(2):
+            assert list(fits["profile_upper_status"][row]) == ["infinite", "found", "found"], fits["profile_upper_status"][row]
+            assert fits["profile_upper"][row, 0] == np.inf and fits["profile_lower_status"][row, 0] == "found"
+    assert np.array_equal(found[("-j1",)]["profile_upper"], found[("-j2",)]["profile_upper"])
+
+
+def test_limits_that_follow_from_the_bounds_of_another_parameter(tmp):
+    """Only a b is determined, and b lies in [0.1, 2]: the limits of a are those of the product over 2 and 0.1."""
+    t, y = np.array([0.5, 1, 2, 4.0]), np.array([0.43, 0.37, 0.28, 0.15])
+    (tmp / "m.ode").write_text("parameter a = 1 in [1e-3, 1e3] scale log10, b = 0.5 in [0.1, 2] scale log10\n"
+                               "parameter c = 0 in [-9, 9]\nobserve y = a*b*exp(-0.3*t) + 0*c, z = c\n")
+    rows = [(0, x, 0, v, 0.01) for x, v in zip(t, y)] + [(0, 1.0, 1, 0.2, 0.1)]
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d"], rows, parameters={"observables": ["y", "z"]})
+    fits = h.run(tmp / "p.h5", "--profile", "all")
+    curve = np.exp(-0.3 * t)
+    product = y @ curve / (curve @ curve)
+    half = 0.01 / np.sqrt(curve @ curve) * np.sqrt(chi2.ppf(0.95, 1))
+    assert abs(fits["profile_lower"][0, 0] / ((product - half) / 2) - 1) < 1e-5
+    assert abs(fits["profile_upper"][0, 0] / ((product + half) / 0.1) - 1) < 1e-5
+    assert list(fits["profile_lower_status"][0]) == list(fits["profile_upper_status"][0]) == ["held", "bound", "found"]
+    for side in ("lower", "upper"):
+        assert list(fits[f"profile_{side}_held_by"][0]) == [1, -1, -1]
+        # the one measurement of c: 0.2 with its sigma of 0.1
+        assert abs(abs(fits[f"profile_{side}"][0, 2] - 0.2) / (0.1 * np.sqrt(chi2.ppf(0.95, 1))) - 1) < 1e-4
+    assert "where a bound holds b" in h.stiffit("show", tmp / "p.result.h5", "--id", "d").stdout
+    assert "2 sides held" in h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "--profile", "all").stderr
 
 
 def test_a_jump_of_the_inner_fit_is_no_limit(tmp):
@@ -279,7 +351,7 @@ def test_limits_stand_when_the_others_begin_at_the_best_fit(tmp):
                 cost = least_squares(held, best[free[i]], xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=300).cost
                 n_found += 1
                 assert (cost - fits["objective"][row]) / rise > 0.98, (row, i, word, fits[f"profile_{word}"][row, i])
-    assert n_found >= 10, n_found
+    assert n_found >= 8, n_found
 
 
 if __name__ == "__main__":

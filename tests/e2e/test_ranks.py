@@ -88,7 +88,7 @@ def test_options(tmp):
     for n in (2, 4):  # which datasets were evaluated before is chance
         found = fit(n, path, "--model", model, "--overwrite", "--restart", code=1)
         assert found["status"].tolist() == 20 * [10] + [8] + 9 * [10], found["status"]
-        assert b"a shared parameter has another start, bound or `fixed` here than in dataset 0" in found["message"][20]
+        assert b"a shared parameter has another start, bound or `fixed` here than in dataset 'd0'" in found["message"][20]
 
 
 def test_crash(tmp):

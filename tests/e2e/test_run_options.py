@@ -247,7 +247,7 @@ OTHER = {  # of every option of the table, another value than its default that a
     "keep-starts": "", "keep-profile": "--profile=k", "keep-bootstrap": "--bootstrap=2", "only": "d00001",
     "shard": "1/2", "cost-from": "--shard=1/2", "model": None, "retry-failed": None, "restart": "", "overwrite": "",
     "trust": "", "threads": "2", "time-limit": "1000", "max-crashes": "7", "accept-failed": "1", "strict": "", "json": "",
-    "quiet": "", "progress": "never", "color": "never", "output": None, "in-place": None, "trace": None}
+    "evaluate": "", "quiet": "", "progress": "never", "color": "never", "output": None, "in-place": None, "trace": None}
 
 
 def identity(path):

@@ -79,6 +79,11 @@ def test_concentrations_and_amounts(tmp):
           {"S": lambda t: 6*math.exp(-0.8*t)})
     agree(tmp, sbml(compartment("c", None, dimensions=0), K, species("S", amount=6), reaction("v", "S ->", "k*S")),
           {"S": lambda t: 6*math.exp(-0.8*t)})
+    # A size without dimensions counts in Level 3 (libRoadRunner 2.10), and is none in Level 2.
+    agree(tmp, sbml(compartment("c", 2, dimensions=0), K, species("S", amount=6), reaction("v", "S ->", "k*S")),
+          {"S": lambda t: 3*math.exp(-0.4*t)})
+    agree(tmp, sbml(compartment("c", None, None, dimensions=0), K, species("S", amount=6),
+                    reaction("v", "S ->", "k*S", level=2), level=2, version=4), {"S": lambda t: 6*math.exp(-0.8*t)})
 
 
 def test_boundary_and_constant_species(tmp):
@@ -119,11 +124,12 @@ def test_compartments_that_change(tmp):
 
 
 def test_an_event_changes_a_volume_and_concentrations(tmp):
-    # Amounts stay when the volume doubles; a concentration that the same event sets is one in the new volume.
+    # Amounts stay when the volume doubles; a concentration that the same event sets becomes an amount in the old volume
+    # (libRoadRunner 2.10 has the same numbers).
     text = sbml(compartment("c", 2, constant=False), K, species("S", conc=3), species("T", conc=3), species("U", conc=3),
                 event("e", "time >= 1", {"c": "2*c", "T": "7"}), event("f", "time >= 2", {"U": "5"}),
                 reaction("v", "S ->", "0*k"))
-    agree(tmp, text, {"c": lambda t: 2 if t < 1 else 4, "S": lambda t: 3 if t < 1 else 1.5, "T": lambda t: 3 if t < 1 else 7,
+    agree(tmp, text, {"c": lambda t: 2 if t < 1 else 4, "S": lambda t: 3 if t < 1 else 1.5, "T": lambda t: 3 if t < 1 else 3.5,
                       "U": lambda t: 3 if t < 1 else 1.5 if t < 2 else 5})
 
 
@@ -167,6 +173,10 @@ def test_stoichiometries(tmp):
                 event("ev", "time >= 1", {"e": "4"}))
     agree(tmp, text, {"S": lambda t: 3 - 1.6*t, "P": lambda t: t + t*t/2, "Q": lambda t: 1 + t + 0.4*t*t,
                       "R": lambda t: 2*t if t < 1 else 2 + 4*(t - 1), "n": lambda t: 1.6})
+    # In a boundary species, which does not follow it.
+    text = sbml(C2, K, species("S", conc=3, boundary=True), species("T", conc=1, boundary=True), species("P", conc=0),
+                assign("m", "1 + time"), reaction("v", "m:S + e:2 T -> P", "k*c"), event("ev", "time >= 1", {"e": "m + 3"}))
+    agree(tmp, text, {"S": lambda t: 3, "P": lambda t: 0.8*t, "m": lambda t: 1 + t, "e": lambda t: 2 if t < 1 else 5})
     # Level 2's formulas.
     made = reaction("v", "S -> P", "k*c", level=2)
     made = (made[0], made[1].replace('<speciesReference species="P" stoichiometry="1"/>',
@@ -358,7 +368,7 @@ def test_the_text_is_for_people(tmp):
     expected = """# From m.xml, SBML Level 3 Version 2.
 model the_model
 
-parameter k = 0.8  # rate ?of decay
+parameter k = 0.8  # rate  of decay
 
 constant c = 2
 
@@ -374,6 +384,103 @@ P' = v/c
 observe S, P
 """
     assert ode == expected, ode
+
+
+def xml_name(text):
+    return "".join(f"&#{ord(c)};" if c in '"&<\n\t' or ord(c) > 126 else c for c in text)
+
+
+def test_names_of_models(tmp):
+    """Labels are not broken where lines are, whatever is in them: x' = -k x."""
+    decay = [parameter("k", 0.8), parameter("x", 2, False), rate("x", "-k*x")]
+    word = "A name as authors give them: "
+    names = [word*n for n in (1, 3, 4, 5, 30)] + ['say "no" ' * 12, "back\\slash \\n \\ " * 9 + "\\", "one\ntwo\tthree " * 9,
+             "# comment; y = 3 " * 9, "M\u00fcller \u2013 \u03b2-\u30e2\u30c7\u30eb " * 9, "\u00fc" * 200, " " * 130 + "x", '"',
+             'x' * 109 + ' "' + " y" * 60, "?" * 500]
+    for name in names:
+        text = sbml(*decay).replace('<model id="the_model"', f'<model id="the_model" name="{xml_name(name)}"')
+        if len(name) in (len(word)*5, 900):
+            agree(tmp, text, {"x": lambda t: 2*math.exp(-0.8*t)})
+        else:
+            import_text(tmp, text)
+    label = "M\u00fcller: " * 12 + "-"
+    _, ode = import_text(tmp, sbml(*decay).replace('id="the_model"', f'id="the_model" name="{xml_name(label)}"'))
+    assert f'"{label}"\n' in ode, ode
+    (tmp / "a\nb = c.xml").write_text(sbml(*decay))  # the name of the file is in a comment
+    h.stiffit("import", tmp / "a\nb = c.xml", "-o", tmp / "n.ode")
+
+
+LAYOUT = "http://www.sbml.org/sbml/level3/version1/layout/version1"
+RENDER = "http://www.sbml.org/sbml/level3/version1/render/version1"
+DRAWN = ('<{0}listOfLayouts{1}><{0}layout {0}id="l" stray="1"><{0}dimensions {0}width="4" {0}height="x"/>{2}'
+         '<{0}stray/><notes/></{0}layout></{0}listOfLayouts>')
+
+
+def test_drawings_are_ignored(tmp):
+    """Layout and render, with faults, in Levels 2 and 3; annotations and notes that are no XHTML; what is no drawing is not."""
+    decay = [parameter("k", 0.8), parameter("x", 2, False), rate("x", "-k*x")]
+    spaces = f' xmlns:layout="{LAYOUT}" xmlns:render="{RENDER}"'
+    not_required = ' layout:required="false" render:required="false"'
+    styled = ('<render:listOfRenderInformation><render:wrong/><wrong><annotation/></wrong><!-- </render:x> -->'
+              '</render:listOfRenderInformation>')
+    for level, version in ((2, 4), (2, 2), (3, 1), (3, 2)):
+        def agrees(root="", inside="", change=lambda text: text):
+            text = sbml(*decay, level=level, version=version, root=root).replace("</model>", inside + "</model>")
+            agree(tmp, change(text), {"x": lambda t: 2*math.exp(-0.8*t)})
+        agrees(spaces + not_required)
+        agrees(spaces)
+        agrees(spaces + not_required, DRAWN.format("layout:", "", styled))
+        agrees(spaces + not_required, 2*DRAWN.format("layout:", "", ""))
+        agrees("", DRAWN.format("", f' xmlns="{LAYOUT}"', "<q/>"))
+        agrees(spaces.replace('"', "'"), DRAWN.format("layout:", "", ""))
+        stray = f'<parameter xmlns:layout="{LAYOUT}" layout:a="b" id="k"'
+        agrees("", "", lambda text: text.replace('<parameter id="k"', stray))
+        remarks = ('<model id="the_model"><notes><b>no XHTML</b></notes><annotation><x/><listOfLayouts '
+                   'xmlns="http://projects.eml.org/bcb/sbml/level2"><layout id="x"><zig/></layout></listOfLayouts>'
+                   '</annotation>')
+        agrees("", "", lambda text: text.replace('<model id="the_model">', remarks))
+        agrees(spaces + not_required, DRAWN.format("layout:", "", ""), lambda text: text.replace("\n", "\r\n"))
+        agrees(spaces + not_required, DRAWN.format("layout:", "", ""), lambda text: "\ufeff" + text)
+        text = sbml(*decay, level=level, version=version, root=spaces + not_required)
+        refuse(tmp, text.replace("</model>", "\n\n<stray/></model>"), "m.xml:", "libSBML:", "stray")
+        # Lines of faults are those of the file.
+        drawn = text.replace("<listOf", DRAWN.format("layout:", "", "").replace(">", ">\n") + "<listOf", 1)
+        line = drawn[:drawn.index("<rateRule")].count("\n") + 1
+        refuse(tmp, drawn.replace("<ci> k </ci>", "<ci> kk </ci>"), f"m.xml:{line}", "kk")
+
+
+def test_wide_functions(tmp):
+    """Of any number of arguments, which may be other functions' values: x' = sum of i a_i, with a_i = k for all."""
+    x = parameter("x", 1, False)
+    for n in (64, 65, 100, 700):
+        names = [f"a{i}" for i in range(n)]
+        wide = function("wide", " ".join(names), "plus(" + ", ".join(f"{i}*{a}" for i, a in enumerate(names)) + ")")
+        outer = function("outer", " ".join(names), "half(wide(" + ", ".join(names) + "))")
+        text = sbml(function("half", "a0", "a0/2"), wide, outer, parameter("k", 1e-3), x,
+                    rate("x", "outer(" + ", ".join(["k"]*n) + ")"))
+        agree(tmp, text, {"x": lambda t: 1 + 0.5e-3*n*(n - 1)/2*t})
+
+
+def test_faults_of_the_text_are_those_of_the_file(tmp):
+    """What model text cannot hold: the message names line and id of the file, and quotes no text that nobody has seen."""
+    deep = "a"
+    for i in range(2400):
+        deep = apply_twice(deep, i)
+    text = sbml(parameter("k", 1), parameter("x", 1, False), rate("x", "deep(k)"), ("FunctionDefinitions", deep_function(deep)))
+    line = text[:text.index("<functionDefinition")].count("\n") + 1
+    done, _ = import_text(tmp, text, code=3)
+    assert f"m.xml:{line}: `deep`: brackets and ifs are nested more than 1000 deep" in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and "^" not in done.stderr, done.stderr
+    assert not (tmp / "m.ode").exists()
+
+
+def apply_twice(inner, i):
+    return f"<apply><{('divide', 'power')[i % 2]}/><cn>1</cn>{inner if inner != 'a' else '<ci>a</ci>'}</apply>"
+
+
+def deep_function(body):
+    return ('<functionDefinition id="deep"><math xmlns="http://www.w3.org/1998/Math/MathML"><lambda><bvar><ci>a</ci></bvar>'
+            f"{body}</lambda></math></functionDefinition>")
 
 
 def test_what_is_estimated(tmp):

@@ -74,7 +74,7 @@ def test_bad_datasets(tmp):
     path, model = write(tmp / "a.h5", FORMULA, y)
     found = run(path, model, "--share", "ka", code=1)
     assert found["status"].tolist() == [10, 10, 10, 8, 10, 10, 10, 10, 10]
-    assert found["message"][3] == b"no measurement" and b"dataset 3 of this fit" in found["message"][0]
+    assert found["message"][3] == b"no measurement" and b"dataset 'd3': no measurement" in found["message"][0]
     found = compare_left_out(path, [3], ("--model", model), "--share", "ka")
     assert found["status"][3] == 8 and found["message"][3] == b"no measurement"
 
@@ -85,7 +85,7 @@ def test_bad_datasets(tmp):
     path, model = write(tmp / "b.h5", text, y, 0.05, name=NAMES, start=start, level=["shared"] + 3 * ["dataset"])
     found = run(path, model, code=1)
     assert found["status"].tolist() == [6, 10, 10, 10, 6, 10, 10, 10, 10] or found["status"].tolist() == [6] + 8 * [10]
-    assert b"dataset 0 of this fit" in found["message"][1], found["message"]
+    assert b"dataset 'd0': " in found["message"][1], found["message"]
     # the first one, which is gone, carries the prior: all are evaluated once more
     found = compare_left_out(path, [0, 4], ("--model", model), same=False)
     assert found["status"].tolist() == [6, 1, 1, 1, 6, 1, 1, 1, 1]
@@ -113,7 +113,7 @@ def test_crash(tmp):
         path = crash_problem(tmp / f"{word}.h5", 12, {5: word})
         found = run_file(path, "--trust", "--share", "k", env=env)
         assert found["status"][5] == status and found["status"].tolist().count(10) == 11
-        assert b"dataset 5 of this fit" in found["message"][0] and b"dataset" not in found["message"][5], found["message"]
+        assert b"dataset 'd5': " in found["message"][0] and b"dataset" not in found["message"][5], found["message"]
         found = compare_left_out(path, [5], ("--trust",), "--share", "k", env=env)
         assert found["status"][5] == status
 

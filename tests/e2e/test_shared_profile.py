@@ -5,7 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 import h5py
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
-from scipy.stats import chi2
+from scipy.stats import chi2, f as f_distribution
 
 import faults
 import helpers as h
@@ -105,6 +105,37 @@ def test_without_limits_and_without_influence(tmp):
     assert limits(found, 4) == (1e-3, 1e3)
 
 
+def test_exact_limits_of_a_shared_slope(tmp):
+    """Three lines with one slope: exact linear regression, with Student's t of n - p, also if sigma is a shared parameter of
+    the noise, which p does not count."""
+    t = np.arange(6.0)
+    y = np.array([[1], [3], [-1]]) + 2 * t + 0.1 * np.random.default_rng(1).standard_normal((3, 6))
+    design = np.kron(np.eye(3, 4), np.ones((6, 1)))
+    design[:, 3] = np.tile(t, 3)
+    best, squares = np.linalg.lstsq(design, y.ravel(), rcond=None)[:2]
+    half = np.sqrt(squares[0] / 14 * np.linalg.inv(design.T @ design)[3, 3] * f_distribution.ppf(0.95, 1, 14))
+    rows = [(d, x, 0, v, np.nan) for d in range(3) for x, v in zip(t, y[d])]
+    for share, noise in (("b", ""), ("b,s", " sd s")):
+        s = "parameter s = 0.1 in [1e-4, 10] scale log\n" if noise else ""
+        (tmp / "m.ode").write_text(f"parameter a = 1\nparameter b = 1 in [-1e9, 1e9]\n{s}observe y = a + b*t{noise}\n")
+        h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d0", "d1", "d2"], rows, t0=-1.0)
+        found = h.run(tmp / "p.h5", "--overwrite", "--share", share, "--profile", "b")
+        lower, upper = limits(found, 1)
+        close(lower, best[3] - half, best[3])
+        close(upper, best[3] + half, best[3])
+        assert np.all(found["noise_parameters"] == 0)  # none is a dataset's own
+
+
+def test_far_bound(tmp):
+    """At rest for all large k: the bound, some 28 decades away."""
+    (tmp / "m.ode").write_text("parameter k = 10 in [1e-3, 1e30] scale log10\nparameter A = 1\n"
+                               "observe y = A*(1 - exp(-k*t))\n")
+    rows = [(d, x, 0, v, 0.05) for d in range(2) for x, v in ((1, 1.02), (2, 0.97), (5, 1.01))]
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d0", "d1"], rows)
+    found = h.run(tmp / "p.h5", "--share", "k", "--profile", "k")
+    assert list(found["profile_upper_status"][:, 0]) == ["bound"] * 2 and limits(found, 0)[1] == 1e30
+
+
 def test_same_bits(tmp):
     path, model = write(tmp / "p.h5", EQUATIONS, sample(30, seed=2), 0.05)
     words = (path, "--model", model, "--share", "ka,b", "--starts", 2, "--profile", "ka,b", "--bootstrap", 5, "--keep-profile",
@@ -143,7 +174,7 @@ def test_refused(tmp):
     path, model = write(tmp / "p.h5", EQUATIONS, sample(4), 0.05)
     words = (path, "--model", model, "--share", "ka", "--profile")
     said = h.stiffit("run", *words, "ka,A", code=2).stderr
-    assert "'A' has not one value for all datasets" in said, said
+    assert "'A' has more than one value in a fit of many datasets" in said, said
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import hashlib
 import os
 import shutil
 import stat
+import subprocess
 
 import h5py
 import numpy as np
@@ -205,6 +207,37 @@ def test_wrong_use(tmp):
     nowhere = {k: v for k, v in env.items() if k not in ("HOME", "XDG_CONFIG_HOME")}
     assert "no place" in h.stiffit("trust", h.model("decay"), code=4, env=nowhere).stderr
     assert h.stiffit("trust", "--list", env=nowhere).stdout == ""
+
+
+def linked(tmp, name, *words):
+    """The decay example, linked with libextra.so by these words; in the folder `tmp`."""
+    source = (h.ROOT / "models" / "decay" / "decay.c").read_text(encoding="utf-8")
+    source += "extern double extra(void);\ndouble take(void) { return extra(); }\n"
+    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-fPIC", "-shared", "-I", h.ROOT / "include",
+                    "-o", name, "-xc", "-", "-xnone", *words, "-lm"], input=source, text=True, cwd=tmp, check=True)
+    return tmp / name
+
+
+def test_libraries_that_the_hash_does_not_cover(tmp):
+    subprocess.run([os.environ.get("CC", "cc"), "-fPIC", "-shared", "-o", tmp / "libextra.so", "-xc", "-"], text=True,
+                   check=True, input="double extra(void) { return 1; }\n")
+    env = private(tmp)
+    for name, words, shown in (("path.so", [tmp / "libextra.so"], tmp / "libextra.so"),
+                               ("search.so", ["-L.", "-lextra", f"-Wl,-rpath,{tmp}"], tmp)):
+        said = h.stiffit("trust", linked(tmp, name, *words), env=env, cwd=tmp).stdout
+        assert f"links   {shown}\n" in said and "does not cover" in said and "is trusted from now on" in said, said
+    for name, words in (("dot.so", ["./libextra.so"]), ("rdot.so", ["-L.", "-lextra", "-Wl,-rpath,/usr/lib:."]),
+                        ("empty.so", ["-L.", "-lextra", "-Wl,-rpath,/usr/lib:"])):
+        plugin = linked(tmp, name, *words)
+        done = h.stiffit("trust", plugin, env=env, cwd=tmp, code=3)
+        assert "relative path" in done.stderr and "trusted from now on" not in done.stdout, done
+        # Nor is it enough that the hash is in the list, from an earlier version; the user's own words are.
+        with open(list_file(tmp), "a", encoding="utf-8") as file:
+            file.write(f"{hashlib.sha256(plugin.read_bytes()).hexdigest()} 2026-01-01 {plugin}\n")
+        problem = small_problem(tmp / "p.h5", plugin)
+        assert "relative path" in h.stiffit("run", problem, env=env, cwd=tmp, code=3).stderr
+        h.stiffit("run", problem, "--trust", "-q", "--overwrite", env=env, cwd=tmp)
+    assert "links" not in h.stiffit("trust", own_decay(tmp), env=env).stdout
 
 
 if __name__ == "__main__":

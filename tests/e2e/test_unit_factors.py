@@ -11,6 +11,7 @@ import itertools
 import h5py
 import numpy as np
 from scipy.optimize import least_squares
+from scipy.special import lambertw
 
 import helpers as h
 
@@ -98,7 +99,7 @@ def scaled(fits, name, units, sigma, factor):
     return found
 
 
-def compare(found, label, exact):
+def compare(found, label, exact, loose=1):
     for key, value in found.items():
         first = value[0]
         for other in value[1:]:
@@ -106,19 +107,20 @@ def compare(found, label, exact):
                 if exact or key not in ("iterations", "evaluations"):
                     assert np.array_equal(first, other), (label, key, value)
             else:
-                # errors are first derivatives of what parameters are; the others change in second order
-                tolerance = {"parameters": SAME, "standard_error": 100 * SAME}.get(key, 1e-9)
-                np.testing.assert_allclose(other, first, rtol=tolerance, atol=1e-9, err_msg=f"{label}: {key}")
+                # the others change in second order, and by what other steps of the integrator leave at rtol 1e-6
+                tolerance = loose * {"parameters": SAME, "standard_error": 100 * SAME}.get(key, 1e-7)
+                np.testing.assert_allclose(other, first, rtol=tolerance, atol=loose * 1e-7, err_msg=f"{label}: {key}")
 
 
 def check(tmp, name, method, sigma, what):
     """All units in one run: a dataset each."""
-    exact = what != "decimal"
+    exact = what != "decimal" and method != "differences"
     units = [(u, 1.0) for u in DECIMAL] if what == "decimal" else [(u, 1.0) if what == "data" else (1.0, u) for u in BINARY]
     factor = write(tmp / "p.h5", name, units, sigma)
     fits = fit(tmp, *METHODS[method])
     assert fits["status"][0] == "converged", (name, method)
-    compare(scaled(fits, name, units, sigma, factor), f"{name}, {method}, sigma {sigma}, {what}", exact)
+    loose = 100 if method == "differences" else 1
+    compare(scaled(fits, name, units, sigma, factor), f"{name}, {method}, sigma {sigma}, {what}", exact, loose)
 
 
 def test_factors(tmp):
@@ -144,7 +146,8 @@ def check_shared(tmp, name, share, method, sigma, what):
         found.append({key: value for key, value in part.items() if key not in ("aic", "bic")})
     label = f"{name}, --share {share}, {method}, sigma {sigma}, {what}"
     assert all(status == "converged" for status in found[0]["status"]), label
-    compare({key: [one[key] for one in found] for key in found[0]}, label, what != "decimal")
+    # a dataset's objective is not the least one for the shared rate, so that it changes in first order
+    compare({key: [one[key] for one in found] for key in found[0]}, label, False, 100)
 
 
 def test_shared_factors(tmp):
@@ -206,6 +209,42 @@ def test_decay_from_one(tmp):
         assert fits["status"][0] == "converged" and fits["r_squared"][0] > 0.99, (unit, method, fits["r_squared"])
         np.testing.assert_allclose(2 * fits["objective"][0], squares, rtol=1e-6, err_msg=f"{unit}, {method}")
         np.testing.assert_allclose(fits["parameters"][0], best, rtol=1e-3, err_msg=f"{unit}, {method}")
+
+
+def test_shared_decay_from_one(tmp):
+    """Four datasets with one rate; their own amplitudes start at 1 for data of 1e6 and more."""
+    for name, unit in itertools.product(("linear", "formula"), (1e6, 1e12) if h.SLOW else (1e7,)):
+        factor = write(tmp / "p.h5", name, [(unit, 1.0)], False, start=[0.5, 1, 0.1], sets=4)
+        found = fit(tmp, "--share", "k")
+        data = np.array([values(7 + i, 1 + 0.2 * i) for i in range(4)])
+
+        def residuals(p, data=data):
+            return (p[1:5, None] * np.exp(-p[0] * TIMES) + p[5:, None] - data).ravel()
+        best = least_squares(residuals, np.r_[0.5, np.full(4, 3), np.zeros(4)], xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        assert np.all(found["status"] == "converged"), (name, unit)
+        np.testing.assert_allclose(np.sum(found["objective"]), best.cost * unit**2, rtol=1e-6, err_msg=f"{name}, {unit:g}")
+        np.testing.assert_allclose(found["parameters"][:, 1] / factor[:, 1], best.x[1:5], rtol=1e-3, err_msg=name)
+
+
+def test_saturation_from_one(tmp):
+    """Rate, constant and amount start at 1 or 0.5 for data of 1e7: one after the other is of the data's size."""
+    unit, size = 1e7, 5.0
+    text, (v, m, a), modelled = MODELS["saturated"]
+    MODELS["wide"] = text, ({**v, "box": (1e-30, 1e30)}, {**m, "box": (1e-30, 1e30)}, a), modelled
+    exact = size * lambertw(4 / size * np.exp((4 - 1.5 * TIMES) / size)).real  # of S' = -V S/(M + S) with S(0) = 4, V = 1.5
+    value = exact + 0.02 * np.random.default_rng(5).normal(size=TIMES.size)
+    for start in ([0.5, 1, 1], [1, 1, 1]):
+        write(tmp / "p.h5", "wide", [(unit, 1.0)], False, start=start)
+        with h5py.File(tmp / "p.h5", "r+") as file:
+            file["measurements/value"][...] = value * unit
+        fits = fit(tmp)
+
+        def residuals(p):
+            p = np.exp(p)
+            return p[1] * lambertw(p[2] / p[1] * np.exp((p[2] - p[0] * TIMES) / p[1])).real - value
+        best = least_squares(residuals, np.log([1.5, size, 4]), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        assert fits["status"][0] == "converged", start
+        np.testing.assert_allclose(fits["objective"][0], best.cost * unit**2, rtol=1e-5, err_msg=f"{start}")
 
 
 def test_zero_and_exact(tmp):

@@ -19,7 +19,7 @@ static void map_now(struct mapped *mapped)
 {
     mapped->notes = 0;
     mapped->reason[0] = '\0';
-    mapped->outcome = fit_map_init(&mapped->map, &mapped->self->problem, &mapped->arena, &mapped->notes,
+    mapped->outcome = fit_map_init(&mapped->map, &mapped->self->problem, false, &mapped->arena, &mapped->notes,
                                    mapped->reason);
 }
 

@@ -60,7 +60,7 @@ static struct fit_profile run(struct profiled *made, size_t parameter, int side)
 {
     struct fit_case *self = made->self;
     struct fit_profile profile = {.max_point = MOST, .point = made->point};
-    const struct fit_profile_request request = {parameter, side};
+    const struct fit_profile_request request = {.parameter = parameter, .side = side};
     arena_reset(&made->arena);
     fit_profile_run(&self->problem, &self->options, &self->host, &made->arena, &made->scratch, &request, &self->result,
                     &profile);

@@ -95,7 +95,7 @@ static enum asked evaluate(struct fit_case *self, struct fit_asker *asker, struc
     arena_reset(&self->arena);
     *asker = (struct fit_asker){.problem = &self->problem, .options = &self->options, .host = &self->host, .tighter = 1,
                                 .gradient = GRADIENT_differences};
-    assert_int_equal(fit_map_init(&asker->map, &self->problem, &self->arena, &notes, reason), OUTCOME_converged);
+    assert_int_equal(fit_map_init(&asker->map, &self->problem, false, &self->arena, &notes, reason), OUTCOME_converged);
     asker->objective = (struct fit_objective){.n_row = ROWS, .measured = self->problem.measured,
                                               .has_noise = self->model.abi.noise != NULL,
                                               .likelihood = self->model.abi.noise != NULL,

@@ -20,7 +20,8 @@ static const char *const provenance_names[] = {"command_line", "host", "identity
 
 static struct result_header example_header(uint64_t n_row)
 {
-    struct result_header header = {.n_parameter = 3, .parameter_name = names, .parameter_scale = scales,
+    struct result_header header = {.parts = FIT_PART_EVALUATION,
+                                   .n_parameter = 3, .parameter_name = names, .parameter_scale = scales,
                                    .parameter_unit = units, .objective_kind = "half_sum_of_squares",
                                    .identity = example_identity(3, 4),
                                    .provenance = {3, provenance_names, provenance_values}};
@@ -238,7 +239,7 @@ static const char h5py_check[] =
     "assert fits['objective'].attrs['kind'] in (b'half_sum_of_squares', 'half_sum_of_squares')\n"
     "names = h5py.check_enum_dtype(fits['status'].dtype)\n"
     "assert fits['status'].dtype.itemsize == 1 and names['converged'] == 1 and names['bad_data'] == 8, names\n"
-    "assert len(names) == 11 and np.array_equal(fits['status'][:], fit % 11)\n"
+    "assert len(names) == 12 and np.array_equal(fits['status'][:], fit % 12)\n"
     "assert np.array_equal(fits['notes'][:], fit * 2654435761 % 2**32) and fits['notes'].dtype == 'u4'\n"
     "assert 'difference_jacobian: ' in str(fits['notes'].attrs['bit_0'])\n"
     "assert np.array_equal(fits['start'][:], fit % 4)\n"
@@ -402,7 +403,7 @@ static void wrong_files_are_told(void **state)
     struct error error;
     write_rows(path, NULL, 10, false);
     assert_true(python(directory, "import h5py, numpy\nwith h5py.File('r.h5', 'r+') as f:\n    del f['fits/status']\n"
-                                  "    f['fits/status'] = numpy.arange(10) + 2\n"));
+                                  "    f['fits/status'] = numpy.arange(10) + 3\n"));
     assert_int_equal(result_open(&result, path, &error), STATUS_OK);
     assert_int_equal(result_read(result, &block, 0, 9, &error), STATUS_OK);
     assert_int_equal(result_read(result, &block, 0, 10, &error), STATUS_BAD_PROBLEM);

@@ -105,11 +105,14 @@ static void test_values(const struct stiffit_model *abi)
 /* The order of switches is the compiler's affair: each one that is timed changes its sign at its time, and nowhere else. */
 static void test_switches(const struct stiffit_model *abi)
 {
-    enum { N = 5 };
+    enum { N = 7, N_WATCHED = 3 };
     struct place x;
     double out[100], time[100], y[] = {4, 6, -0.5};
     set_place(&x, abi, y, 0);
-    const double wanted[N] = {3, 6.5, (3 + 20) / 3.0, 10, NAN}; /* sorted, and the one of c*c > V */
+    const double wanted[N] = {3, 6.5, (3 + 20) / 3.0, 10, NAN, NAN, NAN};
+    /* Of c*c > V, and the parts of the event full: c > V*t and h < ke*c. */
+    const double watched[N_WATCHED] = {36 - x.p[V], 6 - 2 * x.p[V], -0.5 - 6 * x.p[KE]};
+    bool seen[N_WATCHED] = {false};
     assert_int_equal(abi->n_switching, N);
     call(abi, abi->switching_time, &x, time);
     for (size_t i = 0; i < N; i++) {
@@ -127,11 +130,17 @@ static void test_switches(const struct stiffit_model *abi)
         x.at.t = time[k] + 1e-6;
         call(abi, abi->switching, &x, out);
         after = out[k];
-        if (!isnan(time[k]))
+        if (!isnan(time[k])) {
             assert_true((before < 0) != (after < 0));
-        else
-            assert_true(fabs(fabs(after) - fabs(36 - x.p[V])) < 1e-14 * 36); /* c*c - V or its negative */
+            continue;
+        }
+        x.at.t = 2;
+        call(abi, abi->switching, &x, out);
+        for (size_t i = 0; i < N_WATCHED; i++)
+            seen[i] |= fabs(fabs(out[k]) - fabs(watched[i])) < 1e-14 * 36; /* or its negative */
     }
+    for (size_t i = 0; i < N_WATCHED; i++)
+        assert_true(seen[i]);
 }
 
 /* One function's derivatives: out[i + j*n_row], by states, then by time, or by parameters. */

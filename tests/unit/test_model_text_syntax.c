@@ -3,7 +3,8 @@
 #include "text_said.h"
 
 #define A_20 "aaaaaaaaaaaaaaaaaaaa"
-#define A_101 A_20 A_20 A_20 A_20 A_20 "a"
+#define A_200 A_20 A_20 A_20 A_20 A_20 A_20 A_20 A_20 A_20 A_20
+#define A_2000 A_200 A_200 A_200 A_200 A_200 A_200 A_200 A_200 A_200 A_200
 
 static const struct said expressions[] = {
     {"y = 2k", {"2:6+1: error: unexpected `k`: a `*` or another operator is missing before it"}},
@@ -222,7 +223,7 @@ static const struct said statements[] = {
     {"# \303\251 fine", {}},
     {"model m \"\302\205\"",
      {"2:10+1: error: the byte 0xc2 in this label is not a printable character in UTF-8: save the file"}},
-    {A_101 " = 1", {"2:1+101: error: this name is longer than 100 characters"}},
+    {A_2000 A_2000 "a = 1", {"2:1+4001: error: this name is longer than 4000 characters"}},
     {"\ty = k ! 2", {"2:8+1: error: expected an operator or the end of the statement, found `!`"}},
     {"# \303\251\303\250\nmodel m \"\303\251\303\250\344\270\255\" junk",
      {"3:15+4: error: expected a description in double quotes or the end of the statement, found `junk`"}},

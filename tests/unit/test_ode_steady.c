@@ -123,6 +123,59 @@ static void test_begins_at_rest(void **state)
     ode_case_fini(&c);
 }
 
+/* Turnover y0' = 1e-6 (k1 - k2 y0) beside a state that relaxes at 1e12, a ratio of 1e18, and a pair that keeps its total. */
+static int beside_rhs(const struct stiffit_point *at, double *ydot)
+{
+    double rate = at->y[2] - 3 * at->y[3];
+    ydot[0] = 1e-6 * (at->p[0] - at->p[1] * at->y[0]);
+    ydot[1] = 1e12 * (2 - at->y[1]);
+    ydot[2] = -rate;
+    ydot[3] = rate;
+    return STIFFIT_OK;
+}
+static int beside_initial(const struct stiffit_point *at, double *y)
+{
+    (void)at;
+    y[0] = 0.1;
+    y[1] = 1;
+    y[2] = 4;
+    y[3] = 0;
+    return STIFFIT_OK;
+}
+static int beside_jacobian(const struct stiffit_point *at, double *jacobian)
+{
+    const double rows[4][4] = {{-1e-6 * at->p[1], 0, 0, 0}, {0, -1e12, 0, 0}, {0, 0, -1, 3}, {0, 0, 1, -3}};
+    for (int i = 0; i < 16; i++)
+        jacobian[i] = rows[i % 4][i / 4];
+    return STIFFIT_OK;
+}
+static int beside_observe(const struct stiffit_point *at, double *h)
+{
+    memcpy(h, at->y, 4 * sizeof *h);
+    return STIFFIT_OK;
+}
+static const struct stiffit_model beside = {MODEL(4, 2, 4), .rhs = beside_rhs, .initial = beside_initial,
+                                            .jacobian = beside_jacobian, .observe = beside_observe};
+static const struct stiffit_model beside_bare = {MODEL(4, 2, 4), .rhs = beside_rhs, .initial = beside_initial,
+                                                 .observe = beside_observe};
+
+static void test_slow_modes(void **state)
+{
+    (void)state;
+    const double never[] = {INFINITY}, p[] = {0.7, 0.35}, expected[] = {2, 2, 3, 1};
+    const struct ode_options options = ODE_OPTIONS_DEFAULT;
+    for (int bare = 0; bare < 2; bare++) {
+        struct ode_case c;
+        begin_model(&c, bare ? &beside_bare : &beside, &options, p, 1, never);
+        ode_case_run(&c);
+        for (size_t o = 0; o < 4; o++)
+            assert_close(c.prediction[o], expected[o], 1e-8 * expected[o], "state", bare, o);
+        assert_close(c.d_prediction[0], 1 / 0.35, 1e-6, "by k1", bare, 0);
+        assert_close(c.d_prediction[4], -0.7 / (0.35 * 0.35), 1e-6, "by k2", bare, 0);
+        ode_case_fini(&c);
+    }
+}
+
 /* Predator and prey never come to rest. */
 static int lotka_rhs(const struct stiffit_point *at, double *ydot)
 {
@@ -174,6 +227,7 @@ static void test_no_steady_state(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_conserved_total), cmocka_unit_test(test_begins_at_rest),
+                                       cmocka_unit_test(test_slow_modes),
                                        cmocka_unit_test(test_no_steady_state)};
     return RUN_WITH_BOTH_ENGINES(tests);
 }

@@ -29,13 +29,15 @@ static void plans(void **state)
     options.profile = "Vmax,k1,Vmax";
     options.n_bootstrap = 5;
     assert_int_equal(refit_plan_init(&plan, &options, names, NULL, 3, &error), STATUS_OK);
-    assert_int_equal(refit_plan_n(&plan), 9);
+    assert_int_equal(refit_plan_n(&plan), 13);
     struct refit refit = refit_plan_get(&plan, 0);
     assert_true(refit.kind == REFIT_PROFILE && refit.parameter == 0 && refit.side == -1);
     refit = refit_plan_get(&plan, 3);
     assert_true(refit.kind == REFIT_PROFILE && refit.parameter == 2 && refit.side == 1);
     refit = refit_plan_get(&plan, 8);
     assert_true(refit.kind == REFIT_BOOTSTRAP && refit.replicate == 4);
+    refit = refit_plan_get(&plan, 9 + 2);
+    assert_true(refit.kind == REFIT_REVIEW && refit.parameter == 2 && refit.side == -1);
     assert_string_equal(refit_plan_profile(&plan, names, text), "k1,Vmax");
     refit_plan_fini(&plan);
     options.profile = "vmax";

@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -92,7 +94,12 @@ static void test_a_result_that_is_not_there(void **state)
 static void test_a_file_that_is_no_result_is_kept(void **state)
 {
     (void)state;
-    static char path[] = "/dev/null";
+    char path[] = "/tmp/stiffit-test-XXXXXX";
+    static char device[] = "/dev/null";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, "text", 4), 4);
+    close(file);
     struct run_summary summary = {0};
     struct place place = {.problem = "p.h5", .result = path};
     struct run_identity identity = {.n_start = 1};
@@ -101,6 +108,10 @@ static void test_a_file_that_is_no_result_is_kept(void **state)
     assert_non_null(strstr(error.message, "--overwrite"));
     place.overwrite = true;
     assert_int_equal(summary_look(&place, &identity, &summary, &error), STATUS_OK);
+    unlink(path);
+    place.result = device; /* which nothing replaces */
+    assert_int_equal(summary_look(&place, &identity, &summary, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.message, "/dev/null: is a device"));
 }
 
 int main(void)

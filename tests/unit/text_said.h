@@ -18,7 +18,7 @@ static const char frame[] = "parameter k = 1; observe o = k\n";
 static inline void check_said(const struct said *said, const char *before, const char *after)
 {
     struct text_case self;
-    char text[1000], line[2000];
+    char text[8000], line[2000];
     size_t n = 0;
     snprintf(text, sizeof text, "%s%s%s", before, said->text, after);
     text_read(&self, text);

@@ -8,6 +8,7 @@
 #include "model/build/cache.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -209,42 +210,21 @@ bool cache_put(const struct cache *cache, const char key[SHA256_HEX], const stru
 
 enum { HOLDER_SIZE = 400, FIRST_POLL_MS = 10, LAST_POLL_MS = 250, MAX_VANISHED = 200 };
 
-/* Host, PID namespace, process and time: they identify the holder of a lock, and show whether a holder on this machine is
- * alive. */
+/* The process and the time: they identify the holder of a lock, and show whether a holder on this
+ * machine is alive. */
 static void describe_self(char holder[HOLDER_SIZE])
 {
-    char host[200] = "", space[64] = "-";
-    gethostname(host, sizeof host - 1);
-    host[strcspn(host, " \n")] = '\0';
-    ssize_t n = readlink("/proc/self/ns/pid", space, sizeof space - 1);
-    if (n > 0)
-        space[n] = '\0';
-    snprintf(holder, HOLDER_SIZE, "%s %s %ld %lld\n", host[0] ? host : "-", space, (long)getpid(), (long long)clock_now_ns());
+    struct process_id self;
+    char name[PROCESS_NAME];
+    process_self(&self);
+    process_print(&self, name);
+    snprintf(holder, HOLDER_SIZE, "%s %lld\n", name, (long long)clock_now_ns());
 }
 
-/* A zombie: dead, but not waited for. It may stay one forever if process 1 of a container is not a real init. */
-static bool is_zombie(long process)
-{
-    char path[40], line[200] = "";
-    snprintf(path, sizeof path, "/proc/%ld/stat", process);
-    FILE *file = fopen(path, "re");
-    bool read = file && fgets(line, sizeof line, file);
-    const char *state = strrchr(line, ')'); /* behind the program's name, which may hold anything */
-    if (file)
-        fclose(file);
-    return read && state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
-}
-
-/* A process of this machine (and of our view of its processes) that is no more. */
 static bool is_gone(const char *holder)
 {
-    char self[HOLDER_SIZE], host[200], space[64], own_host[200], own_space[64];
-    long process, own;
-    describe_self(self);
-    return sscanf(holder, "%199s %63s %ld", host, space, &process) == 3 &&
-           sscanf(self, "%199s %63s %ld", own_host, own_space, &own) == 3 && !strcmp(host, own_host) &&
-           !strcmp(space, own_space) && process > 0 &&
-           ((kill((pid_t)process, 0) != 0 && errno == ESRCH) || is_zombie(process));
+    struct process_id id;
+    return process_scan(holder, &id) && process_is_gone(&id);
 }
 
 struct look {
@@ -311,11 +291,12 @@ static bool steal(const struct cache *cache, const char *name, const struct look
 
 static void tell_of(struct build_wait *wait, const char *holder)
 {
-    char line[300], host[200];
-    long process;
-    if (sscanf(holder, "%199s %*s %ld", host, &process) != 2)
+    char line[300];
+    struct process_id id;
+    if (!process_scan(holder, &id))
         return;
-    snprintf(line, sizeof line, "waiting for process %ld on %s, which is compiling this model", process, host);
+    snprintf(line, sizeof line, "waiting for process %ld on %s, which is compiling this model",
+             id.number, id.host);
     wait_tell_if_long(wait, line);
 }
 

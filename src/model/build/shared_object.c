@@ -5,10 +5,12 @@
 #include "model/build/shared_object.h"
 
 #include "base/floating.h"
+#include "base/words.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,10 +69,12 @@ static enum status describe_other(const void *bytes, size_t n_byte, const char *
 #if UINTPTR_MAX > 0xffffffffu
 typedef Elf64_Ehdr file_header;
 typedef Elf64_Phdr program_header;
+typedef Elf64_Dyn dynamic_entry;
 enum { NATIVE_CLASS = ELFCLASS64 };
 #else
 typedef Elf32_Ehdr file_header;
 typedef Elf32_Phdr program_header;
+typedef Elf32_Dyn dynamic_entry;
 enum { NATIVE_CLASS = ELFCLASS32 };
 #endif
 
@@ -144,7 +148,82 @@ enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin
         return refuse(origin, "an executable or a core file, not a shared object; compile the model: " COMPILE_LINE, error);
     return check_segments(bytes, n_byte, &header, origin, error);
 }
+
+/* A span of the file; length 0: there is none. */
+struct span {
+    size_t at, length;
+};
+
+/* The segment of this type, or of type PT_LOAD the one that holds the address. */
+static struct span find_segment(const unsigned char *bytes, size_t n_byte, uint32_t type,
+                                size_t address)
+{
+    file_header header;
+    memcpy(&header, bytes, sizeof header);
+    for (size_t i = 0; i < header.e_phnum; i++) {
+        program_header segment;
+        memcpy(&segment, bytes + header.e_phoff + i * sizeof segment, sizeof segment);
+        bool is_within = segment.p_offset <= n_byte &&
+                         segment.p_filesz <= n_byte - segment.p_offset;
+        if (segment.p_type != type || !is_within)
+            continue;
+        if (type != PT_LOAD)
+            return (struct span){segment.p_offset, segment.p_filesz};
+        if (address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
+            return (struct span){segment.p_offset + (address - segment.p_vaddr),
+                                 segment.p_filesz - (address - segment.p_vaddr)};
+    }
+    return (struct span){0, 0};
+}
+
+/* Each folder of a list, an empty one being the working directory. $ORIGIN is the folder of our
+ * private copy, where nothing can be. */
+static void add_paths(struct elf_links *links, const char *path, bool is_list)
+{
+    words_add(links->paths, sizeof links->paths, "%s%s", links->paths[0] ? "; " : "", path);
+    for (const char *at = path;;) {
+        size_t n = is_list ? strcspn(at, ":") : strlen(at);
+        bool is_absolute = *at == '/' || !strncmp(at, "$ORIGIN", 7) || !strncmp(at, "${ORIGIN}", 9);
+        if (!is_absolute && !links->relative[0])
+            snprintf(links->relative, sizeof links->relative, "%.*s", n ? (int)n : 1, n ? at : ".");
+        if (!is_list || !at[n])
+            return;
+        at += n + 1;
+    }
+}
+
+void elf_image_links(const void *image, size_t n_byte, struct elf_links *links)
+{
+    const unsigned char *bytes = image;
+    struct span entries = find_segment(bytes, n_byte, PT_DYNAMIC, 0), names = {0, 0};
+    dynamic_entry entry;
+    *links = (struct elf_links){.paths = ""};
+    size_t n = entries.length / sizeof entry;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < n; i++) {
+            memcpy(&entry, bytes + entries.at + i * sizeof entry, sizeof entry);
+            if (entry.d_tag == DT_NULL)
+                break;
+            if (pass == 0 && entry.d_tag == DT_STRTAB)
+                names = find_segment(bytes, n_byte, PT_LOAD, entry.d_un.d_ptr);
+            bool is_list = entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
+            bool is_name = is_list || entry.d_tag == DT_NEEDED || entry.d_tag == DT_AUXILIARY ||
+                           entry.d_tag == DT_FILTER || entry.d_tag == DT_AUDIT ||
+                           entry.d_tag == DT_DEPAUDIT;
+            if (pass == 0 || !is_name || entry.d_un.d_val >= names.length)
+                continue;
+            const char *name = (const char *)bytes + names.at + entry.d_un.d_val;
+            if (memchr(name, 0, names.length - entry.d_un.d_val) && (is_list || strchr(name, '/')))
+                add_paths(links, name, is_list);
+        }
+}
 #else
+void elf_image_links(const void *bytes, size_t n_byte, struct elf_links *links)
+{
+    (void)bytes, (void)n_byte;
+    *links = (struct elf_links){.paths = ""};
+}
+
 enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin, struct error *error)
 {
     if (n_byte == 0 || is_text(bytes, n_byte) || starts_with(bytes, n_byte, "\211HDF\r\n\032\n", 8))
@@ -200,12 +279,29 @@ static enum status load_failed(const char *origin, const char *message, struct e
     return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin, message, advice);
 }
 
-/* Code linked with -ffast-math makes the loading thread, and all threads that this one starts, flush subnormal numbers to
- * zero. */
+/* Constructors may change what all of the process depends on: the folder that relative paths are
+ * in, the permissions of new files, the language of numbers. And code linked with -ffast-math makes
+ * the loading thread, and all threads that this one starts, flush subnormal numbers to zero. */
 static void *load(const char *name)
 {
+    int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *language = setlocale(LC_ALL, NULL);
+    mode_t mask = umask(077);
+    umask(mask);
+    language = language ? strdup(language) : NULL;
     void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     floating_reset();
+    umask(mask);
+    if (language)
+        setlocale(LC_ALL, language);
+    free(language);
+    if (folder < 0)
+        return handle;
+    if (fchdir(folder) != 0 && handle) {
+        dlclose(handle);
+        handle = NULL;
+    }
+    close(folder);
     return handle;
 }
 

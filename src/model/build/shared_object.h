@@ -5,11 +5,21 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* OK if the bytes look like a complete shared object for this machine (or, where <elf.h> is unknown, are no text);
  * otherwise STATUS_BAD_MODEL with what they are instead and what to do. `origin` names them: a path, or any label. */
 enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin, struct error *error);
+
+/* Other files that the object makes the loader look for by paths of its own: libraries named by
+ * path, folders to search. A hash of the object says nothing of them. */
+struct elf_links {
+    char paths[1000];   /* "; " between them, cut to fit; "": none */
+    char relative[256]; /* the first that depends on the folder in which the program happens to run; "": none */
+};
+/* The object has passed elf_image_check. */
+void elf_image_links(const void *bytes, size_t n_byte, struct elf_links *links);
 
 /* Loads a library by name or path (as dlopen finds it); its symbols stay private to the handle. NULL on failure, with
  * STATUS_SYSTEM and the loader's message in `error`. None of these functions is thread-safe. */

@@ -152,8 +152,8 @@ void c_helpers(uint64_t helpers, enum c_form form, FILE *out)
         putc('\n', out);
 }
 
-/* Prefix and the user's name of a step; NULL: it has only a number. */
-static const char *user_name(const struct values *values, const struct step *step, const char **prefix)
+/* Prefix and the user's name of a step; NULL: it has none. */
+static const char *full_name(const struct values *values, const struct step *step, const char **prefix)
 {
     const struct equations *equations = values->equations;
     switch (step->op) {
@@ -172,6 +172,14 @@ static const char *user_name(const struct values *values, const struct step *ste
     return step->label == VALUE_NONE ? NULL : equations->intermediate[step->label].name;
 }
 
+/* The same; long names, which would make the C many times longer than the text, are replaced by numbers. */
+static const char *user_name(const struct values *values, const struct step *step, const char **prefix)
+{
+    enum { LONGEST = 100 };
+    const char *name = full_name(values, step, prefix);
+    return name && strnlen(name, LONGEST + 1) <= LONGEST ? name : NULL;
+}
+
 uint32_t c_width(const struct values *values, const struct step *step)
 {
     const char *prefix, *name;
@@ -179,6 +187,14 @@ uint32_t c_width(const struct values *values, const struct step *step)
         return 6;
     name = user_name(values, step, &prefix);
     return (uint32_t)(strlen(prefix) + (name ? strlen(name) : 3));
+}
+
+/* Unique together with the prefix. */
+static uint32_t number_of(const struct step *step)
+{
+    if (step_n_argument(step) == 0)
+        return step->index;
+    return step->label == VALUE_NONE ? step->number : step->label;
 }
 
 void c_name(const struct c_printer *printer, uint32_t which)
@@ -195,7 +211,7 @@ void c_name(const struct c_printer *printer, uint32_t which)
     if (name)
         fprintf(printer->out, "%s%s", prefix, name);
     else
-        fprintf(printer->out, "%s%u", prefix, step->op == PROGRAM_WORK ? (unsigned)step->index : (unsigned)step->number);
+        fprintf(printer->out, "%s%u", prefix, (unsigned)number_of(step));
 }
 
 void c_source(const struct c_printer *printer, const struct step *step)

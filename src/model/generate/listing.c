@@ -240,7 +240,8 @@ static void put_event(struct listing *listing, const struct equation_event *it, 
         {STIFFIT_EVENT_INITIALLY_FALSE, " initially false", "\\text{, initially false}"},
         {STIFFIT_EVENT_CAN_LAPSE, " can lapse", "\\text{, can lapse}"},
         {STIFFIT_EVENT_EARLY_VALUES, " early values", "\\text{, early values}"},
-        {STIFFIT_EVENT_FIRST, " before others", "\\text{, before others}"}};
+        {STIFFIT_EVENT_FIRST, " before others", "\\text{, before others}"},
+        {STIFFIT_EVENT_AFTER, " after measurements", "\\text{, after measurements}"}};
     struct rows rows = {listing, out, 0};
     bool latex = listing->is_latex, timed = it->kind & STIFFIT_EVENT_TIMED;
     begin_row(&rows, latex ? "\\text{event } &%s " : "event %s", name);

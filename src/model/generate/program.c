@@ -30,11 +30,11 @@ static bool is_cut(const struct builder *b, value which)
     return b->values->slot[which] < b->n_work;
 }
 
-/* Whether 1/c neither overflows nor underflows. */
+/* Whether 1/c, of a constant, neither overflows nor underflows. */
 static bool has_plain_reciprocal(const struct graph_node *n)
 {
     double size = fabs(n->value);
-    return n->op == GRAPH_CONSTANT && size > 1e-300 && size < 1e300;
+    return size > 1e-300 && size < 1e300;
 }
 
 /* Whether a/b is written as a*(1/b): 1/b is available, is needed twice, or is a constant. The result differs from the quotient
@@ -42,10 +42,12 @@ static bool has_plain_reciprocal(const struct graph_node *n)
 static bool multiplies(const struct builder *b, const struct graph_node *division)
 {
     node divisor = division->arg[1];
-    value reciprocal = b->values->reciprocal[divisor];
-    if (is_cut(b, reciprocal) || b->n_division[divisor] > 1)
+    const struct graph_node *by = graph_node(b->values->graph, divisor);
+    if (by->op == GRAPH_CONSTANT && !has_plain_reciprocal(by))
+        return false;
+    if (is_cut(b, b->values->reciprocal[divisor]) || b->n_division[divisor] > 1)
         return true;
-    return !b->is_prepare && has_plain_reciprocal(graph_node(b->values->graph, divisor));
+    return !b->is_prepare && by->op == GRAPH_CONSTANT;
 }
 
 /* A value's operation, with the arguments of a step. */
@@ -80,10 +82,11 @@ static void note_power(struct builder *b, node which, const struct graph_node *n
 {
     const struct graph *graph = b->values->graph;
     const struct graph_node *exponent = graph_node(graph, n->arg[1]);
-    if (exponent->op != GRAPH_CONSTANT || exponent->value < 0)
-        return;
     struct graph_node next = {.op = GRAPH_CONSTANT};
     next.value = exponent->value + 1;
+    /* From 2^53 on b + 1 may be b, and a^b its own factor. */
+    if (exponent->op != GRAPH_CONSTANT || exponent->value < 0 || !(next.value > exponent->value))
+        return;
     node higher = graph_find(graph, next);
     if (higher != NODE_NONE)
         higher = graph_find(graph, graph_node_of(GRAPH_POWER, n->arg[0], higher, NODE_NONE));

@@ -110,6 +110,23 @@ static enum status add_inputs(const struct equations *equations, const struct gr
     return good ? status : error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
 }
 
+/* Whether every entry of `part` has its place in `whole`. A second derivative may keep an entry
+ * whose first derivative was seen to be 0, if the rules of simplification recognise only the
+ * latter; lanes have no place for it. */
+static bool is_within(const struct graph_matrix *part, const struct graph_matrix *whole)
+{
+    for (size_t j = 0; j < part->n_column; j++) {
+        size_t at = whole->column_start[j], end = whole->column_start[j + 1];
+        for (size_t k = part->column_start[j]; k < part->column_start[j + 1]; k++, at++) {
+            while (at < end && whole->row[at] < part->row[k])
+                at++;
+            if (at == end || whole->row[at] != part->row[k])
+                return false;
+        }
+    }
+    return true;
+}
+
 static enum status derive(const struct equations *equations, const struct functions *functions, struct lane_functions *lanes,
                           node *g, struct error *error)
 {
@@ -133,7 +150,8 @@ static enum status derive(const struct equations *equations, const struct functi
     for (size_t i = 0; i < 2 && status == STATUS_OK && done; i++)
         status = graph_jacobian_within(graph, g, rhs->n_row, part[i].leaf, part[i].n_leaf, MAX_WORK, part[i].matrix, &done,
                                        error);
-    lanes->are_there = done && graph_n_node(graph) - before <= MAX_NODE;
+    lanes->are_there = status == STATUS_OK && done && graph_n_node(graph) - before <= MAX_NODE &&
+                       is_within(&lanes->curve_parameter, &functions->of[FUNCTION_rhs_parameter]);
     return status;
 }
 

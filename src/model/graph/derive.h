@@ -44,20 +44,22 @@ struct node_list {
 };
 
 /* Functions that are negative on one side of a condition and not on the other: for conditions on states, inputs, or time and
- * parameters, at which the roots are not proved to be continuous; and for conditions linear in time, also those below
- * `condition` (of events). `time` has the time of each that is linear in time, else NODE_NONE. May add nodes. False: out of
- * memory. */
+ * parameters, at which the roots are not proved to be continuous; for conditions linear in time, also those below `condition`
+ * (of events); and for the parts of those, such as the two comparisons of a window. `time` has the time of each that is linear
+ * in time, else NODE_NONE. May add nodes. False: out of memory. */
 bool changes_find_switches(struct graph *graph, const node *root, size_t n_root, const node *condition, size_t n_condition,
                            struct node_list *list, struct node_list *time);
 /* The largest parts of the roots that depend on time and on no state, and where their inner functions turn: steps at the
- * zeros of what is linear in time and inside of something steep, as (t - t_on)/width in exp(). May add nodes. */
-bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, struct node_list *list);
+ * zeros of what is linear in time and inside of something steep, as (t - t_on)/width in exp(); and comparisons in `condition`
+ * (of events) of what is not linear in time. May add nodes. */
+bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, const node *condition, size_t n_condition,
+                          struct node_list *list);
 
 /* The times at which values that are linear in time are 0: expressions of parameters and covariates; NODE_NONE where a value
  * is not linear in time, or depends on states or inputs. May add nodes. False: out of memory. */
 bool timing_solve(struct graph *graph, const node *g, size_t n_g, node *time);
-/* Numbers that are negative exactly where the conditions are false; NODE_NONE: nothing of the kind, as for a == b. May add
- * nodes. False: out of memory. */
+/* Numbers that are negative exactly where the conditions are false; NODE_NONE: nothing of the kind, as for a == b unless it
+ * holds at one known time. May add nodes. False: out of memory. */
 bool timing_triggers(struct graph *graph, const node *condition, size_t n_condition, node *trigger);
 
 /* Marks root and all below; needed: one entry per node, filled. */

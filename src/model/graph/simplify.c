@@ -1,6 +1,7 @@
-/* How the constructors of graph.h simplify: they fold constants, look up the operation's rules and keep the one node that is
- * left. Rules are functions rather than table entries because each builds on the others. No recursion here is deeper than a few
- * calls: every call strips a sign or a constant factor first.
+/* How the constructors of graph.h simplify: they fold constants, look up the operation's rules and
+ * keep the one node that is left. Rules are functions rather than table entries because each builds
+ * on the others. No recursion here is deeper than a few calls: every call strips a sign or a
+ * constant factor first.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A rule may change the sign of a zero. Beyond that it is exact in IEEE arithmetic unless it is marked (r), for another
@@ -16,10 +17,10 @@
  *   Nothing        x+0, x-0, x*1, x/1, x^1 -> x; 0-x -> -x; 0*x, 0/x -> 0 (d); x-x -> 0 (d); x^0, 1^x -> 1;
  *                  never x/x -> 1
  *   Like terms     x+x -> 2*x; c*x + d*x -> (c+d)*x, the same with - and where one factor is 1 (r)
- *   Factors        c*(d*x) -> (c*d)*x; c*((d*x)*y) -> (c*d)*(x*y); (c*x)*(d*y) -> (c*d)*(x*y); each where c*d is a
- *                  normal number; (c*x)*y -> c*(x*y) where x*y is there already (r)
+ *   Factors        c*(d*x) -> (c*d)*x; c*((d*x)*y) -> (c*d)*(x*y); (c*x)*(d*y) -> (c*d)*(x*y); each where c*d is
+ *                  moderate; (c*x)*y -> c*(x*y) where x*y is there already (r)
  *   Division       x/c -> (1/c)*x where c is a power of two; 1/x -> RECIPROCAL(x); c*(1/x) -> c/x (r);
- *                  c*(d/x) -> (c*d)/x and c*((d*x)/y) -> ((c*d)*x)/y where c*d is a normal number (r)
+ *                  c*(d/x) -> (c*d)/x and c*((d*x)/y) -> ((c*d)*x)/y where c*d is moderate (r)
  *   Powers         x^n for whole |n| <= 16 -> products by repeated squaring (r); x^0.5 -> sqrt(x); x^1.5 -> x*sqrt(x)
  *                  (r); negative ones the RECIPROCAL of those (r)
  *   Comparisons    x < x -> 0; not not x -> x where x is 1 or 0, else x != 0; not x == y -> x != y and back
@@ -40,6 +41,10 @@ enum { MAX_UNROLLED_POWER = 16 };
 static node simplify_multiply(struct graph *graph, node a, node b);
 static node simplify_divide(struct graph *graph, node a, node b);
 static node simplify_subtract(struct graph *graph, node a, node b);
+
+/* Whether this product of constants may stand before the product of what they were factors of: so
+ * that the latter neither overflows nor underflows unless the whole comes close to it. */
+static bool is_moderate(double product) { return fabs(product) > 1e-150 && fabs(product) < 1e150; }
 
 static node raw(struct graph *graph, enum graph_op op, node a, node b)
 {
@@ -166,17 +171,18 @@ static node multiply_constant(struct graph *graph, node c, node a)
 {
     double value = graph_node(graph, c)->value, factor;
     node rest = split_factor(graph, a, &factor);
-    if (rest != a && isnormal(value * factor))
+    if (rest != a && is_moderate(value * factor))
         return scaled(graph, value * factor, rest);
     const struct graph_node it = *graph_node(graph, a); /* a copy: constructors move the nodes */
     if (it.op == GRAPH_RECIPROCAL)
         return raw(graph, GRAPH_DIVIDE, c, it.arg[0]);
-    if (it.op == GRAPH_DIVIDE && is_constant(graph, it.arg[0], &factor) && isnormal(value * factor))
+    if (it.op == GRAPH_DIVIDE && is_constant(graph, it.arg[0], &factor) &&
+        is_moderate(value * factor))
         return simplify_divide(graph, graph_constant(graph, value * factor), it.arg[1]);
     if (it.op == GRAPH_DIVIDE) {
         node top = it.arg[0], below = it.arg[1];
         rest = split_factor(graph, top, &factor);
-        if (rest != top && isnormal(value * factor))
+        if (rest != top && is_moderate(value * factor))
             return raw(graph, GRAPH_DIVIDE, scaled(graph, value * factor, rest), below);
         return plain_product(graph, c, a);
     }
@@ -185,7 +191,7 @@ static node multiply_constant(struct graph *graph, node c, node a)
         for (int side = 0; side < 2; side++) {
             node inner = side ? right : left, other = side ? left : right;
             rest = split_factor(graph, inner, &factor);
-            if (rest != inner && isnormal(value * factor))
+            if (rest != inner && is_moderate(value * factor))
                 return scaled(graph, value * factor, plain_product(graph, rest, other));
         }
     }
@@ -204,7 +210,7 @@ static node simplify_multiply(struct graph *graph, node a, node b)
     if (is_constant(graph, a, &factor_a))
         return factor_a == 1 ? b : multiply_constant(graph, a, b);
     node rest_a = split_factor(graph, a, &factor_a), rest_b = split_factor(graph, b, &factor_b);
-    if (rest_a != a && rest_b != b && isnormal(factor_a * factor_b))
+    if (rest_a != a && rest_b != b && is_moderate(factor_a * factor_b))
         return scaled(graph, factor_a * factor_b, plain_product(graph, rest_a, rest_b));
     if ((rest_a != a) != (rest_b != b)) {
         node left = rest_a, right = rest_b;

@@ -1,5 +1,6 @@
 /* Conditions as functions of time: at which time one that is linear in time changes, and a number that is negative where a
- * condition is false and not where it is true, whose root an integrator can find.
+ * condition is false and not where it is true, whose root an integrator can find. `t == X` holds at one time: its number
+ * touches 0 there, and the integrator stops at X.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/arena.h"
 #include "model/graph/derive.h"
@@ -82,7 +83,18 @@ static node trigger_at(struct graph *graph, const node *trigger, node which)
     return it->op == GRAPH_CONSTANT ? graph_constant(graph, it->value != 0 ? 1 : -1) : trigger[which];
 }
 
-static node trigger_of(struct graph *graph, node which, const uint8_t *depends, const node *trigger)
+/* The number of `t == X` or `t != X`, `difference` being t - X; NODE_NONE if its time is not known. */
+static node point_trigger(struct graph *graph, bool is_equal, node difference, node time)
+{
+    if (time == NODE_NONE)
+        return NODE_NONE;
+    /* -|t - X|, whose derivatives at X are those before it. */
+    node minus = graph_unary(graph, GRAPH_NEGATE, difference);
+    node touch = graph_select(graph, graph_binary(graph, GRAPH_LESS_EQUAL, difference, 0), difference, minus);
+    return is_equal ? touch : negated(graph, touch);
+}
+
+static node trigger_of(struct graph *graph, node which, const uint8_t *depends, const node *trigger, const node *time)
 {
     struct graph_node it = *graph_node(graph, which);
     node part[3] = {NODE_NONE, NODE_NONE, NODE_NONE}, a = it.arg[0], b = it.arg[1];
@@ -100,6 +112,8 @@ static node trigger_of(struct graph *graph, node which, const uint8_t *depends, 
         return rises ? difference : strictly(graph, difference);
     }
     case GRAPH_LESS_EQUAL: return graph_binary(graph, GRAPH_SUBTRACT, b, a);
+    case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
+        return point_trigger(graph, it.op == GRAPH_EQUAL, graph_binary(graph, GRAPH_SUBTRACT, a, b), time[which]);
     case GRAPH_HEAVISIDE: return a;
     case GRAPH_AND: return graph_binary(graph, GRAPH_MIN, part[0], part[1]);
     case GRAPH_OR: return graph_binary(graph, GRAPH_MAX, part[0], part[1]);
@@ -111,20 +125,43 @@ static node trigger_of(struct graph *graph, node which, const uint8_t *depends, 
     }
 }
 
+/* The times of all `t == X` among the needed nodes. */
+static bool solve_points(struct graph *graph, const uint8_t *needed, size_t n, struct arena *arena, node *time)
+{
+    node *point = arena_calloc(arena, n, sizeof *point), *difference = arena_calloc(arena, n, sizeof *difference);
+    node *at = arena_calloc(arena, n, sizeof *at);
+    size_t n_point = 0;
+    if (!point || !difference || !at)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct graph_node it = *graph_node(graph, (node)i);
+        time[i] = NODE_NONE;
+        if (!needed[i] || (it.op != GRAPH_EQUAL && it.op != GRAPH_NOT_EQUAL))
+            continue;
+        point[n_point] = (node)i;
+        difference[n_point++] = graph_binary(graph, GRAPH_SUBTRACT, it.arg[0], it.arg[1]);
+    }
+    bool good = timing_solve(graph, difference, n_point, at);
+    for (size_t k = 0; good && k < n_point; k++)
+        time[point[k]] = at[k];
+    return good;
+}
+
 bool timing_triggers(struct graph *graph, const node *condition, size_t n_condition, node *trigger)
 {
     size_t n = graph_n_node(graph);
     struct arena arena = {0};
     uint8_t *needed = arena_calloc(&arena, n, 1), *depends = arena_calloc(&arena, n, 1);
-    node *of = arena_calloc(&arena, n, sizeof *of);
-    bool good = needed && depends && of;
+    node *of = arena_calloc(&arena, n, sizeof *of), *time = arena_calloc(&arena, n, sizeof *time);
+    bool good = needed && depends && of && time;
     if (good) {
         graph_dependence(graph, 0, depends);
         changes_mark(graph, condition, n_condition, needed, n);
+        good = solve_points(graph, needed, n, &arena, time);
     }
     for (size_t i = 0; good && i < n; i++) {
         bool is_operation = graph_n_argument(graph_node(graph, (node)i)->op) > 0;
-        of[i] = needed[i] && is_operation ? trigger_of(graph, (node)i, depends, of) : NODE_NONE;
+        of[i] = needed[i] && is_operation ? trigger_of(graph, (node)i, depends, of, time) : NODE_NONE;
     }
     for (size_t i = 0; good && i < n_condition; i++)
         trigger[i] = of[condition[i]];

@@ -420,8 +420,8 @@ static char *name_of_origin(struct equating *self, const char *origin)
     size_t n = strlen(base);
     if (n > 4 && !strcmp(base + n - 4, ".ode"))
         n -= 4;
-    if (n > READING_MAX_NAME - 1)
-        n = READING_MAX_NAME - 1;
+    if (n > READING_SHOWN_NAME - 1)
+        n = READING_SHOWN_NAME - 1;
     char *name = array(self, n + 8, 1);
     if (!name)
         return NULL;

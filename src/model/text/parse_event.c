@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
+#include <stdio.h>
 #include <stiffit/model.h>
 #include <string.h>
 
@@ -37,12 +38,20 @@ void parser_dosing(struct parser *parser, enum dosing_kind kind)
         parser_skip(parser, false);
 }
 
+static bool stop_pair(struct parser *parser, const char *first, const char *second)
+{
+    char expected[60];
+    snprintf(expected, sizeof expected, "`%s` (`%s %s`)", second, first, second);
+    return stop(parser, expected);
+}
+
 /* The option in a pair of words, or the first one of an option with an expression; false: there is none. */
 static bool read_options(struct parser *parser, struct stated_event *event)
 {
     static const struct { const char *first, *second; uint8_t kind; } pairs[] = {
         {"initially", "false", STIFFIT_EVENT_INITIALLY_FALSE}, {"can", "lapse", STIFFIT_EVENT_CAN_LAPSE},
-        {"early", "values", STIFFIT_EVENT_EARLY_VALUES}, {"before", "others", STIFFIT_EVENT_FIRST}};
+        {"early", "values", STIFFIT_EVENT_EARLY_VALUES}, {"before", "others", STIFFIT_EVENT_FIRST},
+        {"after", "measurements", STIFFIT_EVENT_AFTER}};
     for (;;) {
         struct token at = *parser_peek(parser, 0);
         uint32_t *formula = parser_is_name(parser, 0, "delay") ? &event->delay
@@ -52,8 +61,7 @@ static bool read_options(struct parser *parser, struct stated_event *event)
             if (!parser_accept_name(parser, pairs[i].first))
                 continue;
             if (!parser_accept_name(parser, pairs[i].second))
-                return stop(parser, i == 0 ? "`false` (`initially false`)" : i == 1 ? "`lapse` (`can lapse`)"
-                                    : i == 2 ? "`values` (`early values`)" : "`others` (`before others`)");
+                return stop_pair(parser, pairs[i].first, pairs[i].second);
             kind = pairs[i].kind;
         }
         if (!formula && !kind)
@@ -100,7 +108,9 @@ static bool read_assignment(struct parser *parser)
 static bool read_event(struct parser *parser, struct stated_event *event)
 {
     bool is_called = parser_peek(parser, 0)->kind == TOKEN_COLON || parser_is_name(parser, 0, "delay") ||
-                     parser_is_name(parser, 0, "priority") || parser_is_name(parser, 0, "early");
+                     parser_is_name(parser, 0, "priority") || parser_is_name(parser, 0, "early") ||
+                     (parser_is_name(parser, 0, "before") && parser_is_name(parser, 1, "others")) ||
+                     (parser_is_name(parser, 0, "after") && parser_is_name(parser, 1, "measurements"));
     bool is_timed = is_called || parser_accept_name(parser, "at");
     if (!is_timed && !parser_accept_name(parser, "when"))
         return stop(parser, "`at TIME`, `when CONDITION` or `:`");
@@ -110,8 +120,8 @@ static bool read_event(struct parser *parser, struct stated_event *event)
     event->kind |= is_called ? STIFFIT_EVENT_EARLY_VALUES : 0; /* those called at one time do not see each other's */
     if (!parser_accept(parser, TOKEN_COLON))
         return stop(parser, parser_peek(parser, 0)->kind == TOKEN_COMMA ? "`:` (options are not separated by commas)" :
-                    "`:` before the assignments, `delay`, `priority`, `initially false`, `can lapse`, `early values` or "
-                    "`before others`");
+                    "`:` before the assignments, `delay`, `priority`, `initially false`, `can lapse`, `early values`, "
+                    "`before others` or `after measurements`");
     do {
         if (!read_assignment(parser))
             return false;

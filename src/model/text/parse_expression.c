@@ -159,16 +159,13 @@ static void read_call(struct expression *e, const struct token *token, const str
 static void read_plain_name(struct expression *e, const struct token *token)
 {
     struct parser *parser = e->parser;
-    const char *text = parser->reading->source.text;
+    uint32_t which = symbol_of(parser->reading, token->span);
+    uint32_t argument = which == NONE ? 0 : parser->reading->symbols.item[which].argument;
     e->want_operand = false;
-    for (uint32_t i = 0; i < parser->n_argument; i++) {
-        struct span argument = parser->argument[i];
-        if (argument.length == token->length && !memcmp(text + argument.offset, text + token->offset, token->length)) {
-            emit_symbol(e, CODE_ARGUMENT, token->offset, i, 0);
-            return;
-        }
-    }
-    emit_symbol(e, CODE_NAME, token->offset, symbol_of(parser->reading, token->span), 0);
+    if (argument)
+        emit_symbol(e, CODE_ARGUMENT, token->offset, argument - 1, 0);
+    else
+        emit_symbol(e, CODE_NAME, token->offset, which, 0);
 }
 
 static void read_constant_or_time(struct expression *e, const struct token *token)

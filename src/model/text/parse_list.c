@@ -102,7 +102,7 @@ static bool read_prior(struct parser *parser, struct stated_prior *prior)
 static bool accept_error(struct parser *parser, const struct attributes *into, bool *failed)
 {
     struct token token = *parser_peek(parser, 0);
-    char name[READING_MAX_NAME + 1] = {0};
+    char name[READING_SHOWN_NAME + 1] = {0};
     if (into->error && !*into->error && parser_accept_log_normal(parser)) {
         *into->error = error_kind_word[ERROR_LOG_NORMAL];
         return true;

@@ -148,7 +148,7 @@ static void read_definition(struct parser *parser, const struct token *name, enu
         reading->symbols.item[which].index = reading->states.n - 1;
     }
     if (defined && kind == SYMBOL_FUNCTION)
-        reading->symbols.item[which].n_argument = parser->n_argument;
+        reading->symbols.item[which].n_argument = parser->argument.n;
     uint32_t formula = parser_equal(parser) ? parser_expression(parser, role) : NONE;
     bool failed = formula == NONE || reading->formulas.item[formula].failed;
     if (defined) {
@@ -162,32 +162,43 @@ static void read_definition(struct parser *parser, const struct token *name, enu
                                                 : "an operator or the end of the statement");
 }
 
+static bool add_argument(struct parser *parser, const struct token *token)
+{
+    struct reading *reading = parser->reading;
+    uint32_t which = token->length && !token->reserved ? symbol_of(reading, token->span) : NONE;
+    if (token->length && token->reserved)
+        message_fault(&reading->source, token->span, "`%s` is a word of the language and cannot be an argument",
+                      token->reserved->name);
+    else if (which != NONE && reading->symbols.item[which].argument)
+        message_fault(&reading->source, token->span, "two arguments have the same name");
+    else if (which != NONE) {
+        uint32_t *place = list_add(reading, &parser->argument, READING_MAX_SYMBOL);
+        if (!place)
+            return false;
+        *place = which;
+        reading->symbols.item[which].argument = parser->argument.n;
+        return true;
+    }
+    return false;
+}
+
+static void forget_arguments(struct parser *parser)
+{
+    for (uint32_t i = 0; i < parser->argument.n; i++)
+        parser->reading->symbols.item[parser->argument.item[i]].argument = 0;
+    parser->argument.n = 0;
+}
+
 static void read_function(struct parser *parser, const struct token *name)
 {
-    struct source *source = &parser->reading->source;
-    const char *text = source->text;
     parser_take(parser); /* the bracket */
-    parser->n_argument = 0;
     do {
         struct token token = parser_name(parser, "the name of an argument");
-        bool twice = false;
-        for (uint32_t i = 0; i < parser->n_argument; i++)
-            twice |= parser->argument[i].length == token.length &&
-                     !memcmp(text + parser->argument[i].offset, text + token.offset, token.length);
-        if (token.length && token.reserved)
-            message_fault(source, token.span, "`%s` is a word of the language and cannot be an argument",
-                          token.reserved->name);
-        else if (twice && token.length)
-            message_fault(source, token.span, "two arguments have the same name");
-        else if (parser->n_argument == READING_MAX_ARGUMENT)
-            message_fault(source, token.span, "a function has at most %d arguments", READING_MAX_ARGUMENT);
-        else if (token.length) {
-            parser->argument[parser->n_argument++] = token.span;
+        if (add_argument(parser, &token))
             continue;
-        }
         symbol_excuse(parser->reading, name->span);
         parser_skip(parser, false);
-        parser->n_argument = 0;
+        forget_arguments(parser);
         return;
     } while (parser_accept(parser, TOKEN_COMMA));
     if (parser_accept(parser, TOKEN_CLOSE)) {
@@ -196,7 +207,7 @@ static void read_function(struct parser *parser, const struct token *name)
         parser_unexpected(parser, "a comma or `)`");
         parser_skip(parser, false);
     }
-    parser->n_argument = 0;
+    forget_arguments(parser);
 }
 
 static void read_derivative(struct parser *parser, const struct token *name)
@@ -325,8 +336,8 @@ static void read_model(struct parser *parser, const struct token *word)
     if (reading->name.length)
         message_fault(&reading->source, word->span, "the model has a name already, in line %u",
                       (unsigned)reading->name_line);
-    else if (name.length > READING_MAX_NAME)
-        message_fault(&reading->source, name.span, "this name is longer than %d characters", READING_MAX_NAME);
+    else if (name.length > TOKEN_MAX_NAME)
+        message_fault(&reading->source, name.span, "this name is longer than %d characters", TOKEN_MAX_NAME);
     reading->name = name.span;
     reading->name_line = name.line;
     struct token label = *parser_peek(parser, 0);
@@ -446,6 +457,7 @@ void parser_run(struct reading *reading)
             read_statement(&parser);
     }
     free(parser.pending.item);
+    free(parser.argument.item);
     if (parser.c_locale)
         freelocale(parser.c_locale);
 }

@@ -31,8 +31,7 @@ struct parser {
     locale_t c_locale;  /* numbers have a decimal point in any locale */
     LIST(struct pending) pending;
     uint32_t depth;
-    struct span argument[READING_MAX_ARGUMENT]; /* of the function whose body is being read */
-    uint32_t n_argument;
+    LIST(uint32_t) argument; /* symbols: of the function whose body is being read */
 };
 
 const struct token *parser_peek(struct parser *parser, uint32_t k); /* k < PARSER_AHEAD; valid until the next call */

@@ -9,11 +9,10 @@
 
 /* Limits, which bound the memory. */
 enum {
-    READING_MAX_NAME = 100,          /* characters */
+    READING_SHOWN_NAME = 100,        /* characters of a name in messages */
     READING_MAX_SYMBOL = 1 << 20,
     READING_MAX_KIND = 100000,       /* states, parameters, ...: what a plugin may have */
     READING_MAX_CODE = 1 << 23,      /* instructions */
-    READING_MAX_ARGUMENT = 64,       /* of a user function */
     READING_MAX_DEPTH = 1000,        /* nested brackets and ifs */
     READING_MAX_STEP = 1 << 24       /* instructions run, with functions expanded */
 };
@@ -33,6 +32,7 @@ struct symbol {
     bool used;           /* it affects a result */
     bool in_derivative;  /* ... or a derivative of a state */
     bool is_constant;    /* of functions: contains only numbers, constants and arguments */
+    uint32_t argument;   /* 1 + its number among the arguments of the function that is being read; 0: it is none */
     uint32_t line;
     uint32_t n_argument; /* of a function */
     uint32_t index;      /* among those of its kind; its depth while its formula is being resolved */
@@ -83,4 +83,4 @@ void reading_fini(struct reading *reading);
 
 /* For messages: precision and pointer of "%.*s". */
 #define SPAN_ARGUMENTS(reading, span) \
-    (int)((span).length < READING_MAX_NAME ? (span).length : READING_MAX_NAME), (reading)->source.text + (span).offset
+    (int)((span).length < READING_SHOWN_NAME ? (span).length : READING_SHOWN_NAME), (reading)->source.text + (span).offset

@@ -141,7 +141,7 @@ static bool begin_visit(struct reading *reading, struct visits *visits, uint32_t
 static void report_cycle(struct reading *reading, const struct visits *visits, uint32_t first, uint32_t offset)
 {
     enum { MAX_TOLD = 8 };
-    char text[MAX_TOLD * (READING_MAX_NAME + 20) + 100] = "";
+    char text[MAX_TOLD * (READING_SHOWN_NAME + 20) + 100] = "";
     size_t used = 0;
     uint32_t n = visits->stack.n - first;
     for (uint32_t i = 0; i < n && i < MAX_TOLD; i++) {

@@ -15,7 +15,7 @@ void symbol_excuse(struct reading *reading, struct span name);
 uint32_t symbol_find(const struct reading *reading, struct span name);
 const char *symbol_kind_name(enum symbol_kind kind); /* "a parameter" */
 /* The most likely intended name for the misspelt `name`, or "" (copied into text). */
-struct name_text { char text[READING_MAX_NAME + 1]; };
+struct name_text { char text[READING_SHOWN_NAME + 1]; };
 enum sought { SEEK_VALUE, SEEK_FUNCTION, SEEK_STATEMENT }; /* the first word of a statement */
 struct name_text symbol_nearest(const struct reading *reading, struct span name, enum sought sought);
 /* What to write instead of an unknown name that other languages have; NULL if it is none (slip.c). */

@@ -138,7 +138,7 @@ void parser_unexpected(struct parser *parser, const char *expected)
     if (is_decimal_comma(reading, &token))
         hint = "a number has a decimal point, not a comma";
     const char *p = source->text + token.offset;
-    char found[READING_MAX_NAME + 30];
+    char found[READING_SHOWN_NAME + 30];
     if (token.kind == TOKEN_BAD && !message_character(p, p + token.length))
         snprintf(found, sizeof found, "byte 0x%02x", (unsigned char)*p);
     else if (token.kind == TOKEN_STRING)

@@ -142,9 +142,9 @@ bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kin
                       SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind), (unsigned)symbol->line);
         return false;
     }
-    if (symbol->name.length > READING_MAX_NAME)
-        message_fault(&reading->source, place, "this name is longer than %d characters", READING_MAX_NAME);
-    symbol->failed = symbol->name.length > READING_MAX_NAME;
+    if (symbol->name.length > TOKEN_MAX_NAME)
+        message_fault(&reading->source, place, "this name is longer than %d characters", TOKEN_MAX_NAME);
+    symbol->failed = symbol->name.length > TOKEN_MAX_NAME;
     symbol->kind = (uint8_t)kind;
     symbol->place = place;
     symbol->line = line;
@@ -179,7 +179,7 @@ static void add_candidate(struct search *search, const char *name, uint32_t leng
     bool begins = !strncmp(name, search->name.text, length < n_name ? length : n_name);
     if (n_name == 1 && (name[0] | 0x20) != (search->name.text[0] | 0x20)) /* all single letters are near each other */
         return;
-    if (length > READING_MAX_NAME || (!begins && (length > n_name + limit || length + limit < n_name)))
+    if (length > READING_SHOWN_NAME || (!begins && (length > n_name + limit || length + limit < n_name)))
         return;
     search->n_work += n_name * length;
     memcpy(search->text[search->n].text, name, length);
@@ -195,7 +195,7 @@ struct name_text symbol_nearest(const struct reading *reading, struct span name,
     static const char *const free_words[] = {"input", "event"}; /* begin statements, but are not reserved */
     bool function = sought == SEEK_FUNCTION, statement = sought == SEEK_STATEMENT;
     const struct reserved *word;
-    if (name.length > READING_MAX_NAME)
+    if (name.length > READING_SHOWN_NAME)
         return search.best;
     memcpy(search.name.text, reading->source.text + name.offset, name.length);
     for (uint32_t i = 0; !statement && i < reading->symbols.n && search.n_work < MAX_WORK; i++) {

@@ -57,6 +57,8 @@ struct lexer {
 void token_begin(struct lexer *lexer, const struct source *source, struct source *report);
 void token_next(struct lexer *lexer, struct token *token);
 
+enum { TOKEN_MAX_NAME = 4000 }; /* characters of a name; ids in files need a little more: NAME_BYTES */
+
 /* NULL if the name is free. */
 const struct reserved *token_reserved(const char *name, size_t length);
 const struct reserved *token_reserved_at(size_t index); /* NULL past the last */

@@ -301,6 +301,20 @@ static void look_inside(struct lanes_engine *engine, unsigned which, const lanes
     engine->pool->kernel->inside(room, &s, engine->inside);
 }
 
+/* As tolerance_drop_vanished, for the sensitivities found inside. */
+static void drop_vanished(struct lanes_engine *engine)
+{
+    const struct lanes_room *room = &engine->room;
+    size_t n = room->plan->n;
+    lanes part = room->rtol * room->fraction;
+    for (const struct lanes_block *block = room->block; block < room->block + room->n_block; block++)
+        for (size_t i = 0, e = 0; i < n; i++)
+            for (size_t c = 0; c < block->width; c++, e++) {
+                lanes *s = &engine->inside[i + (1 + block->first + c) * n], least = part * block->largest[e];
+                *s = (lanes)((lanes_mask)*s & ~((*s <= least) & (*s >= -least)));
+            }
+}
+
 /* The observables of what was found inside, where the model's functions of lanes give them. */
 static void observe(struct lanes_engine *engine, unsigned which)
 {
@@ -327,6 +341,7 @@ static void answer(struct lanes_engine *engine, unsigned waiting, unsigned stopp
         if (!waiting)
             return;
         look_inside(engine, waiting, &room->t_next);
+        drop_vanished(engine);
         observe(engine, waiting);
         for (int k = 0; k < N_LANE; k++)
             if (waiting >> k & 1)
@@ -394,7 +409,9 @@ static void step(struct lanes_engine *engine)
                    guest_attend(engine->guest[k], room, k, engine->column, engine->linear, (double *)engine->inside));
     for (int k = 0; (events.underflow | events.spent) & engine->live & ~stopped && k < N_LANE; k++) {
         unsigned bit = 1u << k & engine->live & ~stopped;
-        if (events.underflow & bit) {
+        if (events.underflow & bit && guest_rescue(engine->guest[k], room, k, engine->column)) {
+            guest_load(engine->guest[k], room, k, engine->column, true);
+        } else if (events.underflow & bit) {
             guest_fail_underflow(engine->guest[k], room, k);
             end_lane(engine, k);
         } else if (events.spent & bit) {

@@ -187,7 +187,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         room->active[c][k] = 0;
     for (size_t b = 0; b < room->n_block; b++)
         for (size_t e = 0; e < n * room->block[b].width; e++)
-            room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
+            room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = room->block[b].largest[e][k] = 0;
     for (size_t b = 0; b < ob->n_block; b++) {
         size_t c = (size_t)column[guest->id[b]];
         room->unit[c][k] = ob->block_unit[b];
@@ -200,6 +200,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         for (size_t i = 0; i < n; i++) {
             size_t e = i * block->width + c - block->first;
             block->sens[e][k] = guest->y[(1 + b) * n + i];
+            block->largest[e][k] = ob->sens_sizes[b * n + i];
             block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
         }
     }
@@ -211,6 +212,8 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
     for (size_t i = 0; i < n; i++) {
         room->minus_rate[i][k] = ob->model.is_infused && ob->model.rate[i] != 0 ? -ob->model.rate[i] : 0;
         room->born[i][k] = ob->born[i];
+        room->reach[i][k] = ob->reach[i];
+        room->noise[i][k] = ob->noise[i];
         room->y[i][k] = room->y_before[i][k] = guest->y[i];
         room->size[i][k] = ob->sizes[i];
         room->guess[i][k] = ob->sizes[i + n];
@@ -262,8 +265,11 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
         const struct lanes_block *block = room->block;
         while (c >= block->first + block->width)
             block++;
-        for (size_t i = 0; i < n; i++)
-            guest->y[(1 + b) * n + i] = block->sens[i * block->width + c - block->first][k];
+        for (size_t i = 0; i < n; i++) {
+            size_t e = i * block->width + c - block->first;
+            guest->y[(1 + b) * n + i] = block->sens[e][k];
+            ob->sens_sizes[b * n + i] = block->largest[e][k];
+        }
     }
     for (size_t i = 0; i < n; i++)
         guest->y[i] = room->y[i][k];
@@ -306,6 +312,19 @@ void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *
     }
 }
 
+static void look_ahead(struct guest *guest, struct lanes_room *room, int k)
+{
+    struct observer *ob = &guest->o;
+    guest_follow(guest, room, k);
+    for (size_t i = 0; i < ob->n_state; i++)
+        guest->y[i] = room->y[i][k];
+    tolerance_look(ob, guest->y);
+    for (size_t i = 0; i < ob->n_state; i++) {
+        room->reach[i][k] = ob->reach[i];
+        room->noise[i][k] = ob->noise[i];
+    }
+}
+
 bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside,
                   const struct lanes_view *view)
 {
@@ -320,6 +339,8 @@ bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int
         }
     }
     if (ob->begins_anew || ++ob->i_time < task->n_time) {
+        if (ob->grows)
+            look_ahead(guest, room, k);
         set_next(ob, room, k);
         return true;
     }
@@ -399,6 +420,16 @@ static void find_failure(struct guest *guest)
         d->failure = (struct model_failure){.where = "derivatives", .t = ob->t, .not_finite = true};
 }
 
+bool guest_rescue(struct guest *guest, struct lanes_room *room, int k, const int32_t *column)
+{
+    guest_store(guest, room, k, column);
+    if (room->n_attempt[k] - room->trouble[k] < LASTING || !tolerance_rescue(&guest->o, guest->y))
+        return false;
+    guest_count(guest, room, k);
+    guest->n_attempt = 0;
+    return start(guest);
+}
+
 void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k)
 {
     struct observer *ob = &guest->o;
@@ -407,7 +438,7 @@ void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k)
     bool is_lasting = room->n_attempt[k] - room->trouble[k] < LASTING;
     guest_count(guest, room, k);
     if (!is_lasting) {
-        observer_stop(ob, EVALUATION_ODE_FAILED, "the step size fell to rounding");
+        observer_stop_integrator(ob, "the step size fell to rounding level");
         return;
     }
     find_failure(guest);

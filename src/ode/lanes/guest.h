@@ -61,6 +61,9 @@ bool guest_attend(struct guest *guest, struct lanes_room *room, int k, const int
 bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k);
 /* After a step that is not taken back: false ends the evaluation, because a state is impossibly far below zero. */
 bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k);
+/* Where steps have become too small to move t: begins again with other sizes of states, if these may be the reason. The caller
+ * then loads the guest. False: it has failed. */
+bool guest_rescue(struct guest *guest, struct lanes_room *room, int k, const int32_t *column);
 void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k);
 /* Fills in the counters from lane k; the caller then sets the outcome. */
 void guest_count(struct guest *guest, struct lanes_room *room, int k);

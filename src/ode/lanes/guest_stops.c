@@ -94,8 +94,12 @@ bool guest_attend(struct guest *guest, struct lanes_room *room, int k, const int
     guest_follow(guest, room, k);
     if (ob->forcing) {
         guest->bound = forcing_bound(ob, room->h[k]);
-        for (size_t i = 0; i < ob->n_state; i++)
+        for (size_t i = 0; i < ob->n_state; i++) {
             room->guess[i][k] = ob->sizes[i + ob->n_state];
+            room->reach[i][k] = ob->reach[i];
+            room->noise[i][k] = ob->noise[i];
+            room->born[i][k] = ob->born[i];
+        }
         room->at_rest[k] = ob->at_rest;
         room->t_stop[k] = guest_stop_time(guest);
     }

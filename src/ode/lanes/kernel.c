@@ -171,7 +171,8 @@ static void find_safe(const struct lanes_room *room, struct attempt *now, const 
     solve(room, 0, 1, NULL, right, correction);
     for (int h = 0; h < N_PART; h++)
         for (size_t i = 0; i < room->plan->n; i++) {
-            part tolerance = fused(PART(&room->rtol, 0), magnitude(PART(room->y, i)), PART(room->beyond, i) + TINY);
+            part size = larger(magnitude(PART(room->y, i)), magnitude(PART(x, i)));
+            part tolerance = fused(PART(&room->rtol, 0), size, PART(room->beyond, i) + TINY);
             now[h].safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
         }
 }
@@ -197,13 +198,15 @@ INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct
 {
     const lanes *error = block->stage[METHOD.n_stage - 1], *unit = room->unit + block->first;
     const lanes *sens = block->sens, *moved = sens + room->plan->n * width, *base = room->base;
-    lanes *sens_new = block->sens_new;
+    lanes *sens_new = block->sens_new, *largest = block->largest;
     part most[8], finite[8], rtol = PART(&room->rtol, 0);
     for (size_t c = 0; c < width; c++)
         most[c] = finite[c] = (part){0};
     for (size_t r = 0, e = 0; r < room->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part off = PART(error, e), end = PART(moved, e) + off, size = larger(magnitude(PART(sens, e)), magnitude(end));
+            part off = PART(error, e), end = PART(moved, e) + off, before = magnitude(PART(sens, e));
+            part size = larger(before, magnitude(end));
+            PART(largest, e) = larger(PART(largest, e), before);
             part ratio = off * reciprocal_of(fused(rtol, size, fused(PART(unit, c), PART(base, r), spread(TINY))));
             PART(sens_new, e) = end;
             most[c] = larger(ratio * ratio, most[c]);

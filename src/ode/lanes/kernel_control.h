@@ -20,6 +20,10 @@
 /* As in tolerance.c. */
 #define YOUNG 0.5
 #define FLOOR_YOUNG 1e-6
+#define REST 1e-12
+#define GROWN 1e-3
+#define ROUNDING (4 * DBL_EPSILON)
+#define NOISE 4
 #define TINY (DBL_MIN / DBL_EPSILON)
 
 /* Numbers of one attempt that its parts share. */
@@ -41,13 +45,16 @@ static void follow_sizes(struct lanes_room *room, part step, part_mask moved, in
     part_mask is_relative = MASK(&room->is_relative, 0);
     for (size_t i = 0; i < room->plan->n; i++) {
         part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->size, i), now), guess = PART(room->guess, i);
+        part reach = PART(room->reach, i);
         part_mask grows = magnitude(y - PART(room->y_before, i)) * (t - PART(room->born, i)) >= YOUNG * step * now;
-        guess = pick(grows | ~moved, guess, (part){0});
+        guess = pick(grows | ~moved | (size <= REST * reach), guess, (part){0});
         part_mask young = guess > 0;
         part s = pick(young & (guess > size), guess, size), floor = pick(young, spread(FLOOR_YOUNG), fraction) * s;
         part wanted = exp2_of(0.75 * log2_of(larger(now, spread(TINY))) + 0.25 * log2_of(larger(s, spread(TINY))));
         wanted = pick((now < s) & (young | ~is_relative), larger(wanted, now), now);
         part beyond = rtol * (larger(wanted, floor) - now);
+        beyond = pick(size < GROWN * reach, larger(beyond, ROUNDING * reach), beyond);
+        beyond = larger(beyond, NOISE * PART(room->noise, i));
         beyond = pick(size > 0, beyond, larger(beyond, at_rest * guess));
         PART(room->size, i) = size;
         PART(room->guess, i) = guess;

@@ -62,7 +62,8 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, siz
     } arrays[] = {{&room->p, n_parameter}, {&room->covariate, plan->abi->n_covariate}, {&room->work, plan->abi->n_work},
                   {&room->unit, n_column}, {(lanes **)&room->active, n_column}, {&room->y, n}, {&room->y_before, n},
                   {&room->size, n}, {&room->guess, n}, {&room->beyond, n}, {&room->factor, plan->n_factor},
-                  {&room->argument, n}, {&room->right, 8 * n}, {&room->base, n}, {&room->born, n}, {&room->minus_rate, n},
+                  {&room->argument, n}, {&room->right, 8 * n}, {&room->base, n}, {&room->born, n}, {&room->reach, n}, {&room->noise, n},
+                  {&room->minus_rate, n},
                   {&room->input_since, n_input}, {&room->input_value, n_input}, {&room->input_slope, n_input},
                   {&room->input, 2 * n_input}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
@@ -83,6 +84,7 @@ static void free_blocks(struct lanes_room *room)
         struct lanes_block *block = &room->block[b];
         free(block->sens);
         free(block->sens_new);
+        free(block->largest);
         free(block->minus_rate);
         for (int i = 0; i < METHOD_STAGES; i++)
             free(block->stage[i]);
@@ -98,7 +100,8 @@ void lanes_room_fini(struct lanes_room *room)
     free_blocks(room);
     lanes *arrays[] = {room->p, room->covariate, room->work, room->unit, (lanes *)room->active, room->y, room->y_before,
                        room->size, room->guess, room->beyond, room->factor, room->argument, room->right, room->base,
-                       room->born, room->minus_rate, room->input_since, room->input_value, room->input_slope, room->input};
+                       room->born, room->reach, room->noise, room->minus_rate, room->input_since, room->input_value,
+                       room->input_slope, room->input};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     for (int i = 0; i < METHOD_STAGES; i++) {
@@ -112,7 +115,7 @@ static bool block_init(struct lanes_block *block, const struct lanes_plan *plan,
 {
     size_t n_number = plan->n * block->width;
     bool good = (block->sens = new_lanes(2 * n_number)) && (block->sens_new = new_lanes(2 * n_number)) &&
-                (block->minus_rate = new_lanes(n_number)) &&
+                (block->minus_rate = new_lanes(n_number)) && (block->largest = new_lanes(n_number)) &&
                 (block->entry = calloc(plan->n_entry + 1, sizeof *block->entry));
     for (int i = 0; i < METHOD_STAGES; i++)
         good = (block->stage[i] = new_lanes(n_number)) && good;

@@ -21,6 +21,7 @@ typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
 struct lanes_block {
     size_t first, width;      /* columns first <= c < first + width of the room */
     lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
+    lanes *largest;           /* matrix: the largest absolute values so far */
     lanes *minus_rate;        /* matrix: of infusions, as below */
     lanes *stage[METHOD_STAGES];
     size_t n_entry;           /* of df/dp; */
@@ -35,7 +36,7 @@ struct lanes_room {
     /* the evaluations' arguments */
     lanes *p, *covariate, *work;
     lanes rtol, fraction, at_rest; /* see tolerance.c */
-    lanes *born;
+    lanes *born, *reach, *noise;
     lanes by_accepted;   /* 1 / (how many tolerances a step's error may be)^2 */
     lanes_mask is_relative;
     lanes *unit;         /* by column: 1 / |p| */

@@ -7,6 +7,7 @@
 #include "fit/distribution.h"
 #include "io/problem_adopt.h"
 #include "par/cpus.h"
+#include "run/compute/compute_joint.h"
 #include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
@@ -46,6 +47,32 @@ static void say_unbounded(struct compute *compute)
                     n == 1 ? "is" : "are", names);
 }
 
+/* The number of fits, and of those in the journal. */
+static uint64_t n_all(const struct compute *compute)
+{
+    return campaign_is_shared(&compute->campaign) ? compute_n_search(compute) : compute->n_fit;
+}
+
+static uint64_t n_ended(const struct compute *compute)
+{
+    return campaign_is_shared(&compute->campaign) ? compute_n_search_before(compute) : journal_n_record(compute->earlier);
+}
+
+static void describe_fits(struct compute *compute)
+{
+    const struct campaign *campaign = &compute->campaign;
+    const struct components *components = &campaign->share.components;
+    size_t n_sample = campaign_sample_size(campaign), most = 0;
+    for (size_t c = 0; c < components->n; c++)
+        most = components_size(components, c) > most ? components_size(components, c) : most;
+    if (components->n > 1)
+        compute_say(compute, "%u fits, as datasets that have no parameter in common are fitted separately; the largest has %zu "
+                    "datasets", (unsigned)components->n, most);
+    if (n_sample < campaign->n_dataset && !journal_n_record(compute->earlier))
+        compute_say(compute, "the first steps take a random sample of the datasets: %zu of %llu", n_sample,
+                    (unsigned long long)campaign->n_dataset);
+}
+
 /* Reports what the run will do, and every compromise that is known before it starts. */
 static void describe(struct compute *compute)
 {
@@ -65,13 +92,14 @@ static void describe(struct compute *compute)
     campaign_objective_text(campaign, objective);
     compute_say(compute, "objective: %s", objective);
     uint32_t n_replicate = campaign->plan.refits.n_bootstrap;
-    if (campaign->joint && campaign->plan.refits.n_profile)
-        compute_say(compute, "profiles: %u sides, each of which fits all datasets several times",
+    bool is_shared = campaign_is_shared(campaign);
+    if (is_shared && campaign->plan.refits.n_profile)
+        compute_say(compute, "profiles: %u sides, each of which fits all datasets that share the parameter several times",
                     2 * campaign->plan.refits.n_profile);
-    if (campaign->joint && n_replicate)
-        compute_say(compute, "bootstrap: %u replicates, each of %llu datasets that are drawn from these", n_replicate,
-                    (unsigned long long)campaign->n_dataset);
-    else if (!campaign->joint && (campaign->plan.refits.n_profile || n_replicate))
+    if (is_shared && n_replicate)
+        compute_say(compute, "bootstrap: %u replicates, each of as many datasets as the fit has, drawn from these",
+                    n_replicate);
+    else if (!is_shared && (campaign->plan.refits.n_profile || n_replicate))
         compute_say(compute, "refits of each dataset: %u sides of profiles, %u bootstrap replicates",
             2 * campaign->plan.refits.n_profile, n_replicate);
     if (n_replicate && n_replicate < FIT_INTERVAL_REPLICATES)
@@ -92,11 +120,12 @@ static void describe(struct compute *compute)
     if (compute->ranks.is_joined)
         compute_say(compute, "%llu ranks, each with a part of the datasets; %llu are here",
                     (unsigned long long)compute->ranks.place.n,
-                    (unsigned long long)(campaign->ranks.n_own + campaign->mirror.n_own));
+                    (unsigned long long)campaign_joint_n_own(campaign));
+    if (is_shared)
+        describe_fits(compute);
     if (compute->earlier && journal_n_record(compute->earlier))
         compute_say(compute, "resuming: %llu of %llu fits are in the journal%s",
-            (unsigned long long)journal_n_record(compute->earlier),
-            (unsigned long long)compute->n_fit,
+            (unsigned long long)n_ended(compute), (unsigned long long)n_all(compute),
             journal_n_damaged(compute->earlier) ? " (an incomplete record at its end was dropped)" : "");
 }
 
@@ -118,10 +147,10 @@ static enum status open_journal(struct compute *compute, const struct run_option
 {
     const struct run_plan *plan = &compute->campaign.plan;
     const struct place *place = &plan->place;
-    enum status status = STATUS_OK;
+    enum status status = journal_check_directory(place->journal, error);
     compute->board->shown = options->shown;
     bool is_first = compute->board->n_process == 0; /* else the journal is this run's own */
-    if (place->retry_failed && is_first)
+    if (!status && place->retry_failed && is_first)
         status = spent_drop_retried(place->result, place->journal, error);
     if (!status && options->restart && is_first)
         status = journal_remove(place->journal, error);
@@ -166,13 +195,16 @@ static enum status make_workers(struct compute *compute, struct error *error)
     compute->lanes = calloc(n, sizeof *compute->lanes);
     compute->engine = calloc(compute->n_worker, sizeof(struct engine *));
     compute->heartbeat = calloc(compute->n_worker, sizeof(struct counter *));
-    if (!compute->lanes || !compute->engine || !compute->heartbeat ||
+    compute->thread = calloc(compute->n_worker, sizeof(struct counter *));
+    if (!compute->lanes || !compute->engine || !compute->heartbeat || !compute->thread ||
         !board_slots_make(compute->board, n, compute->n_lane, compute->campaign.n_parameter, &compute->slots))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", compute->n_worker);
     for (size_t i = 0; i < n; i++)
         compute->lanes[i].slot = board_slot(&compute->slots, i);
     for (size_t i = 0; i < compute->n_worker; i++) {
-        compute->heartbeat[i] = &board_heartbeat(&compute->slots, i * compute->n_lane)->heartbeat;
+        struct board_slot *first = board_heartbeat(&compute->slots, i * compute->n_lane);
+        compute->heartbeat[i] = &first->heartbeat;
+        compute->thread[i] = &first->thread;
         compute->engine[i] = engine_new(compute->pool, error);
         if (!compute->engine[i])
             return error->status;
@@ -185,9 +217,9 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
     struct board *board = compute->board;
     if (board->begun_ns == 0) {
         board->begun_ns = clock_now_ns();
-        board->n_before = board->n_shown = journal_n_record(compute->earlier);
+        board->n_before = board->n_shown = n_ended(compute);
     }
-    compute->hooks->begin(compute->hooks->context, compute->n_fit, board->n_before, board->begun_ns);
+    compute->hooks->begin(compute->hooks->context, n_all(compute), board->n_before, board->begun_ns);
     enum status status = compute_passes(compute, journal_gone, error);
     compute->hooks->end(compute->hooks->context);
     struct error sync_error;
@@ -229,6 +261,7 @@ static void compute_fini(struct compute *compute)
     free(compute->crash);
     free(compute->engine);
     free(compute->heartbeat);
+    free(compute->thread);
     board_slots_fini(&compute->slots);
     free(compute->suspects);
     verdict_fini(&compute->verdict);
@@ -256,7 +289,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     const struct place *place = &campaign->plan.place;
     compute->n_fit = campaign->plan.selection.n * campaign->n_task + campaign->n_outside_pilot;
     if (compute->ranks.is_joined)
-        compute->n_fit = compute_n_own(compute);
+        compute->n_fit = campaign_joint_n_own(campaign);
     compute->shard_origin = options->select.shard.origin;
     compute->max_crashes = options->max_crashes;
     if (!options->trace)
@@ -268,6 +301,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     if (compute_is_first(compute))
         status = summary_look(place, &campaign->plan.identity, summary, error);
     if (!status && summary->already_complete) {
+        destination_sweep(place->result); /* it is not written again, so nothing else would */
         spent_drop(place->result, place->journal, &campaign->plan.identity);
         summary_touch(place);
     }

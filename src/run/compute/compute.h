@@ -26,11 +26,15 @@ struct compute_lane {
 };
 
 /* A pass over all datasets through the pool, for some of the tasks of each. Later passes need the results of earlier ones. */
+struct compute;
 struct stage {
     uint32_t first_task, n_task; /* of each dataset */
     bool (*wanted)(const void *context, uint64_t dataset); /* whether a dataset takes part; NULL: all do */
     const void *wanted_context;
     bool apart;                  /* only tasks that were set aside, one after another */
+    /* Of fits over many datasets, in place of `wanted`: the main thread calls it between reads, and it feeds one pass over the
+     * file after another, until nothing is left to wait for. */
+    enum status (*serve)(struct compute *compute, bool *goes_on, struct error *error);
     uint64_t n_before;           /* tasks done before it begins, for the display */
     uint64_t n_wanted;
 };
@@ -44,7 +48,7 @@ struct compute {
     struct schedule *schedule;
     struct compute_lane *lanes;              /* n_worker x n_lane */
     struct engine **engine;                  /* n_worker */
-    struct counter **heartbeat;              /* n_worker */
+    struct counter **heartbeat, **thread;    /* n_worker */
     size_t n_worker, n_lane;
     struct journal *journal;
     struct journal_reader *earlier;
@@ -53,7 +57,8 @@ struct compute {
     struct trace *trace;                     /* NULL: none is written */
     struct replays replays;                  /* what is known of fits that had not ended */
     struct rank_link ranks;                  /* if joined: the processes of other ranks */
-    struct compute_crash *crash;             /* n_crash: of a fit over all datasets, what crashed or hung before */
+    struct searches *searches;               /* fits over many datasets, while they run */
+    struct compute_crash *crash;             /* n_crash: of these, what crashed or hung before */
     size_t n_crash;
     int64_t max_crashes;                     /* --max-crashes */
     const char *shard_origin;                /* where --shard slurm found it, or "" */
@@ -74,18 +79,19 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
 /* One stage, and what was set aside in it. Also OK if it was stopped. `prepare`: as in the feed, or NULL. */
 enum status compute_stage(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
                           bool *journal_gone, struct error *error);
+/* The stage alone. */
+enum status compute_run_pass(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
+                             bool *journal_gone, struct error *error);
+/* Worker: a task of the stage is done. */
+void compute_count_done(struct compute *compute);
+/* Whether a fit of this dataset is a suspect; the context is the struct compute. */
+bool compute_has_suspects(const void *context, uint64_t dataset);
 /* Whether the last stage did all that was wanted. */
 bool compute_is_complete(const struct compute *compute);
-/* Instead of the passes of independent fits: those of one fit over all datasets, whose records are journalled at its end. */
+/* Instead of the passes of independent fits: fits over many datasets. The records of each are journalled at its end. */
 enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error);
-/* Shares the fit over all datasets with the other ranks that were launched, if any. After campaign_open. */
+/* Shares fits over many datasets with the other ranks that were launched, if any. After campaign_open. */
 enum status compute_join(struct compute *compute, struct run_options *options, struct error *error);
-/* Datasets of this process, from compute->campaign.ranks.first on. */
-static inline size_t compute_n_own(const struct compute *compute)
-{
-    const struct campaign *campaign = &compute->campaign;
-    return (size_t)(campaign->ranks.gather ? campaign->ranks.n_own : campaign->n_dataset);
-}
 /* In place of joint_ranks' for what only rank 0 must have. */
 static inline bool compute_is_first(const struct compute *compute)
 {

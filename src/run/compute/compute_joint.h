@@ -1,31 +1,29 @@
-/* What the files of one fit over all datasets share: its tasks, and what the ranks tell each other.
+/* What the workers tell fits over many datasets, and what the ranks tell each other of them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "run/compute/compute.h"
+
+struct search;
+
+/* Worker: a block has been evaluated; it cannot be; or it is a suspect, which is put off. */
+void compute_block_done(struct compute *compute, uint64_t dataset, double seconds);
+void compute_block_fail(struct compute *compute, uint64_t dataset, enum outcome outcome, const char *reason);
+void compute_block_put_off(struct compute *compute, uint64_t dataset);
+/* Main thread, for the display: n fits of which so many have ended, and where one stands. */
+uint64_t compute_n_search(const struct compute *compute), compute_n_search_before(const struct compute *compute);
+void compute_show_searches(struct compute *compute);
 
 struct compute_crash {
     uint64_t dataset;
     uint32_t task, outcome;
     char reason[160];
 };
-
-/* How a refit of it begins. */
-struct joint_request {
-    const uint32_t *weight;     /* of this process's datasets: how often each counts; 0: it does not take part */
-    struct fit_options options;
-    feed_prepare *prepare;      /* sets starts, as in the feed */
-    void *context;
-    bool keeps;                 /* its state, from which another process continues */
-};
-/* The fit of that task, a start (request: NULL) or a refit, until joint_record can tell. Also OK if it was stopped: then
- * *has_ended is false. */
-enum status compute_joint_fit(struct compute *compute, uint32_t task, const struct joint_request *request, bool *journal_gone,
-                              bool *has_ended, struct error *error);
-
-/* In compute_ranks.c: compute->crash, from the journals of all ranks; the records of all datasets; */
+/* In compute_ranks.c: compute->crash, from the journals of all ranks; the records of all datasets
+ * of a fit; */
 enum status compute_find_crashes(struct compute *compute, struct error *error);
-enum status compute_collect_records(struct compute *compute, struct error *error);
-/* the n bytes of the first rank that has some, until the next call; others have none. NULL: lost. */
+enum status compute_collect_records(struct search *search, struct error *error);
+/* the n bytes of the first rank that has some, until the next call; others have none. NULL:
+ * lost. */
 const unsigned char *compute_first_bytes(struct compute *compute, const void *bytes, size_t n);
 enum status compute_lost(struct error *error);

@@ -73,9 +73,9 @@ static enum status journal_guilty(struct compute *compute, const struct verdict 
                                          verdict->hung ? OUTCOME_timeout : OUTCOME_crashed, reason, error);
         if (n_told < MAX_TOLD)
             compute_say(compute, "%s: %s: %s; %s", example, verdict->hung ? "hung" : "the model crashed", reason,
-                        !campaign->joint               ? "the others continue"
-                        : campaign->joint->leaves_out ? "the others go on without it"
-                                                      : "this ends the fit of all datasets");
+                        !campaign_is_shared(campaign) ? "the others continue"
+                        : campaign->share.leaves_out  ? "the others go on without it"
+                                                      : "this ends the fit of all datasets that share parameters with it");
         else if (n_told == MAX_TOLD)
             compute_say(compute, "more fits crash or hang: the summary will count them");
     }

@@ -4,7 +4,9 @@
 #include "run/compute/compute.h"
 
 #include "base/clock.h"
+#include "run/compute/compute_joint.h"
 #include "run/plan/best.h"
+#include "run/plan/review.h"
 #include "run/supervise/child.h"
 #include "run/supervise/suspects.h"
 
@@ -21,7 +23,7 @@ static void break_off(struct compute *compute, const struct error *error)
     monitor_leave(&compute->failure_lock);
 }
 
-static void count_done(struct compute *compute)
+void compute_count_done(struct compute *compute)
 {
     if (counter_add(&compute->n_done, 1) == compute->stage.n_wanted)
         feed_wake(&compute->feed); /* the main thread waits there */
@@ -30,7 +32,7 @@ static void count_done(struct compute *compute)
 /* In this order, so that a thread that reads n_put_off first never sees more fits put off than done. */
 static void count_put_off(struct compute *compute)
 {
-    count_done(compute);
+    compute_count_done(compute);
     counter_add(&compute->n_put_off, 1);
 }
 
@@ -68,9 +70,8 @@ static void finish_fit(struct compute *compute, struct fit_job *job)
 {
     struct error error;
     const struct fit_record *record = fit_job_record(job);
-    if (compute->campaign.joint) {
-        compute->campaign.joint->block[record->dataset - compute->campaign.ranks.first].seconds += record->seconds;
-        count_done(compute);
+    if (campaign_is_shared(&compute->campaign)) {
+        compute_block_done(compute, record->dataset, record->seconds);
         return;
     }
     if (record->outcome == OUTCOME_out_of_memory &&
@@ -88,7 +89,7 @@ static void finish_fit(struct compute *compute, struct fit_job *job)
     if (!outcome_is_success((enum outcome)record->outcome) && record->start < compute->campaign.n_start)
         counter_add(&compute->board->n_failed, 1);
     counter_add(&compute->board->n_finished, 1);
-    count_done(compute);
+    compute_count_done(compute);
 }
 
 enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,
@@ -119,9 +120,8 @@ static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t
                              const char *reason)
 {
     struct error error;
-    if (compute->campaign.joint) {
-        joint_block_fail(compute->campaign.joint, (size_t)dataset - compute->campaign.ranks.first, outcome, false, reason);
-        count_done(compute);
+    if (campaign_is_shared(&compute->campaign)) {
+        compute_block_fail(compute, dataset, outcome, reason);
         return;
     }
     if (outcome == OUTCOME_out_of_memory && put_off(compute, dataset * compute->campaign.n_task + task))
@@ -130,7 +130,7 @@ static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t
         break_off(compute, &error);
     } else {
         counter_add(&compute->board->n_finished, 1);
-        count_done(compute);
+        compute_count_done(compute);
     }
 }
 
@@ -154,8 +154,7 @@ static bool list_suspects(struct compute *compute)
     return true;
 }
 
-/* Whether a fit of this dataset is a suspect; the context is the struct compute. */
-static bool has_suspects(const void *context, uint64_t dataset)
+bool compute_has_suspects(const void *context, uint64_t dataset)
 {
     const struct compute *compute = context;
     size_t first = 0, end = compute->n_suspect;
@@ -195,7 +194,9 @@ static struct fit_job *take_job(struct compute *compute, struct compute_lane *la
 {
     struct fit_job *job = lane->free_jobs;
     if (!job)
-        return fit_job_new(&compute->campaign, compute->campaign.joint ? NULL : &compute->replays, compute->trace);
+        return fit_job_new(&compute->campaign,
+                           campaign_is_shared(&compute->campaign) ? NULL : &compute->replays,
+                           compute->trace);
     lane->free_jobs = *fit_job_link(job);
     return job;
 }
@@ -209,17 +210,21 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
     struct fit_job *job = NULL;
     const struct problem_block *block = feed_block(&compute->feed, item, &row, &number);
     uint64_t dataset = block->dataset[row];
-    uint32_t task = compute->stage.first_task + number;
+    size_t i_block;
+    const struct campaign_fit *shared = campaign_is_shared(campaign) ? campaign_fit_of(campaign, dataset, &i_block) : NULL;
+    uint32_t task = shared ? shared->joint.task : compute->stage.first_task + number;
     uint64_t fit = dataset * campaign->n_task + task;
     bool is_refit = task >= campaign->n_start;
-    if (!campaign->joint && has_ended(compute, fit)) {
+    if (campaign_is_shared(campaign) ? !shared || i_block >= shared->joint.n_block : has_ended(compute, fit)) {
         if (!compute->stage.apart)
-            count_done(compute);
+            compute_count_done(compute);
     } else if (is_suspect(compute, fit) != compute->stage.apart) {
-        if (!compute->stage.apart)
+        if (!compute->stage.apart && shared)
+            compute_block_put_off(compute, dataset);
+        else if (!compute->stage.apart)
             count_put_off(compute);
-    } else if (block->fault[row] && is_refit) {
-        count_done(compute); /* there is nothing to refit, and so no record */
+    } else if (block->fault[row] && is_refit && !shared) {
+        compute_count_done(compute); /* there is nothing to refit, and so no record */
     } else if (block->fault[row]) {
         finish_unstarted(compute, dataset, task, OUTCOME_bad_data, block->fault[row]);
     } else {
@@ -278,11 +283,16 @@ static void client_abandon(void *context, struct job *scheduled)
 
 static void show_progress(struct compute *compute)
 {
+    if (compute->searches) {
+        compute_show_searches(compute);
+        return;
+    }
     uint64_t n_put_off = counter_get(&compute->n_put_off);
     uint64_t n_done = compute->stage.n_before + counter_get(&compute->n_done) - n_put_off;
     if (compute->board->n_shown < n_done)
         compute->board->n_shown = n_done;
-    compute->hooks->progress(compute->hooks->context, compute->board->n_shown, counter_get(&compute->board->n_failed));
+    compute->hooks->progress(compute->hooks->context, compute->board->n_shown, counter_get(&compute->board->n_failed),
+                             NULL);
 }
 
 /* The main thread's work while the workers fit. */
@@ -291,9 +301,16 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
     static const int64_t sync_every_ns = 2 * INT64_C(1000000000), tell_every_ns = 100 * 1000000;
     enum status status = STATUS_OK;
     int64_t synced = clock_now_ns(), told = 0;
+    bool goes_on = true;
     while (counter_get(&compute->n_done) < compute->stage.n_wanted && !stop_is_requested() &&
            counter_get(&compute->broken) == 0 && counter_get(&compute->wants_fresh) == 0) {
         bool did;
+        if (compute->stage.serve)
+            status = compute->stage.serve(compute, &goes_on, error);
+        if (!goes_on && !status)
+            counter_set(&compute->n_done, compute->stage.n_wanted);
+        if (!goes_on || status)
+            break;
         status = feed_read(&compute->feed, 20, &did, error);
         if (status)
             break;
@@ -322,9 +339,8 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
     return status;
 }
 
-/* One pass through the pool. `prepare`: as in the feed. Also OK if it was stopped or aborted; see compute_is_complete. */
-static enum status run_pass(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
-                            bool *journal_gone, struct error *error)
+enum status compute_run_pass(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
+                             bool *journal_gone, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     struct schedule_options options = SCHEDULE_OPTIONS_DEFAULT;
@@ -340,6 +356,7 @@ static enum status run_pass(struct compute *compute, const struct stage *stage, 
     options.n_lane = stage->apart ? 1 : compute->n_lane; /* no other fit may run at the same time */
     options.engine = compute->engine;
     options.heartbeat = compute->heartbeat;
+    options.thread = compute->thread;
     if (!list_suspects(compute))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits that were put off",
                          (unsigned long long)compute->n_suspect);
@@ -352,6 +369,7 @@ static enum status run_pass(struct compute *compute, const struct stage *stage, 
         return status;
     compute->feed.prepare = prepare;
     compute->feed.context = context;
+    compute->feed.goes_on = compute->feed.is_read = stage->serve != NULL;
     compute->schedule = schedule_new(&options, &client, error);
     status = compute->schedule ? schedule_start(compute->schedule, error) : error->status;
     if (!status) {
@@ -379,10 +397,10 @@ bool compute_is_complete(const struct compute *compute)
 enum status compute_stage(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
                           bool *journal_gone, struct error *error)
 {
-    enum status status = run_pass(compute, stage, prepare, context, journal_gone, error);
+    enum status status = compute_run_pass(compute, stage, prepare, context, journal_gone, error);
     struct stage apart = *stage;
     apart.apart = true;
-    apart.wanted = has_suspects;
+    apart.wanted = compute_has_suspects;
     apart.wanted_context = compute;
     apart.n_wanted = counter_get(&compute->n_put_off);
     apart.n_before += counter_get(&compute->n_done) - apart.n_wanted;
@@ -393,7 +411,7 @@ enum status compute_stage(struct compute *compute, const struct stage *stage, fe
         return STATUS_OK;
     }
     compute->board->n_group_death = 0; /* from now on each is found individually */
-    return run_pass(compute, &apart, prepare, context, journal_gone, error);
+    return compute_run_pass(compute, &apart, prepare, context, journal_gone, error);
 }
 
 static bool is_pilot(const void *campaign, uint64_t dataset)
@@ -401,7 +419,27 @@ static bool is_pilot(const void *campaign, uint64_t dataset)
     return pilot_is(((const struct campaign *)campaign)->n_dataset, dataset);
 }
 
-/* Pilots, starts, refits. A shard fits all pilots of the problem, also those of other shards. */
+/* Of the profiles, once all their sides have ended. */
+static enum status compute_reviews(struct compute *compute, bool *journal_gone, struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    const struct selection *selection = &campaign->plan.selection;
+    uint32_t n_review = campaign->plan.refits.n_review;
+    uint64_t n_wanted = selection->n * n_review;
+    const struct stage stage = {.first_task = campaign->n_task - n_review, .n_task = n_review, .wanted = selection_wants,
+                                .wanted_context = selection, .n_before = compute->n_fit - n_wanted, .n_wanted = n_wanted};
+    struct reviews reviews = {.plan = NULL};
+    enum status status = compute_read_journal(compute, error);
+    if (!status)
+        status = reviews_init(&reviews, &campaign->plan.refits, compute->earlier, &campaign->plan.identity, error);
+    if (!status)
+        status = compute_stage(compute, &stage, reviews_put, &reviews, journal_gone, error);
+    *journal_gone = *journal_gone || reviews.starts.incomplete;
+    reviews_fini(&reviews);
+    return status;
+}
+
+/* Pilots, starts, refits, reviews. A shard fits all pilots of the problem, also those of other shards. */
 enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
@@ -411,11 +449,12 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
                                  .n_wanted = pilot_count(campaign->n_dataset)};
     const struct stage starts = {.n_task = campaign->n_start, .wanted = selection_wants, .wanted_context = selection,
                                  .n_before = n_outside, .n_wanted = n_start};
-    const struct stage refits = {.first_task = campaign->n_start, .n_task = campaign->n_task - campaign->n_start,
-                                 .wanted = selection_wants, .wanted_context = selection,
-                                 .n_before = n_outside + n_start, .n_wanted = compute->n_fit - n_outside - n_start};
+    uint32_t n_review = campaign->plan.refits.n_review, n_refit = campaign->n_task - campaign->n_start - n_review;
+    const struct stage refits = {.first_task = campaign->n_start, .n_task = n_refit, .wanted = selection_wants,
+                                 .wanted_context = selection, .n_before = n_outside + n_start,
+                                 .n_wanted = selection->n * n_refit};
     enum status status = STATUS_OK;
-    if (campaign->joint)
+    if (campaign_is_shared(campaign))
         return compute_joint(compute, journal_gone, error);
     if (campaign->pilots) {
         status = compute_stage(compute, &pilots, NULL, NULL, journal_gone, error);
@@ -439,5 +478,7 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
         status = compute_stage(compute, &refits, refit_starts_put, &best, journal_gone, error);
     *journal_gone = *journal_gone || best.incomplete;
     refit_starts_fini(&best);
-    return status;
+    if (status || !compute_is_complete(compute) || n_review == 0)
+        return status;
+    return compute_reviews(compute, journal_gone, error);
 }

@@ -1,9 +1,10 @@
-/* The part of a compute process that shares a fit over all datasets with those of other ranks (mpirun, srun): each has its own
+/* The part of a compute process that shares fits over many datasets with those of other ranks (mpirun, srun): each has its own
  * datasets, and rank 0 keeps the journal. The others' journals are their own and end with them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_joint.h"
 
 #include "fit/joint_all.h"
+#include "run/compute/search.h"
 #include "io/journal_format.h"
 
 #include <stdlib.h>
@@ -39,7 +40,7 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
     struct rank_link *link = &compute->ranks;
     if (link->descriptor <= 0)
         return STATUS_OK;
-    if (!campaign->joint) {
+    if (!campaign_is_shared(campaign)) {
         if (rank_is_first_launched())
             compute_say(compute, "warning: %u tasks were launched (mpirun, srun), and each does all fits, because no parameter "
                         "is shared: deal them with --shard slurm, or use `stiffit submit`", rank_n_launched());
@@ -58,15 +59,7 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
     }
     if ((status = compare(compute, error)))
         return status;
-    size_t first = (size_t)rank_first(campaign->n_dataset, n, rank);
-    bool is_mirror = campaign->share.levels.n_column > 0 || campaign->fit.optimizer == OPTIMIZER_lbfgs;
-    *(is_mirror ? &campaign->mirror : &campaign->ranks) = (struct joint_ranks){
-        .n = (size_t)n, .rank = (size_t)rank, .n_block = (size_t)campaign->n_dataset, .first = first,
-        .n_own = (size_t)rank_first(campaign->n_dataset, n, rank + 1) - first, .gather = rank_link_gather, .context = link};
-    joint_fini(campaign->joint);
-    if (!campaign_joint_init(campaign, 0, NULL, NULL))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
-                         (unsigned long long)campaign->n_dataset);
+    campaign->ranks = (struct joint_ranks){.n = (size_t)n, .rank = (size_t)rank, .gather = rank_link_gather, .context = link};
     return link->is_lost ? compute_lost(error) : STATUS_OK;
 }
 
@@ -134,17 +127,17 @@ static enum status take_records(struct compute *compute, const unsigned char *by
         memcpy(arrays, bytes + at + sizeof record, each - sizeof record);
         fit_record_set_arrays(&record, compute->campaign.n_parameter, arrays);
         record.point = NULL;
-        if (!outcome_is_success((enum outcome)record.outcome))
-            counter_add(&compute->board->n_failed, 1);
         status = journal_append(compute->journal, &record, error);
     }
     return status;
 }
 
-enum status compute_collect_records(struct compute *compute, struct error *error)
+enum status compute_collect_records(struct search *search, struct error *error)
 {
-    struct campaign *campaign = &compute->campaign;
-    struct joint *joint = campaign->joint;
+    struct compute *compute = search->compute;
+    const struct campaign *campaign = &compute->campaign;
+    struct joint *joint = &search->fit.joint;
+    const uint32_t *member = components_members(&campaign->share.components, search->fit.component) + joint->ranks.first;
     struct joint_facts facts = {.most = (double)joint->n_block};
     size_t n_array = fit_record_array_bytes(campaign->n_parameter), each = sizeof(struct fit_record) + n_array, n_byte;
     size_t batch = RECORDS_AT_ONCE / each / joint->ranks.n + 1;
@@ -159,6 +152,7 @@ enum status compute_collect_records(struct compute *compute, struct error *error
             struct fit_record record = {.start = 0};
             fit_record_set_arrays(&record, campaign->n_parameter, arrays);
             joint_record(joint, i, &record);
+            record.dataset = member[i];
             record.seconds = joint->block[i].seconds;
             memcpy(bytes + n, &record, sizeof record);
             memcpy(bytes + n + sizeof record, arrays, n_array);

@@ -47,9 +47,10 @@ enum status feed_read(struct feed *feed, int wait_ms, bool *did, struct error *e
 {
     *did = false;
     monitor_enter(&feed->monitor);
-    if (feed->ended || !has_room(feed))
+    if ((feed->ended || feed->is_read || !has_room(feed)) && !feed->is_woken)
         monitor_wait(&feed->monitor, wait_ms);
-    bool room = !feed->ended && has_room(feed);
+    feed->is_woken = false;
+    bool room = !feed->ended && !feed->is_read && has_room(feed);
     struct feed_slot *slot = &feed->slot[feed->n_read % FEED_N_SLOT];
     monitor_leave(&feed->monitor);
     if (!room)
@@ -61,8 +62,9 @@ enum status feed_read(struct feed *feed, int wait_ms, bool *did, struct error *e
     if (status)
         return status;
     monitor_enter(&feed->monitor);
-    if (slot->block.end == slot->block.first || slot->block.end >= feed->n_dataset)
-        feed->ended = true;
+    bool is_last = slot->block.end == slot->block.first || slot->block.end >= feed->n_dataset;
+    feed->is_read = is_last && feed->goes_on;
+    feed->ended = feed->ended || (is_last && !feed->goes_on);
     slot->n_item = (uint64_t)slot->block.n * feed->n_item;
     counter_set(&slot->n_begun, 0);
     feed->n_read += slot->block.n > 0;
@@ -81,9 +83,12 @@ void feed_end(struct feed *feed)
     monitor_leave(&feed->monitor);
 }
 
+void feed_again(struct feed *feed) { feed->is_read = false; }
+
 void feed_wake(struct feed *feed)
 {
     monitor_enter(&feed->monitor);
+    feed->is_woken = true;
     monitor_notify(&feed->monitor);
     monitor_leave(&feed->monitor);
 }

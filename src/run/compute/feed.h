@@ -27,6 +27,9 @@ struct feed {
     uint32_t block_size, n_item; /* datasets of a block at the most; items of a dataset */
     uint64_t n_read, n_handed; /* blocks; under the monitor */
     bool ended;                /* no block will follow */
+    bool goes_on;              /* at the end of the file another pass may follow, */
+    bool is_read;              /* and this is the end of one; the reading thread's */
+    bool is_woken;             /* feed_wake was called since feed_read last waited */
     feed_prepare *prepare;     /* NULL: nothing */
     void *context;
     struct monitor monitor;
@@ -40,7 +43,9 @@ void feed_fini(struct feed *feed);
 
 /* The reading thread: reads one block if there is room and more to read, and sets *did. Otherwise waits up to wait_ms. */
 enum status feed_read(struct feed *feed, int wait_ms, bool *did, struct error *error);
-/* Any thread: wakes the reading thread. */
+/* The reading thread, of a feed that goes on: begins another pass, after problem_select and problem_rewind. */
+void feed_again(struct feed *feed);
+/* Any thread: wakes the reading thread, or makes its next wait return at once. */
 void feed_wake(struct feed *feed);
 /* The reading thread: no block will follow; waiting workers return. */
 void feed_end(struct feed *feed);

@@ -7,6 +7,7 @@
 #include "ode/task.h"
 #include "par/coroutine.h"
 #include "run/compute/task.h"
+#include "run/plan/review.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct fit_job {
     struct arena arena, scratch;
     struct ode_task *task;           /* one for each experiment of the problem */
     struct fit_problem problem;
+    const double *profile_end;       /* of a review */
     struct fit_record record;
     double *record_arrays, *covariance; /* the record's; a refit's covariance is not kept */
     struct evaluation *const *asked; /* NULL: nothing is asked */
@@ -77,6 +79,7 @@ static void job_main(void *argument)
     struct fit_host host = {.ask = host_ask, .share = host_share, .elapsed_ns = host_elapsed,
                             .context = job, .judged = job->is_traced ? host_judged : NULL};
     const struct task task = {.campaign = job->campaign, .problem = &job->problem, .number = job->record.start, .host = &host,
+                              .profile_end = job->profile_end,
                               .arena = &job->arena, .scratch = &job->scratch, .record = &job->record};
     task_run(&task);
 }
@@ -285,10 +288,15 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     job->problem.upper = copy(arena, block->upper + offset, n * sizeof(double));
     job->problem.fixed = copy(arena, block->fixed + offset, n);
     job->problem.rtol = block->rtol[row];
+    job->problem.n_noise = block->n_noise[row] > 0 ? (size_t)block->n_noise[row] : 0;
     job->problem.seed = campaign->seed;
     job->problem.dataset = block->dataset[row];
     job->problem.start_number = number < campaign->n_start ? number : 0;
     job->problem.n_start = campaign->n_start;
+    size_t n_end = review_size(&campaign->plan.refits, n);
+    job->profile_end = block->profile_end[row] ? copy(arena, block->profile_end[row], n_end * sizeof(double)) : NULL;
+    if (block->profile_end[row] && !job->profile_end)
+        return false;
     if (!job->problem.start || !job->problem.lower || !job->problem.upper || !job->problem.fixed)
         return false;
     job->record.covariance = number < campaign->n_start ? job->covariance : NULL;

@@ -5,19 +5,22 @@
 
 #include "fit/joint_all.h"
 #include "fit/profile.h"
+#include "run/compute/compute_joint.h"
+#include "run/compute/search.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct follow {
-    struct compute *compute;
-    struct joint_refits *refits;
+    struct search *search;
+    const struct joint_refits *refits;
     uint32_t task;
     size_t n_copy;                /* datasets of this process, or 1 */
     double *start, *lower, *upper; /* n_copy x n: the best fit, and bounds */
     uint8_t *fixed;
-    bool *journal_gone, has_stopped;
+    size_t n_row;                 /* of all datasets */
+    bool has_stopped;
     enum status status;
     struct error *error;
     double n_evaluation, n_step, seconds; /* of all fits and datasets */
@@ -40,7 +43,7 @@ static enum status fill_others(struct follow *follow)
         common[2 * n + i] = follow->upper[own * n + i];
         common[3 * n + i] = follow->fixed[own * n + i];
     }
-    const unsigned char *all = compute_first_bytes(follow->compute, common, is_here ? 4 * n * sizeof *common : 0);
+    const unsigned char *all = compute_first_bytes(follow->search->compute, common, is_here ? 4 * n * sizeof *common : 0);
     if (all && all != (const unsigned char *)common)
         memcpy(common, all, 4 * n * sizeof *common);
     for (size_t to = 0; all && to < follow->n_copy; to++)
@@ -57,7 +60,7 @@ static enum status fill_others(struct follow *follow)
 /* Bounds, and what the file holds. */
 static enum status read_bounds(struct follow *follow)
 {
-    struct problem *problem = follow->compute->campaign.problem;
+    struct problem *problem = follow->search->compute->campaign.problem;
     const struct joint_refits *refits = follow->refits;
     struct problem_block block = {.n = 0};
     size_t n = refits->n;
@@ -67,7 +70,10 @@ static enum status read_bounds(struct follow *follow)
     memcpy(follow->start, refits->start, refits->n_own * n * sizeof *follow->start);
     while (!status && !(status = problem_read(problem, &block, AT_ONCE, SIZE_MAX, follow->error)) && block.end > block.first)
         for (size_t row = 0; row < block.n; row++) {
-            size_t own = (size_t)block.dataset[row] - refits->first, bytes = n * sizeof(double);
+            size_t own, bytes = n * sizeof(double);
+            if (campaign_fit_of(&follow->search->compute->campaign, block.dataset[row], &own) != &follow->search->fit)
+                continue;
+            follow->n_row += block.row[block.first_experiment[row + 1]] - block.row[block.first_experiment[row]];
             if (own >= refits->n_own)
                 continue;
             memcpy(follow->lower + own * n, block.lower + row * n, bytes);
@@ -87,7 +93,7 @@ static void chi_square_of(const void *context, const struct joint_block *block, 
 /* What a profile must know of the fit that has ended. A dataset may have changed its engine: the sum does not notice. */
 static bool tell(struct follow *follow, double *end, struct fit_record *record)
 {
-    struct joint *joint = follow->compute->campaign.joint;
+    struct joint *joint = &follow->search->fit.joint;
     struct joint_facts facts = {.most = 0};
     double chi_square, sum[3] = {0};
     size_t n = follow->refits->n;
@@ -106,7 +112,7 @@ static bool tell(struct follow *follow, double *end, struct fit_record *record)
     follow->n_evaluation += joint_count_up(joint, sum[0]);
     follow->n_step += joint_count_up(joint, sum[1]);
     follow->seconds += joint_count_up(joint, sum[2]);
-    if (!joint_totals(joint, 1, chi_square_of, NULL, &chi_square) || !joint_refits_record(follow->compute, record))
+    if (!joint_totals(joint, 1, chi_square_of, NULL, &chi_square) || !joint_refits_record(follow->search, record))
         return false;
     record->notes &= ~NOTE_changed_engine;
     record->objective = isfinite(record->objective) ? joint->f : NAN;
@@ -120,16 +126,14 @@ static void fit(void *context, const double *start, const uint8_t *fixed, double
                 double *end, struct fit_record *record)
 {
     struct follow *follow = context;
-    struct joint_refits *refits = follow->refits;
-    const struct joint_request request = {.weight = refits->weight, .options = *options, .prepare = joint_refits_put,
-                                          .context = refits};
+    const struct joint_refits *refits = follow->refits;
+    const struct joint_request request = {.weight = refits->weight, .options = *options, .start = start, .held = fixed,
+                                          .rtol = refits->rtol};
     bool has_ended = false;
     (void)unit; /* which Laplace's errors have */
-    refits->from = start;
-    refits->held = fixed;
-    if (!follow->status)
-        follow->status = compute_joint_fit(follow->compute, follow->task, &request, follow->journal_gone, &has_ended,
-                                           follow->error);
+    if (!follow->status && !follow->has_stopped)
+        follow->status = search_fit(follow->search, follow->task, &request, &has_ended, follow->error);
+    follow->search->request = NULL;
     memcpy(end, start, follow->n_copy * refits->n * sizeof *end);
     fit_clear(record, refits->n, 0);
     if (has_ended && !tell(follow, end, record))
@@ -142,7 +146,8 @@ static void fit(void *context, const double *start, const uint8_t *fixed, double
 static enum status write_side(struct follow *follow, const struct fit_profile *profile, uint32_t parameter,
                               struct fit_record *record)
 {
-    record->dataset = 0;
+    struct compute *compute = follow->search->compute;
+    record->dataset = components_members(&compute->campaign.share.components, follow->search->fit.component)[0];
     record->start = follow->task;
     record->n_evaluation = (int64_t)follow->n_evaluation;
     record->n_step = (int64_t)follow->n_step;
@@ -151,14 +156,14 @@ static enum status write_side(struct follow *follow, const struct fit_profile *p
     record->limit = (uint8_t)profile->limit;
     record->n_point = (uint8_t)profile->n_point;
     record->point = profile->point;
-    counter_add(&follow->compute->board->n_finished, 1);
-    return compute_is_first(follow->compute) ? journal_append(follow->compute->journal, record, follow->error) : STATUS_OK;
+    counter_add(&compute->board->n_finished, 1);
+    return compute_is_first(compute) ? journal_append(compute->journal, record, follow->error) : STATUS_OK;
 }
 
-enum status joint_refits_profile(struct joint_refits *refits, struct compute *compute, uint32_t task, bool *journal_gone,
-                                 bool *has_ended, struct error *error)
+enum status joint_refits_profile(struct search *search, uint32_t task, bool *has_ended, struct error *error)
 {
-    const struct campaign *campaign = &compute->campaign;
+    const struct campaign *campaign = &search->compute->campaign;
+    struct joint_refits *refits = &search->refits;
     struct arena arena = {.first = NULL};
     size_t n = refits->n, n_copy = refits->n_own ? refits->n_own : 1;
     const struct refit refit = refit_plan_get(&campaign->plan.refits, task - campaign->n_start);
@@ -166,13 +171,13 @@ enum status joint_refits_profile(struct joint_refits *refits, struct compute *co
     struct fit_profile profile = {.max_point = FIT_MAX_POINT};
     struct fit_record record = {.start = task};
     struct fit_options options = campaign->fit;
-    struct follow follow = {.compute = compute, .refits = refits, .task = task, .n_copy = n_copy, .journal_gone = journal_gone,
-                            .error = error, .fixed = arena_calloc(&arena, n_copy * n + 1, 1)};
+    struct follow follow = {.search = search, .refits = refits, .task = task, .n_copy = n_copy, .error = error,
+                            .fixed = arena_calloc(&arena, n_copy * n + 1, 1)};
     void *arrays = arena_calloc(&arena, 1, fit_record_array_bytes(n) + 1);
     *has_ended = false;
     options.certify = false;
     options.optimizer = OPTIMIZER_trf;
-    memset(refits->all_weights, 0, (size_t)campaign->n_dataset * sizeof *refits->all_weights);
+    memset(refits->all_weights, 0, refits->n_dataset * sizeof *refits->all_weights);
     for (size_t k = 0; k < refits->n_drawn; k++)
         refits->all_weights[refits->drawn[k]] = 1;
     if (!arrays || !follow.fixed
@@ -184,7 +189,7 @@ enum status joint_refits_profile(struct joint_refits *refits, struct compute *co
     fit_record_set_arrays(&record, n, arrays);
     follow.status = read_bounds(&follow);
     const struct fit_profile_subject subject = {
-        .n_parameter = n, .n_copy = n_copy, .n_row = (size_t)problem_info(campaign->problem)->n_measurement,
+        .n_parameter = n, .n_copy = n_copy, .n_row = follow.n_row,
         .start = follow.start, .lower = follow.lower, .upper = follow.upper, .fixed = follow.fixed, .scale = campaign->scale,
         .prior = campaign->prior, .max_look = options.max_evaluations, .fit = fit, .context = &follow};
     if (!follow.status)

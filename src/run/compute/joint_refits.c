@@ -1,9 +1,11 @@
-/* Refits of a fit over all datasets: where they begin, and bootstrap replicates.
+/* Refits of a fit over many datasets: where they begin, and bootstrap replicates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/joint_refits.h"
 
 #include "base/random.h"
 #include "fit/joint_all.h"
+#include "run/compute/compute_joint.h"
+#include "run/compute/search.h"
 #include "run/plan/best.h"
 
 #include <math.h>
@@ -12,11 +14,15 @@
 
 enum { STREAM = 0x43415345 };
 
-/* The best fit of all datasets from the journal: n parameters of each and its tolerance, NaN if it did not take part. */
-static enum status read_best(struct compute *compute, double *best, struct error *error)
+/* The best fit of the component's datasets from the journal: n parameters of each and its tolerance, NaN if it did not take
+ * part. */
+static enum status read_best(struct search *search, double *best, struct error *error)
 {
+    struct compute *compute = search->compute;
     const struct run_identity *identity = &compute->campaign.plan.identity;
-    size_t n = identity->n_parameter;
+    const struct components *components = &compute->campaign.share.components;
+    const uint32_t *member = components_members(components, search->fit.component);
+    size_t n = identity->n_parameter, n_dataset = components_size(components, search->fit.component);
     struct refit_starts starts = {.journal = NULL};
     double *objective = calloc(identity->n_start, sizeof *objective);
     enum status status = objective ? compute_read_journal(compute, error)
@@ -24,11 +30,12 @@ static enum status read_best(struct compute *compute, double *best, struct error
     if (!status)
         status = refit_starts_init(&starts, compute->earlier, identity, error);
     if (!status)
-        status = best_of_sums(compute->earlier, identity, objective, &starts.chosen, error);
-    for (uint64_t d = 0; !status && d < identity->n_dataset; d++, best += n + 1) {
+        status = best_of_sums(compute->earlier, identity, member, n_dataset, objective, &starts.chosen, error);
+    for (size_t d = 0; !status && d < n_dataset; d++, best += n + 1) {
         struct error trouble = {.status = STATUS_OK};
         bool is_part = !isnan(objective[starts.chosen])
-                       && journal_get(compute->earlier, d * identity_n_task(identity) + starts.chosen, &starts.best, &trouble)
+                       && journal_get(compute->earlier, (uint64_t)member[d] * identity_n_task(identity) + starts.chosen,
+                                      &starts.best, &trouble)
                        && outcome_is_success((enum outcome)starts.best.outcome);
         memcpy(best, starts.best.parameter, n * sizeof *best);
         best[n] = is_part ? starts.best.rtol : (double)NAN;
@@ -38,22 +45,27 @@ static enum status read_best(struct compute *compute, double *best, struct error
     return status;
 }
 
-enum status joint_refits_open(struct joint_refits *refits, struct compute *compute, struct error *error)
+enum status joint_refits_open(struct search *search, struct error *error)
 {
-    size_t n_dataset = (size_t)compute->campaign.n_dataset, n = compute->campaign.n_parameter;
-    size_t first = compute->campaign.ranks.first, bytes = n_dataset * (n + 1) * sizeof(double);
-    bool is_first = compute_is_first(compute);
+    struct compute *compute = search->compute;
+    struct joint_refits *refits = &search->refits;
+    struct campaign_fit *fit = &search->fit;
+    bool is_first = compute_is_first(compute), is_good = true;
+    if (!fit->joint.block) /* its starts were fitted by an earlier process: only its part of the datasets is used */
+        is_good = campaign_fit_init(fit, &compute->campaign, fit->component, 0, NULL, NULL);
+    size_t n_dataset = components_size(&compute->campaign.share.components, fit->component);
+    size_t n = compute->campaign.n_parameter, first = fit->joint.ranks.first, bytes = n_dataset * (n + 1) * sizeof(double);
     double *best = is_first ? malloc(bytes + 1) : NULL;
     enum status status = STATUS_OK;
-    *refits = (struct joint_refits){.n = n, .first = first, .n_own = compute_n_own(compute)};
+    *refits = (struct joint_refits){.n = n, .n_dataset = n_dataset, .first = first, .n_own = fit->joint.n_block};
     refits->all_weights = calloc(n_dataset + 1, sizeof *refits->all_weights);
     refits->drawn = calloc(n_dataset + 1, sizeof *refits->drawn);
     refits->start = calloc(refits->n_own * n + 1, sizeof *refits->start);
     refits->rtol = calloc(refits->n_own + 1, sizeof *refits->rtol);
-    if ((is_first && !best) || !refits->all_weights || !refits->drawn || !refits->start || !refits->rtol)
+    if (!is_good || (is_first && !best) || !refits->all_weights || !refits->drawn || !refits->start || !refits->rtol)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for refits of %zu datasets", n_dataset);
     if (!status && is_first)
-        status = read_best(compute, best, error);
+        status = read_best(search, best, error);
     const unsigned char *all = status ? NULL : compute_first_bytes(compute, best, is_first ? bytes : 0);
     if (!status && !all)
         status = compute_lost(error);
@@ -80,28 +92,13 @@ void joint_refits_fini(struct joint_refits *refits)
     free(refits->drawn);
     free(refits->start);
     free(refits->rtol);
+    *refits = (struct joint_refits){.n = 0};
 }
 
-enum status joint_refits_put(void *joint_refits, struct problem_block *block, struct error *error)
+bool joint_refits_record(struct search *search, struct fit_record *record)
 {
-    const struct joint_refits *refits = joint_refits;
-    size_t n = refits->n;
-    (void)error;
-    for (size_t row = 0; row < block->n; row++) {
-        size_t own = (size_t)block->dataset[row] - refits->first;
-        if (own >= refits->n_own || !refits->weight[own])
-            continue;
-        memcpy(block->start + row * n, (refits->from ? refits->from : refits->start) + own * n, n * sizeof *block->start);
-        if (refits->held)
-            memcpy(block->fixed + row * n, refits->held + own * n, n);
-        block->rtol[row] = refits->rtol[own];
-    }
-    return STATUS_OK;
-}
-
-bool joint_refits_record(struct compute *compute, struct fit_record *record)
-{
-    struct joint *joint = compute->campaign.joint;
+    struct compute *compute = search->compute;
+    struct joint *joint = &search->fit.joint;
     size_t n = compute->campaign.n_parameter, n_array = fit_record_array_bytes(n), bytes = sizeof *record + n_array;
     struct fit_record one = {.start = 0};
     void *arrays = calloc(1, n_array + 1);
@@ -129,16 +126,17 @@ bool joint_refits_record(struct compute *compute, struct fit_record *record)
 static void draw(struct joint_refits *refits, const struct run_identity *identity, uint64_t seed, uint32_t task)
 {
     uint64_t stream = random_stream(STREAM, task - identity->n_start);
-    memset(refits->all_weights, 0, (size_t)identity->n_dataset * sizeof *refits->all_weights);
+    memset(refits->all_weights, 0, refits->n_dataset * sizeof *refits->all_weights);
     for (uint64_t k = 0; k < refits->n_drawn; k++)
         refits->all_weights[refits->drawn[random_below(seed, stream, k, refits->n_drawn)]]++;
 }
 
 /* Only shared parameters have values for all datasets. */
-static enum status write_replicate(struct compute *compute, struct error *error)
+static enum status write_replicate(struct search *search, struct error *error)
 {
+    struct compute *compute = search->compute;
     const struct campaign *campaign = &compute->campaign;
-    const struct joint *joint = campaign->joint;
+    const struct joint *joint = &search->fit.joint;
     size_t n = campaign->n_parameter;
     struct fit_record record = {.start = 0};
     double seconds = 0;
@@ -148,11 +146,11 @@ static enum status write_replicate(struct compute *compute, struct error *error)
     fit_record_set_arrays(&record, n, arrays);
     for (size_t i = 0; i < joint->n_block; i++)
         seconds += joint->block[i].seconds;
-    enum status status = joint_refits_record(compute, &record) ? STATUS_OK : compute_lost(error);
-    record.dataset = 0;
+    enum status status = joint_refits_record(search, &record) ? STATUS_OK : compute_lost(error);
+    record.dataset = components_members(&campaign->share.components, search->fit.component)[0];
     record.seconds = joint_count_up(joint, seconds);
     for (size_t i = 0; i < n && !status; i++)
-        if (campaign->share.levels.level[i] != 1)
+        if (joint->levels.level[i] != 1)
             record.parameter[i] = record.standard_error[i] = NAN;
     if (!status && compute_is_first(compute))
         status = journal_append(compute->journal, &record, error);
@@ -161,16 +159,15 @@ static enum status write_replicate(struct compute *compute, struct error *error)
     return status;
 }
 
-enum status joint_refits_replicate(struct joint_refits *refits, struct compute *compute, uint32_t task, bool *journal_gone,
-                                   bool *has_ended, struct error *error)
+enum status joint_refits_replicate(struct search *search, uint32_t task, bool *has_ended, struct error *error)
 {
-    struct joint_request request = {.weight = refits->weight, .options = compute->campaign.fit, .keeps = true,
-                                    .prepare = joint_refits_put, .context = refits};
+    const struct campaign *campaign = &search->compute->campaign;
+    struct joint_refits *refits = &search->refits;
+    struct joint_request request = {.weight = refits->weight, .options = campaign->fit, .keeps = true, .start = refits->start,
+                                    .rtol = refits->rtol};
     request.options.is_near = true;
     request.options.certify = false;
-    draw(refits, &compute->campaign.plan.identity, (uint64_t)compute->campaign.plan.recipe.seed, task);
-    refits->from = NULL;
-    refits->held = NULL;
-    enum status status = compute_joint_fit(compute, task, &request, journal_gone, has_ended, error);
-    return status || !*has_ended ? status : write_replicate(compute, error);
+    draw(refits, &campaign->plan.identity, (uint64_t)campaign->plan.recipe.seed, task);
+    enum status status = search_fit(search, task, &request, has_ended, error);
+    return status || !*has_ended ? status : write_replicate(search, error);
 }

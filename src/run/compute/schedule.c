@@ -4,6 +4,7 @@
 #include "run/compute/schedule.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "par/pool.h"
 #include "run/compute/schedule_policy.h"
 
@@ -31,7 +32,7 @@ struct schedule {
     struct schedule_client client;
     size_t n_worker, n_lane;
     struct engine *const *engine;
-    struct counter *const *heartbeat;
+    struct counter *const *heartbeat, *const *thread;
     struct lane *lane; /* n_worker x n_lane */
     int64_t (*now_ns)(void);
     void (*abandon)(void *context, struct job *job); /* under the policy's monitor until the threads have ended */
@@ -54,6 +55,7 @@ struct schedule *schedule_new(const struct schedule_options *options, const stru
     schedule->n_lane = options->n_lane;
     schedule->engine = options->engine;
     schedule->heartbeat = options->heartbeat;
+    schedule->thread = options->thread;
     schedule->lane = lane;
     for (size_t i = 0; i < options->n_worker * options->n_lane; i++)
         lane[i].number = i;
@@ -222,6 +224,8 @@ static void work(struct schedule *schedule, size_t i_worker)
     const struct engine_turn turn = {.over = wants_change, .context = &worker,
                                      .heartbeat = schedule->heartbeat ? schedule->heartbeat[i_worker] : NULL};
     size_t n_lane = schedule->n_lane, n_ended = 0;
+    if (schedule->thread)
+        counter_set(schedule->thread[i_worker], (uint64_t)process_thread());
     while (n_ended < n_lane) {
         n_ended = 0;
         for (size_t i = 0; i < n_lane; i++) {

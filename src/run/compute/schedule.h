@@ -34,6 +34,7 @@ struct schedule_options {
     size_t n_worker, n_lane;  /* lanes of each worker: at most the engines' capacity */
     struct engine *const *engine;     /* n_worker */
     struct counter *const *heartbeat; /* n_worker: see struct engine_turn; or NULL */
+    struct counter *const *thread;    /* n_worker: gets the number of the worker's thread; or NULL */
     double turn_medians;      /* a turn, in running median costs of a job: 16 */
     int64_t first_turn_ns;    /* before there is a median: 1 ms */
     size_t max_suspended;     /* yielded jobs beyond which fresh ones wait: 1024 */

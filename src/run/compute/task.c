@@ -4,6 +4,7 @@
 
 #include "fit/profile.h"
 #include "run/plan/pilot.h"
+#include "run/plan/review.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,14 +49,15 @@ static void add_work(struct fit_record *record, const struct fit_record *earlier
 
 static void run_profile(const struct task *task, const struct refit *refit)
 {
-    const struct fit_profile_request request = {.parameter = refit->parameter, .side = refit->side};
+    const struct refit_plan *plan = &task->campaign->plan.refits;
+    const struct fit_profile_request request = review_request(plan, refit, task->profile_end);
     struct fit_options options = task->campaign->fit;
     struct fit_profile profile = {.max_point = FIT_MAX_POINT,
                                   .point = arena_calloc(task->arena, 2 * FIT_MAX_POINT, sizeof(double))};
     options.certify = false;
     if (!profile.point) {
         fail(task, OUTCOME_out_of_memory, "no memory for a profile");
-        task->record->limit = LIMIT_failed;
+        task->record->limit = refit->kind == REFIT_REVIEW ? LIMIT_none : LIMIT_failed;
         return;
     }
     fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->record, &profile);
@@ -111,12 +113,13 @@ static void run_warm(const struct task *task)
 void task_run(const struct task *task)
 {
     const struct campaign *campaign = task->campaign;
-    if (campaign->joint) {
-        joint_block_run(campaign->joint, (size_t)task->problem->dataset - campaign->ranks.first, task->problem, task->host,
-                        task->arena);
+    if (campaign_is_shared(campaign)) {
+        size_t block;
+        struct campaign_fit *fit = campaign_fit_of(campaign, task->problem->dataset, &block);
+        joint_block_run(&fit->joint, block, task->problem, task->host, task->arena);
     } else if (task->number >= campaign->n_start) {
         const struct refit refit = refit_plan_get(&campaign->plan.refits, task->number - campaign->n_start);
-        (refit.kind == REFIT_PROFILE ? run_profile : run_replicate)(task, &refit);
+        (refit.kind == REFIT_BOOTSTRAP ? run_replicate : run_profile)(task, &refit);
     } else if (task->number == 0 && campaign->pilots && pilots_are_ready(campaign->pilots) &&
                !pilot_is(campaign->n_dataset, task->problem->dataset)) {
         run_warm(task);

@@ -1,5 +1,5 @@
-/* The tasks of a dataset: a start, one side of a profile, a bootstrap replicate. Plain sequential code, which fit_job.h runs as
- * jobs.
+/* The tasks of a dataset: a start, one side of a profile, a bootstrap replicate, a review of a side. Plain sequential code,
+ * which fit_job.h runs as jobs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -9,6 +9,7 @@ struct task {
     const struct campaign *campaign;
     const struct fit_problem *problem; /* for a refit, its start is the best fit */
     uint32_t number;                   /* within the dataset */
+    const double *profile_end;         /* of a review (run/plan/review.h); NULL: none */
     const struct fit_host *host;
     struct arena *arena, *scratch;     /* scratch is reset inside */
     struct fit_record *record;         /* with its arrays; a profile's points are in the arena */

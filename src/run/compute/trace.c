@@ -4,6 +4,7 @@
 #include "run/compute/trace.h"
 
 #include "base/clock.h"
+#include "base/output.h"
 #include "io/csv.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* "experiment" only if the problem has /experiments. */
 static const char *const column_before[] = {"id", "task", "evaluation", "experiment", "kind", "engine", "tighter"};
@@ -23,6 +23,7 @@ struct trace {
     const struct campaign *campaign;
     struct board *board;    /* trace_row: 1 while a row is begun but not ended */
     struct csv_writer writer;
+    FILE *output;           /* the real standard output */
     const char *path;
     int failure;            /* the first errno */
     uint64_t *dataset;      /* n, increasing, with their ids */
@@ -128,18 +129,11 @@ static void end_row_of_dead(struct trace *trace)
 
 static enum status open_file(struct trace *trace, bool overwrite, FILE *output, struct error *error)
 {
-    struct stat found;
     bool is_first = trace->board->n_process == 0;
-    if (!strcmp(trace->path, "-")) {
-        trace->writer.file = output;
-    } else {
-        if (is_first && !overwrite && stat(trace->path, &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0)
-            return error_set(error, STATUS_SYSTEM, "%s: exists already; give --trace another file, or use --overwrite",
-                             trace->path);
-        trace->writer.file = fopen(trace->path, is_first ? "we" : "ae");
-    }
+    trace->output = output;
+    trace->writer.file = output_grow(trace->path, is_first, overwrite, output, error);
     if (!trace->writer.file)
-        return error_system(error, errno, "cannot write '%s'", trace->path);
+        return error->status;
     if (is_first)
         write_header(trace);
     else
@@ -190,7 +184,7 @@ void trace_close(struct trace *trace)
 {
     if (!trace)
         return;
-    if (trace->writer.file && strcmp(trace->path, "-"))
+    if (trace->writer.file && trace->writer.file != trace->output)
         fclose(trace->writer.file);
     arena_fini(&trace->arena);
     free(trace);

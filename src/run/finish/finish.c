@@ -25,11 +25,11 @@ struct shared_values {
     uint32_t *index;
     double *numbers;               /* values and standard errors */
     const char **name;
-    uint8_t *level;                /* n_parameter: 1 for these */
     bool is_taken;
 };
 
 struct finish {
+    struct share share;            /* of fits over many datasets */
     struct shared_values shared;
     struct counter *heartbeat;
     struct problem *problem;
@@ -48,34 +48,28 @@ struct finish {
     void *arrays;                  /* of both */
 };
 
-/* The parameters of --share that all datasets have in common: a list of their names, which may be empty. */
-static enum status open_shared(struct shared_values *values, const char *list, const struct result_info *info,
-                               struct error *error)
+/* The parameters of --share that all datasets have in common. */
+static enum status open_shared(struct finish *finish, const struct result_info *info, struct error *error)
 {
+    struct shared_values *values = &finish->shared;
+    const struct share *share = &finish->share;
     size_t n = info->n_parameter;
-    bool *wanted = calloc(n + 1, sizeof *wanted);
     values->index = calloc(n + 1, sizeof *values->index);
     values->numbers = calloc(2 * n + 1, sizeof *values->numbers);
     values->name = calloc(n + 1, sizeof *values->name);
-    values->level = calloc(n + 1, 1);
-    enum status status = wanted && values->index && values->numbers && values->name && values->level
-                             ? STATUS_OK
-                             : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
-    if (!status && *list)
-        status = refit_mark_names("share", list, info->parameter_name, n, wanted, error);
-    for (size_t i = 0; !status && i < n; i++)
-        if (wanted[i]) {
-            values->level[i] = 1;
+    if (!values->index || !values->numbers || !values->name)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
+    for (size_t i = 0; i < n; i++)
+        if (share->level[i] == 1) {
             values->name[values->shared.n] = info->parameter_name[i];
             values->index[values->shared.n++] = (uint32_t)i;
         }
-    for (size_t i = 0; !status && i < 2 * n; i++)
+    for (size_t i = 0; i < 2 * n; i++)
         values->numbers[i] = NAN;
     values->shared.name = values->name;
     values->shared.value = values->numbers;
     values->shared.standard_error = values->numbers + values->shared.n;
-    free(wanted);
-    return status;
+    return STATUS_OK;
 }
 
 static void take_shared(struct shared_values *values, const struct fit_record *record)
@@ -87,6 +81,11 @@ static void take_shared(struct shared_values *values, const struct fit_record *r
         values->numbers[i] = record->parameter[values->index[i]];
         values->numbers[values->shared.n + i] = record->standard_error[values->index[i]];
     }
+}
+
+static bool is_first_of_fit(const struct finish *finish, uint64_t dataset)
+{
+    return finish->share.components.place[dataset] == 0;
 }
 
 /* Writes one row. The row's work is that of its starts; the summary's is that of all tasks. */
@@ -117,7 +116,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     if (status)
         return status;
     summary_add(summary, id, best, n_parameter);
-    if (!finish->plan->recipe.share || summary->n_fit == 1) /* replicates of a fit over all datasets are the same in all rows */
+    if (!finish->share.n || is_first_of_fit(finish, dataset)) /* its replicates are the same in all rows */
         summary_add_refits(summary, best, n_parameter, finish->plan->refits.n_bootstrap);
     if (finish->before) {
         summary->n_retried++;
@@ -242,6 +241,7 @@ static enum status make_header(struct finish *finish, const struct board *board,
         .parameter_unit = info->parameter_unit, .objective_kind = info->objective_kind, .identity = info->identity,
         .n_row = finish->plan->selection.n, .provenance = info->provenance,
         .parts = finish_refits_parts(&finish->plan->refits, info->identity.n_start) |
+                 (finish->plan->recipe.fit.evaluates ? FIT_PART_EVALUATION : 0) |
                  (finish->plan->selection.bit ? FIT_PART_SELECTION : 0)};
     if (!finish->before)
         return board->n_attempt ? add_use(finish, board, &header->provenance, error) : STATUS_OK;
@@ -258,19 +258,20 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
                               struct run_summary *summary, struct error *error)
 {
     const struct place *place = &plan->place;
-    enum status status = problem_open_ids(&finish->problem, place->problem, error);
+    enum status status = (plan->recipe.share ? problem_open : problem_open_ids)(&finish->problem, place->problem, error);
     if (!status)
         status = skeleton_open(place->journal, &finish->skeleton, error);
     if (status)
         return status;
     const struct result_info *info = result_info(finish->skeleton);
-    char *by_all = plan->recipe.share ? share_by_all(plan->recipe.share) : NULL;
-    if (by_all)
-        status = open_shared(&finish->shared, by_all, info, error);
-    free(by_all);
+    if (plan->recipe.share)
+        status = share_read(&finish->share, plan->recipe.share, info->parameter_name, info->n_parameter,
+                            finish->problem, error);
+    if (!status && plan->recipe.share)
+        status = open_shared(finish, info, error);
     if (!status)
-        status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, finish->shared.level, info->n_parameter,
-                                 error);
+        status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, finish->share.is_common,
+                                 info->n_parameter, error);
     if (status)
         return status;
     if ((status = journal_read(&finish->journal, place->journal, &plan->identity, error)))
@@ -287,7 +288,7 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
         return status;
     status = result_writer_open(&finish->writer, place->result, place->in_place ? place->problem : NULL, &header, error);
     const struct finish_source source = {finish->journal, info, &finish->plan->refits, finish->before,
-                                         plan->recipe.share != NULL};
+                                         finish->share.n ? &finish->share : NULL};
     if (!status)
         status = finish_refits_new(&finish->refits, &source, finish->writer, error);
     if (!status)
@@ -348,7 +349,7 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     free(finish.shared.index);
     free(finish.shared.numbers);
     free(finish.shared.name);
-    free(finish.shared.level);
+    share_fini(&finish.share);
     free(finish.added.name);
     free(finish.added.value);
     result_close(finish.before);

@@ -27,13 +27,18 @@ struct finish_refits {
     struct kept_sources before;
     double *objective;          /* n_start: those of successful starts, otherwise NaN */
     size_t n_objective;
-    double *sum;                /* n_start: of a fit over all datasets, which has one best start; else NULL */
-    uint32_t chosen;
-    int64_t same_n;             /* and the same replicates for all rows: their number, once they are known, */
-    double *same;               /* and intervals */
-    double *limit;              /* 2 n_profile: of the dataset's sides, or those of all, */
-    uint8_t *limit_word;
-    bool knows_limits;          /* once they are known */
+    struct finish_fit {         /* what all datasets of a fit have in common; of each such fit, or one that is reused */
+        double *sum;            /* n_start: of each start; NULL: each dataset has its own best start */
+        uint32_t chosen;
+        double *limit;          /* 2 n_profile: of the sides of profiles, */
+        uint8_t *limit_word;
+        int64_t *held_by;
+        bool knows_limits;      /* once they are known */
+        int64_t same_n;         /* the number of replicates, once they are known, */
+        double *same;           /* and intervals */
+    } *fit;
+    size_t n_fit;
+    void *fit_memory;
     double *estimate, *error;   /* n_bootstrap x n_parameter: parameter by parameter, optimiser's scale */
     double *natural, *scratch;  /* n_bootstrap */
     double point[2 * FIT_MAX_POINT];
@@ -60,6 +65,39 @@ static enum status open_tables(struct finish_refits *refits, struct result_write
     return status;
 }
 
+/* False: out of memory. */
+static bool make_fits(struct finish_refits *refits)
+{
+    const struct share *share = refits->source.share;
+    size_t n_limit = 2 * (size_t)refits->source.plan->n_profile, n_start = refits->identity->n_start;
+    size_t n_same = refits->source.plan->n_bootstrap ? 5 * refits->n_parameter : 0, each = n_start + n_limit + n_same;
+    refits->n_fit = share ? share->components.n : 1;
+    refits->fit = calloc(refits->n_fit + 1, sizeof *refits->fit);
+    size_t each_byte = each * sizeof(double) + n_limit * (sizeof(int64_t) + 1);
+    double *next = refits->fit_memory = calloc(refits->n_fit * each_byte + 1, 1);
+    if (!refits->fit || !next)
+        return false;
+    int64_t *held_by = (int64_t *)(next + refits->n_fit * each);
+    uint8_t *words = (uint8_t *)(held_by + refits->n_fit * n_limit);
+    for (size_t c = 0; c < refits->n_fit; c++, next += each, held_by += n_limit, words += n_limit)
+        refits->fit[c] = (struct finish_fit){.sum = share && n_start > 1 ? next : NULL, .chosen = BY_OBJECTIVE,
+                                             .limit = next + n_start, .limit_word = words, .held_by = held_by,
+                                             .same = next + n_start + n_limit};
+    return true;
+}
+
+static struct finish_fit *fit_of(const struct finish_refits *refits, uint64_t dataset)
+{
+    return &refits->fit[refits->source.share ? refits->source.share->components.of[dataset] : 0];
+}
+
+/* The dataset that has the records of a fit's refits. */
+static uint64_t carrier_of(const struct finish_refits *refits, uint64_t dataset)
+{
+    const struct share *share = refits->source.share;
+    return share ? components_members(&share->components, share->components.of[dataset])[0] : dataset;
+}
+
 enum status finish_refits_new(struct finish_refits **refits, const struct finish_source *source,
                               struct result_writer *writer, struct error *error)
 {
@@ -73,23 +111,16 @@ enum status finish_refits_new(struct finish_refits **refits, const struct finish
     made->scale = campaign_scales(source->info->parameter_scale, made->n_parameter);
     size_t n = source->plan->n_bootstrap, n_cell = (n + 1) * (made->n_parameter + 1);
     made->objective = calloc((size_t)made->identity->n_start + 1, sizeof *made->objective);
-    made->estimate = calloc(2 * n_cell + 2 * (n + 1) + 5 * made->n_parameter, sizeof *made->estimate);
-    made->limit = calloc(2 * (size_t)source->plan->n_profile + 1, sizeof *made->limit);
-    made->limit_word = calloc(2 * (size_t)source->plan->n_profile + 1, 1);
-    if (!made->scale || !made->objective || !made->estimate || !made->limit || !made->limit_word)
+    made->estimate = calloc(2 * n_cell + 2 * (n + 1), sizeof *made->estimate);
+    if (!made->scale || !made->objective || !made->estimate || !make_fits(made))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu replicates", n);
     made->error = made->estimate + n_cell;
     made->natural = made->error + n_cell;
     made->scratch = made->natural + n + 1;
-    made->same = made->scratch + n + 1;
-    made->chosen = BY_OBJECTIVE;
     enum status status = STATUS_OK;
-    if (source->is_joint && made->identity->n_start > 1) {
-        made->sum = calloc(made->identity->n_start, sizeof *made->sum);
-        status = made->sum ? best_of_sums(source->journal, made->identity, made->sum, &made->chosen, error)
-                           : error_set(error, STATUS_NO_MEMORY, "out of memory for %u starts",
-                                       (unsigned)made->identity->n_start);
-    }
+    for (size_t c = 0; !status && source->share && made->identity->n_start > 1 && c < made->n_fit; c++)
+        status = best_of_sums(source->journal, made->identity, components_members(&source->share->components, c),
+                              components_size(&source->share->components, c), made->fit[c].sum, &made->fit[c].chosen, error);
     return status ? status : open_tables(made, writer, error);
 }
 
@@ -101,10 +132,9 @@ void finish_refits_free(struct finish_refits *refits)
     kept_sources_close(&refits->before);
     free(refits->scale);
     free(refits->objective);
-    free(refits->sum);
+    free(refits->fit);
+    free(refits->fit_memory);
     free(refits->estimate);
-    free(refits->limit);
-    free(refits->limit_word);
     free(refits);
 }
 
@@ -133,10 +163,10 @@ static enum status see_start(void *context, const struct fit_record *record, str
 }
 
 /* Counts the starts that reached the best objective, and finds the range of the others. */
-static void compare_starts(const struct finish_refits *refits, struct fit_record *best)
+static void compare_starts(const struct finish_refits *refits, const struct finish_fit *fit, struct fit_record *best)
 {
-    const double *objective = refits->sum ? refits->sum : refits->objective;
-    double lowest = refits->sum ? refits->sum[refits->chosen] : best->objective;
+    const double *objective = fit->sum ? fit->sum : refits->objective;
+    double lowest = fit->sum ? fit->sum[fit->chosen] : best->objective;
     bool is_likelihood = !strcmp(refits->source.info->objective_kind, fit_objective_kind(ERROR_NORMAL, true));
     double near = is_likelihood ? SAME_LIKELIHOOD : SAME * fabs(lowest);
     best->n_same_optimum = 0;
@@ -179,19 +209,37 @@ static enum status add_points(struct finish_refits *refits, uint32_t parameter, 
     return status;
 }
 
+/* Of a profile, or of a review that has something to say. */
+static void take_side(struct finish_fit *fit, uint32_t i, uint32_t parameter, const struct fit_record *record,
+                      size_t n_parameter)
+{
+    fit->limit[i] = record->parameter[parameter];
+    fit->limit_word[i] = record->limit == LIMIT_none ? (uint8_t)LIMIT_failed : record->limit;
+    fit->held_by[i] = -1;
+    for (size_t k = n_parameter; k-- > 0 && record->limit == LIMIT_held;)
+        fit->held_by[i] = record->at_bound[k] && k != parameter ? (int64_t)k : fit->held_by[i];
+}
+
 static enum status read_limits(struct finish_refits *refits, uint64_t dataset, struct fit_record *other,
                                struct starts_tally *work, struct error *error)
 {
+    struct finish_fit *fit = fit_of(refits, dataset);
     const struct refit_plan *plan = refits->source.plan;
+    uint32_t first_review = 2 * plan->n_profile + plan->n_bootstrap;
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < 2 * plan->n_profile && !status; i++) {
         uint32_t parameter = refit_plan_get(plan, i).parameter;
-        status = get_refit(refits, dataset, i, other, work, error);
+        status = get_refit(refits, carrier_of(refits, dataset), i, other, work, error);
         if (status)
             break;
-        refits->limit[i] = other->parameter[parameter];
-        refits->limit_word[i] = other->limit == LIMIT_none ? (uint8_t)LIMIT_failed : other->limit;
+        take_side(fit, i, parameter, other, refits->n_parameter);
         status = add_points(refits, parameter, other, error);
+        if (!status && plan->n_review)
+            status = get_refit(refits, carrier_of(refits, dataset), first_review + i, other, work, error);
+        if (!status && plan->n_review && other->limit != LIMIT_none) {
+            take_side(fit, i, parameter, other, refits->n_parameter);
+            status = add_points(refits, parameter, other, error);
+        }
     }
     return status;
 }
@@ -200,22 +248,26 @@ static enum status profile_row(struct finish_refits *refits, uint64_t dataset, s
                                struct fit_record *other, struct starts_tally *work, struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
-    bool is_fitted = outcome_is_success((enum outcome)best->outcome), is_joint = refits->source.is_joint;
+    struct finish_fit *fit = fit_of(refits, dataset);
+    bool is_fitted = outcome_is_success((enum outcome)best->outcome);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < refits->n_parameter; i++) {
         best->profile_lower[i] = best->profile_upper[i] = NAN;
         best->profile_lower_status[i] = best->profile_upper_status[i] = LIMIT_none;
+        best->profile_lower_by[i] = best->profile_upper_by[i] = -1;
     }
-    if (is_fitted && !refits->knows_limits) {
-        status = read_limits(refits, is_joint ? 0 : dataset, other, work, error);
-        refits->knows_limits = is_joint;
+    if (is_fitted && !fit->knows_limits) {
+        status = read_limits(refits, dataset, other, work, error);
+        fit->knows_limits = refits->source.share != NULL;
     }
     for (uint32_t i = 0; i < 2 * plan->n_profile && !status; i++) {
         struct refit refit = refit_plan_get(plan, i);
         double *limit = refit.side < 0 ? best->profile_lower : best->profile_upper;
         uint8_t *word = refit.side < 0 ? best->profile_lower_status : best->profile_upper_status;
-        limit[refit.parameter] = is_fitted ? refits->limit[i] : (double)NAN;
-        word[refit.parameter] = is_fitted ? refits->limit_word[i] : (uint8_t)LIMIT_no_fit;
+        int64_t *by = refit.side < 0 ? best->profile_lower_by : best->profile_upper_by;
+        by[refit.parameter] = is_fitted ? fit->held_by[i] : -1;
+        limit[refit.parameter] = is_fitted ? fit->limit[i] : (double)NAN;
+        word[refit.parameter] = is_fitted ? fit->limit_word[i] : (uint8_t)LIMIT_no_fit;
     }
     return status;
 }
@@ -231,10 +283,10 @@ static enum status gather_replicates(struct finish_refits *refits, uint64_t data
                                      struct fit_record *other, struct starts_tally *work, struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
-    int64_t row = (int64_t)dataset;
+    int64_t row = (int64_t)carrier_of(refits, dataset);
     best->n_bootstrap = 0;
     for (uint32_t b = 0; b < plan->n_bootstrap; b++) {
-        enum status status = get_refit(refits, dataset, 2 * plan->n_profile + b, other, work, error);
+        enum status status = get_refit(refits, (uint64_t)row, 2 * plan->n_profile + b, other, work, error);
         if (!status && refits->kept.of[KEPT_BOOTSTRAP])
             status = result_table_add(refits->kept.of[KEPT_BOOTSTRAP],
                                       (const void *const[]){&row, &b, &other->outcome, other->parameter}, error);
@@ -275,7 +327,8 @@ static void make_intervals(struct finish_refits *refits, struct fit_record *best
 static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
                                  struct fit_record *other, struct starts_tally *work, struct error *error)
 {
-    bool is_fitted = outcome_is_success((enum outcome)best->outcome), is_known = refits->same_n > 0;
+    struct finish_fit *fit = fit_of(refits, dataset);
+    bool is_fitted = outcome_is_success((enum outcome)best->outcome), is_known = fit->same_n > 0;
     size_t n = refits->n_parameter;
     double *const column[] = {best->bootstrap_error, best->bootstrap_lower, best->bootstrap_upper, best->percentile_lower,
                               best->percentile_upper};
@@ -283,17 +336,17 @@ static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset,
     enum status status = STATUS_OK;
     for (size_t k = 0; k < N_COLUMN; k++)
         for (size_t i = 0; i < n; i++)
-            column[k][i] = is_fitted && is_known ? refits->same[k * n + i] : (double)NAN;
-    best->n_bootstrap = is_fitted && is_known ? refits->same_n : 0;
+            column[k][i] = is_fitted && is_known ? fit->same[k * n + i] : (double)NAN;
+    best->n_bootstrap = is_fitted && is_known ? fit->same_n : 0;
     if (!is_fitted || is_known)
         return STATUS_OK;
-    status = gather_replicates(refits, refits->source.is_joint ? 0 : dataset, best, other, work, error);
+    status = gather_replicates(refits, dataset, best, other, work, error);
     for (size_t i = 0; i < n && !status && best->n_bootstrap > 0; i++)
         if (best->lack[i] != LACK_fixed && !isnan(refits->estimate[i * refits->source.plan->n_bootstrap]))
             make_intervals(refits, best, i);
-    for (size_t k = 0; k < N_COLUMN && refits->source.is_joint; k++)
-        memcpy(refits->same + k * n, column[k], n * sizeof(double));
-    refits->same_n = refits->source.is_joint ? best->n_bootstrap : 0;
+    for (size_t k = 0; k < N_COLUMN && refits->source.share; k++)
+        memcpy(fit->same + k * n, column[k], n * sizeof(double));
+    fit->same_n = refits->source.share ? best->n_bootstrap : 0;
     return status;
 }
 
@@ -304,15 +357,16 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, st
     const struct refit_plan *plan = refits->source.plan;
     refits->n_objective = 0;
     best->point = other->point = NULL; /* starts have none */
-    enum status status = best_of_starts(refits->source.journal, refits->identity, dataset, refits->chosen, best, other, tally,
-                                        see_start, refits, error);
+    enum status status = best_of_starts(refits->source.journal, refits->identity, dataset,
+                                        fit_of(refits, dataset)->chosen, best, other, tally, see_start,
+                                        refits, error);
     *work = *tally;
     if (!tally->any) {
         best->dataset = dataset;
         best->start = 0;
         fit_record_clear(best, refits->n_parameter);
     }
-    compare_starts(refits, best);
+    compare_starts(refits, fit_of(refits, dataset), best);
     other->point = refits->point;
     if (!status && plan->n_profile)
         status = profile_row(refits, dataset, best, other, work, error);

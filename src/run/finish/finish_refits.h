@@ -6,6 +6,7 @@
 #include "io/result.h"
 #include "run/plan/best.h"
 #include "run/plan/campaign.h"
+#include "run/plan/share.h"
 
 struct finish_refits;
 
@@ -15,7 +16,7 @@ struct finish_source {
     const struct result_info *info;
     const struct refit_plan *plan;
     struct result *before; /* a result of which some rows are kept; NULL: none */
-    bool is_joint;         /* one fit over all datasets */
+    const struct share *share; /* fits over many datasets; NULL: each is a fit of its own */
 };
 
 /* Which columns the result needs for this plan: bits of enum fit_part. */

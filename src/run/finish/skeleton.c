@@ -87,8 +87,8 @@ static void gather(struct facts *facts, const struct campaign *campaign, const c
     add_fact(facts, "objective", objective);
     cpu_name(text, sizeof text);
     add_fact(facts, "cpu", text);
-    if (campaign->joint) {
-        snprintf(text, sizeof text, "%zu of %llu", joint_sample_size(campaign->joint), (unsigned long long)campaign->n_dataset);
+    if (campaign_is_shared(campaign)) {
+        snprintf(text, sizeof text, "%zu of %llu", campaign_sample_size(campaign), (unsigned long long)campaign->n_dataset);
         add_fact(facts, "first_steps_datasets", text);
     }
     add_fact(facts, "engine", engine_word[campaign->fit.engine]);

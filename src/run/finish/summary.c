@@ -3,6 +3,7 @@
 #include "run/finish/summary.h"
 
 #include "base/output.h"
+#include "fit/goodness.h"
 #include "io/problem.h"
 #include "io/result.h"
 #include "run/plan/recipe.h"
@@ -78,13 +79,13 @@ static void add_success(struct run_summary *summary, const struct fit_record *re
 {
     bool is_known = !(record->notes & NOTE_no_model_sigma), is_held = false;
     for (size_t j = 0; j < n_parameter && record->at_bound; j++)
-        is_held = is_held || record->at_bound[j] != 0;
+        is_held = is_held || (record->at_bound[j] != 0 && record->outcome == OUTCOME_converged);
     summary->n_at_bound += is_held;
     summary->n_doubtful += (record->notes & NOTE_DOUBTFUL) != 0;
     summary->n_known += is_known;
-    if (is_known && isfinite(record->reduced_chi_square))
+    if (fit_has_reduced(record))
         goodness_add(&summary->reduced, record->reduced_chi_square);
-    else if (!is_known)
+    else if (!fit_is_judged_by_chi_square(record))
         goodness_add(&summary->unexplained, 1 - record->r_squared);
 }
 
@@ -106,8 +107,9 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
             copy_id(summary->noted[bit][summary->by_note[bit] - 1], id);
     summary->n_no_sigma += record->n_no_sigma > 0 ? (uint64_t)record->n_no_sigma : 0;
     summary->objective = record->objective;
-    summary->n_same_optimum = record->n_same_optimum;
+    summary->n_same_optimum = outcome == OUTCOME_evaluated ? 0 : record->n_same_optimum;
     summary->log_likelihood = record->log_likelihood;
+    summary->log_prior = record->log_prior;
     summary->fit_seconds += record->seconds;
     summary->n_evaluation += (uint64_t)record->n_evaluation;
     summary->n_step += (uint64_t)record->n_step;
@@ -141,16 +143,16 @@ static enum status count_rows(struct result *result, struct run_summary *summary
     return status;
 }
 
-/* What no option makes us replace: a directory, the problem itself, other data. */
+/* What no option makes us replace: a directory, a device, the problem itself, other data. */
 static enum status check_replaceable(const struct place *place, struct error *error)
 {
-    struct stat result;
     struct problem *other = NULL;
     struct error ignored;
-    if (place->in_place || stat(place->result, &result))
+    struct destination destination;
+    if (destination_find_file(&destination, place->result, error))
+        return error->status;
+    if (place->in_place || destination.kind == DESTINATION_NEW)
         return STATUS_OK;
-    if (S_ISDIR(result.st_mode))
-        return error_set(error, STATUS_SYSTEM, "%s: is a directory: choose the name of a file with -o", place->result);
     if (spare_file(place->result, place->problem, error))
         return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or "
                          "put the result into it with --in-place", place->result);

@@ -59,7 +59,7 @@ enum status shard_set_find(const char *problem, uint32_t *n, struct error *error
     if (n_stem > 3 && !strcmp(stem + n_stem - 3, ".h5"))
         n_stem -= 3;
     *n = 0;
-    enum status status = durable_parent(problem, folder, error);
+    enum status status = destination_parent(problem, folder, error);
     if (status)
         return status;
     DIR *list = opendir(folder);

@@ -88,8 +88,8 @@ void refit_starts_fini(struct refit_starts *starts)
     starts->arrays = NULL;
 }
 
-enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity, double *objective,
-                         uint32_t *chosen, struct error *error)
+enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity, const uint32_t *dataset,
+                         size_t n_dataset, double *objective, uint32_t *chosen, struct error *error)
 {
     struct refit_starts room;
     enum status status = refit_starts_init(&room, journal, identity, error);
@@ -100,8 +100,8 @@ enum status best_of_sums(struct journal_reader *journal, const struct run_identi
         double sum = 0;
         uint64_t n = 0;
         bool is_success = false;
-        for (uint64_t dataset = 0; !status && dataset < identity->n_dataset; dataset++) {
-            if (get_start(journal, identity, dataset, start, &room.best, error)) {
+        for (size_t d = 0; !status && d < n_dataset; d++) {
+            if (get_start(journal, identity, dataset[d], start, &room.best, error)) {
                 bool is_part = !isnan(room.best.objective); /* not one that was left out */
                 sum += is_part ? room.best.objective : 0;
                 n += is_part;
@@ -109,7 +109,7 @@ enum status best_of_sums(struct journal_reader *journal, const struct run_identi
             }
             status = error->status;
         }
-        n += is_success ? identity->n_dataset : 0; /* more than any failure has */
+        n += is_success ? n_dataset : 0; /* more than any failure has */
         for (uint32_t k = 0; n > most && k < start; k++)
             objective[k] = NAN;
         lowest = n > most ? (double)INFINITY : lowest;
@@ -147,6 +147,7 @@ enum status refit_starts_put(void *refit_starts, struct problem_block *block, st
         }
         memcpy(block->start + row * n, starts->best.parameter, n * sizeof *block->start);
         block->rtol[row] = starts->best.rtol;
+        block->n_noise[row] = starts->best.n_own_noise;
     }
     return STATUS_OK;
 }

@@ -24,11 +24,12 @@ typedef enum status visit_start(void *context, const struct fit_record *record, 
 enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset,
                            uint32_t chosen, struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
                            visit_start *visit, void *context, struct error *error);
-/* The start of a fit over all datasets, with one record for each of them. Successes precede failures, and starts that left out
- * fewer datasets precede others, because sums of fewer terms cannot be compared with theirs. objective[k] is the sum of start
- * k, NaN if another start precedes it; *chosen is the lowest one, or 0 if no start has any objective. */
-enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity, double *objective,
-                         uint32_t *chosen, struct error *error);
+/* The start of a fit over n_dataset datasets, with one record for each of them. Successes precede
+ * failures, and starts that left out fewer datasets precede others, because sums of fewer terms
+ * cannot be compared with theirs. objective[k] is the sum of start k, NaN if another start precedes
+ * it; *chosen is the lowest one, or 0 if no start has any objective. */
+enum status best_of_sums(struct journal_reader *journal, const struct run_identity *identity, const uint32_t *dataset,
+                         size_t n_dataset, double *objective, uint32_t *chosen, struct error *error);
 enum { BY_OBJECTIVE = UINT32_MAX };
 
 /* The starts of refits: a dataset's best fit replaces its starts. Zero-initialise before refit_starts_init; refit_starts_fini

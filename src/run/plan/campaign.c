@@ -172,7 +172,7 @@ static enum status plan_refits(struct campaign *campaign, struct error *error)
 {
     struct run_plan *plan = &campaign->plan;
     enum status status = refit_plan_init(&plan->refits, &plan->recipe, problem_parameter_name(campaign->problem),
-                                         campaign->share.n ? campaign->share.level : NULL, campaign->n_parameter, error);
+                                         campaign->share.n ? campaign->share.is_common : NULL, campaign->n_parameter, error);
     uint64_t n_task = (uint64_t)plan->recipe.n_start + refit_plan_n(&plan->refits);
     campaign->n_task = (uint32_t)n_task;
     if (!status && campaign->plan.selection.n > (UINT32_MAX - 1u) / n_task)
@@ -278,16 +278,18 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         status = check_gradient(campaign, error);
     if (!status)
         status = read_scales(campaign, error);
-    return status || !campaign->share.n ? status : campaign_joint_open(campaign, error);
+    if (status || !campaign_is_shared(campaign))
+        return status;
+    campaign->fit_of = calloc((size_t)campaign->share.components.n + 1, sizeof *campaign->fit_of);
+    return campaign->fit_of ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %u fits",
+                                                    (unsigned)campaign->share.components.n);
 }
 
 void campaign_fini(struct campaign *campaign)
 {
     run_plan_fini(&campaign->plan);
     share_fini(&campaign->share);
-    if (campaign->joint)
-        joint_fini(campaign->joint);
-    free(campaign->joint);
+    free(campaign->fit_of);
     pilots_free(campaign->pilots);
     free(campaign->scale);
     free(campaign->prior);
@@ -310,7 +312,7 @@ static enum status admit(const void *bytes, size_t n_byte, const struct model_ch
     bool trusted = !status && trust_has(&list, sha256);
     trust_fini(&list);
     if (trusted)
-        return STATUS_OK;
+        return trust_check_links(bytes, n_byte, who, error);
     return error_set(error, STATUS_BAD_MODEL, "%s, which runs only with your permission: add --trust for this run, use "
                                               "`stiffit trust %s` to trust it from now on, or give your own copy with --model "
                                               "PLUGIN.so%s%s", who,

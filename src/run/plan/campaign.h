@@ -14,6 +14,16 @@
 #include "run/supervise/board.h"
 
 struct run_hooks;
+struct campaign;
+
+/* A fit over the datasets of a component. */
+struct campaign_fit {
+    struct campaign *campaign;
+    size_t component;
+    struct joint joint;
+    struct share_levels levels;
+    struct fit_options refit;      /* of refits */
+};
 
 /* Const while the workers run. Tasks are numbered dataset * n_task + task; starts come first, then refits. */
 struct campaign {
@@ -22,7 +32,6 @@ struct campaign {
     struct model model;
     struct ode_options ode;
     struct fit_options fit;
-    struct fit_options refit;      /* of refits of a fit over all datasets */
     size_t n_parameter;
     enum parameter_scale *scale;   /* n_parameter, the file's order */
     const uint32_t *to_model;      /* n_parameter, owned by the problem */
@@ -34,10 +43,9 @@ struct campaign {
     const char *objective_kind;    /* the value of /fits/objective@kind */
     uint64_t n_dataset, n_bad;     /* of the whole problem */
     uint32_t n_start, n_task;
-    struct share share;            /* parameters with one value for all datasets */
-    struct joint *joint;           /* NULL: every dataset is a fit of its own */
-    struct joint_ranks ranks;      /* with gather: this process has a part of the datasets; */
-    struct joint_ranks mirror;     /* or it has all, and evaluates a part */
+    struct share share;            /* parameters with one value for several datasets; n 0: every dataset is a fit of its own */
+    struct campaign_fit **fit_of;  /* of each component of these; NULL: not under way */
+    struct joint_ranks ranks;      /* with gather: this process evaluates a part of the datasets; only n, rank and gather */
     struct pilots *pilots;         /* NULL: no warm start */
     uint64_t n_outside_pilot;      /* pilots that are not selected but fitted all the same */
     uint64_t seed;
@@ -49,12 +57,21 @@ struct campaign {
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           const struct run_hooks *hooks, struct error *error);
 void campaign_fini(struct campaign *campaign);
-/* Makes campaign->joint. */
-enum status campaign_joint_open(struct campaign *campaign, struct error *error);
-/* joint_init of campaign->joint for that task, a start (weight, options: NULL) or a refit in which each dataset counts so
- * often, with campaign->ranks or mirror. */
-bool campaign_joint_init(struct campaign *campaign, uint32_t task, const uint32_t *weight,
-                         const struct fit_options *options);
+static inline bool campaign_is_shared(const struct campaign *campaign) { return campaign->share.n > 0; }
+/* The fit of component c for that task, a start (weight, options: NULL) or a refit in which each dataset of this process counts
+ * so often. Zero-initialise; campaign_fit_fini is always legal. False: out of memory. */
+bool campaign_fit_init(struct campaign_fit *fit, struct campaign *campaign, size_t c, uint32_t task, const uint32_t *weight,
+                       const struct fit_options *options);
+void campaign_fit_fini(struct campaign_fit *fit);
+/* The fit under way of which a dataset is a block, and its number there: beyond the last one if it is another process's. */
+static inline struct campaign_fit *campaign_fit_of(const struct campaign *campaign, uint64_t dataset, size_t *block)
+{
+    struct campaign_fit *fit = campaign->fit_of[campaign->share.components.of[dataset]];
+    *block = fit ? (size_t)campaign->share.components.place[dataset] - fit->joint.ranks.first : 0;
+    return fit;
+}
+/* The number of datasets that this process evaluates; and of those that take part in the first steps of all fits. */
+size_t campaign_joint_n_own(const struct campaign *campaign), campaign_sample_size(const struct campaign *campaign);
 
 /* The words of /parameters/scale as numbers; free() it. NULL: out of memory. */
 enum parameter_scale *campaign_scales(const char *const *names, size_t n);

@@ -45,7 +45,7 @@ enum status refit_mark_names(const char *option, const char *list, const char *c
 }
 
 enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
-                            const uint8_t *level, size_t n_parameter, struct error *error)
+                            const uint8_t *is_common, size_t n_parameter, struct error *error)
 {
     *plan = (struct refit_plan){.n_bootstrap = (uint32_t)recipe->n_bootstrap,
                                 .bootstrap_kind = (enum bootstrap_kind)recipe->bootstrap_kind,
@@ -64,14 +64,15 @@ enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe
                              : error_set(error, STATUS_NO_MEMORY, "out of memory for --profile");
     bool is_all = !strcmp(recipe->profile, "all");
     for (size_t i = 0; !status && i < n_parameter; i++) {
-        bool is_possible = !level || level[i] == 1;
+        bool is_possible = !is_common || is_common[i];
         if (wanted[i] && is_possible)
             plan->profile[plan->n_profile++] = (uint32_t)i;
         else if (wanted[i] && !is_all)
-            status = error_set(error, STATUS_USAGE, "--profile: '%s' has not one value for all datasets; a fit with shared "
-                               "parameters (--share, /parameters/level) has profiles of these only", names[i]);
+            status = error_set(error, STATUS_USAGE, "--profile: '%s' has more than one value in a fit of many datasets, which "
+                               "has profiles only of what all of them share (--share, /parameters/level)", names[i]);
     }
     free(wanted);
+    plan->n_review = !is_common && plan->n_profile > 1 ? 2 * plan->n_profile : 0;
     return status;
 }
 
@@ -81,13 +82,16 @@ void refit_plan_fini(struct refit_plan *plan)
     *plan = (struct refit_plan){.n_profile = 0};
 }
 
-uint32_t refit_plan_n(const struct refit_plan *plan) { return 2 * plan->n_profile + plan->n_bootstrap; }
+uint32_t refit_plan_n(const struct refit_plan *plan) { return 2 * plan->n_profile + plan->n_bootstrap + plan->n_review; }
 
 struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i)
 {
-    if (i < 2 * plan->n_profile)
-        return (struct refit){.kind = REFIT_PROFILE, .parameter = plan->profile[i / 2], .side = i % 2 ? 1 : -1};
-    return (struct refit){.kind = REFIT_BOOTSTRAP, .replicate = i - 2 * plan->n_profile};
+    uint32_t first_review = 2 * plan->n_profile + plan->n_bootstrap;
+    if (i >= 2 * plan->n_profile && i < first_review)
+        return (struct refit){.kind = REFIT_BOOTSTRAP, .replicate = i - 2 * plan->n_profile};
+    uint32_t side = i < first_review ? i : i - first_review;
+    return (struct refit){.kind = i < first_review ? REFIT_PROFILE : REFIT_REVIEW, .parameter = plan->profile[side / 2],
+                          .side = side % 2 ? 1 : -1};
 }
 
 const char *refit_names_text(const uint32_t *index, size_t n, const char *const *names, char text[REFIT_PROFILE_TEXT])

@@ -6,27 +6,29 @@
 #include "fit/bootstrap.h"
 #include "run/plan/recipe.h"
 
-/* Constant during a run. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates. */
+/* Constant during a run. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates,
+ * then reviews of the profiles' sides, which need the others' ends and so come last. */
 struct refit_plan {
-    uint32_t n_profile, n_bootstrap;
+    uint32_t n_profile, n_bootstrap, n_review;
     uint32_t *profile; /* n_profile parameters, the file's order, increasing */
     enum bootstrap_kind bootstrap_kind;
     bool keep_starts, keep_profile, keep_bootstrap;
 };
 
-enum refit_kind { REFIT_PROFILE, REFIT_BOOTSTRAP };
+enum refit_kind { REFIT_PROFILE, REFIT_BOOTSTRAP, REFIT_REVIEW };
 
 struct refit {
     enum refit_kind kind;
-    uint32_t parameter; /* of a profile */
+    uint32_t parameter; /* of a profile, or of the one that is reviewed */
     int side;           /* -1 below, 1 above */
     uint32_t replicate;
 };
 
-/* STATUS_USAGE where a name is unknown or options do not fit together; refit_plan_fini is legal after a failure. `level`: as in
- * struct joint_levels for a fit over all datasets, which has profiles of parameters that all share; otherwise NULL. */
+/* STATUS_USAGE where a name is unknown or options do not fit together; refit_plan_fini is legal after a failure. `is_common`:
+ * of fits over many datasets, whether a parameter has one value in each, as a profile must;
+ * otherwise NULL. */
 enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
-                            const uint8_t *level, size_t n_parameter, struct error *error);
+                            const uint8_t *is_common, size_t n_parameter, struct error *error);
 void refit_plan_fini(struct refit_plan *plan);
 /* The number of refits of a dataset, and refit i. */
 uint32_t refit_plan_n(const struct refit_plan *plan);

@@ -3,6 +3,7 @@
 #include "run/plan/run_options.h"
 
 #include "base/output.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,6 +33,10 @@ static const struct option table[] = {
      .help = "start again: drop the journal of an earlier, unfinished run instead of resuming it"},
     {.name = "retry-failed", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_FLAG, .offset = FIELD(retry_failed),
      .help = "repeat the fits that failed in an existing result, perhaps with other options; other rows do not change"},
+    {.name = "evaluate", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .in_file = true,
+     .offset = FIELD(recipe.fit.evaluates),
+     .help = "search nothing: evaluate objective, log-likelihood, log-prior and gradient of every dataset at its start values, "
+     "even outside their bounds"},
     {.name = "only", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_STRING, .metavar = "ID[,ID...]",
      .offset = FIELD(select.only), .default_text = "all",
      .help = "fit only these datasets, into PROBLEM.only-ID.result.h5"},
@@ -68,7 +73,7 @@ static const struct option table[] = {
     {.name = "share", .effect = RUN_FITS_LATER, .kind = OPTION_STRING, .metavar = "NAME[@COLUMN][,...]",
      .offset = FIELD(recipe.share), .in_file = true, .default_text = "what /parameters/level says",
      .help = "these parameters (or all) have one value for all datasets, or for each group of them with the same number in "
-     "this column of /datasets/covariates; all datasets become one fit"},
+     "this column of /datasets/covariates; datasets that have such a value in common are one fit"},
     {.name = "leave-out-failed", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .offset = FIELD(recipe.leave_out_failed),
      .in_file = true,
      .help = "with shared parameters: datasets that cannot be used or evaluated are left out of the fit, which they would end"},
@@ -210,6 +215,17 @@ static enum status check_selection(struct run_options *options, struct error *er
     return options->select.shard_text ? shard_parse(&options->select.shard, options->select.shard_text, error) : STATUS_OK;
 }
 
+/* What asks for several fits of a dataset is refused beside --evaluate. What a search alone needs does not matter. */
+static enum status check_evaluation(const struct run_options *options, struct error *error)
+{
+    static const char *const others[] = {"starts", "warm-start", "profile", "bootstrap", "bootstrap-kind", "keep-starts",
+                                         "keep-profile", "keep-bootstrap", "retry-failed"};
+    for (size_t i = 0; i < sizeof table / sizeof *table && options->recipe.fit.evaluates; i++)
+        if (options->given >> i & 1 && words_find(table[i].name, others, sizeof others / sizeof *others) >= 0)
+            return error_set(error, STATUS_USAGE, "--evaluate and --%s exclude each other: nothing is fitted", table[i].name);
+    return STATUS_OK;
+}
+
 enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
                               struct error *error)
 {
@@ -227,7 +243,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
     if (spare_files(run_options_table(), options, &words, error) ||
         (options->overwrite && spare_file(options->trace, options->problem, error)))
         return error->status;
-    if ((status = check_selection(options, error)))
+    if ((status = check_selection(options, error)) || (status = check_evaluation(options, error)))
         return status;
     if (options->in_place && options->output)
         return error_set(error, STATUS_USAGE, "--in-place and --output exclude each other");
@@ -326,5 +342,16 @@ enum status run_options_of_file(struct run_options *options, const struct proble
             error->status = STATUS_BAD_PROBLEM;
             return error_context(error, "%s: /options@%s", info->path, info->option_name[i]);
         }
+    if (check_evaluation(options, error))
+        return error->status;
+    if (options->recipe.fit.evaluates) {
+        struct recipe *recipe = &options->recipe;
+        recipe->n_start = 1;
+        recipe->warm_start = recipe->bootstrap_kind = recipe->fit.certify = 0;
+        recipe->n_bootstrap = 0;
+        recipe->profile = NULL;
+        recipe->keep_starts = recipe->keep_profile = recipe->keep_bootstrap = false;
+        recipe->fit.optimizer = OPTIMIZER_none;
+    }
     return STATUS_OK;
 }

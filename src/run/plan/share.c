@@ -1,4 +1,4 @@
-/* Resolves names of shared parameters and their groups, and refuses what a fit over all datasets cannot do yet.
+/* Resolves names of shared parameters and their groups, and refuses what a fit over many datasets cannot do yet.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/share.h"
 
@@ -15,7 +15,7 @@ enum { MAX_COLUMN = 32, MAX_SHARED = 2000 };
 static enum status refuse(const char *what, struct error *error)
 {
     return error_set(error, STATUS_USAGE, "%s: not with shared parameters (--share, /parameters/level) yet, which make one "
-                     "fit of all datasets", what);
+                     "fit of many datasets", what);
 }
 
 static enum status check_options(const struct run_options *options, struct error *error)
@@ -34,19 +34,24 @@ static enum status check_options(const struct run_options *options, struct error
     return STATUS_OK;
 }
 
-/* The level of each parameter as a word: NULL or "dataset", "shared", or the name of a column of groups. Room for the words of
- * the option in `room`. */
-static enum status find_words(const struct run_options *options, const struct problem *problem, const char **word, bool *wanted,
-                              char *room, struct error *error)
+/* What a run shares, as words. */
+struct words {
+    const char *text;         /* of the option, or NULL: the file's levels */
+    char *room;               /* for its words */
+    const char **of;          /* each parameter's: NULL or "dataset", "shared", or the name of a column of groups */
+    bool *wanted;             /* scratch */
+    const char *const *names; /* of the parameters */
+};
+
+static enum status find_words(struct words *words, const struct problem *problem, size_t n, struct error *error)
 {
-    size_t n = problem_n_parameter(problem);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < n; i++)
-        word[i] = options->recipe.share ? NULL : problem_level(problem, i);
-    if (!options->recipe.share)
+        words->of[i] = words->text ? NULL : problem_level(problem, i);
+    if (!words->text)
         return STATUS_OK;
-    strcpy(room, options->recipe.share);
-    for (char *entry = room, *next; !status && entry; entry = next) {
+    strcpy(words->room, words->text);
+    for (char *entry = words->room, *next; !status && entry; entry = next) {
         if ((next = strchr(entry, ',')))
             *next++ = '\0';
         char *column = strchr(entry, '@'), *hash = column ? strchr(column, ':') : NULL;
@@ -54,11 +59,11 @@ static enum status find_words(const struct run_options *options, const struct pr
             *column++ = '\0';
         if (hash)
             *hash = '\0';
-        memset(wanted, 0, n);
-        status = refit_mark_names("share", entry, problem_parameter_name(problem), n, wanted, error);
+        memset(words->wanted, 0, n);
+        status = refit_mark_names("share", entry, words->names, n, words->wanted, error);
         for (size_t i = 0; !status && i < n; i++)
-            if (wanted[i])
-                word[i] = column ? column : "shared";
+            if (words->wanted[i])
+                words->of[i] = column ? column : "shared";
     }
     return status;
 }
@@ -95,64 +100,147 @@ static enum status read_groups(const struct problem *problem, const char *column
     return status;
 }
 
-/* Fills the levels. The column with the most values is eliminated; those of the others count as shared. */
+/* Fills the levels and groups. */
 static enum status set_levels(struct share *share, const struct problem *problem, const char **word, const char **column,
                               struct error *error)
 {
-    size_t n = problem_n_parameter(problem), n_dataset = (size_t)problem_info(problem)->n_dataset;
-    size_t n_shared = 0, most = 0, first = 0;
     enum status status = STATUS_OK;
-    for (size_t i = 0; !status && i < n; i++) {
+    for (size_t i = 0; !status && i < share->n_parameter; i++) {
         size_t c = 0;
         if (!word[i] || !strcmp(word[i], "dataset"))
             continue;
         share->n++;
         share->level[i] = 1;
-        n_shared += !strcmp(word[i], "shared");
         if (!strcmp(word[i], "shared"))
             continue;
-        while (c < share->levels.n_column && strcmp(column[c], word[i]) != 0)
+        while (c < share->n_column && strcmp(column[c], word[i]) != 0)
             c++;
         share->level[i] = (uint8_t)(2 + c);
-        if (c < share->levels.n_column)
+        if (c < share->n_column)
             continue;
-        if (c == MAX_COLUMN || !(share->group[c] = calloc(n_dataset + 1, sizeof **share->group)))
+        if (c == MAX_COLUMN || !(share->group[c] = calloc(share->n_dataset + 1, sizeof **share->group)))
             return error_set(error, STATUS_USAGE, "more than %d columns of groups, or out of memory for them", MAX_COLUMN);
-        column[share->levels.n_column++] = word[i];
+        column[share->n_column++] = word[i];
         status = read_groups(problem, word[i], share->group[c], &share->n_group[c], error);
     }
-    for (size_t c = 0; !status && c < share->levels.n_column; c++) {
-        size_t values = 0;
-        for (size_t i = 0; i < n; i++)
-            values += share->level[i] == 2 + c ? share->n_group[c] : 0;
-        n_shared += values;
-        first = values > most ? c : first;
-        most = values > most ? values : most;
-    }
-    if (!status && n_shared - most > MAX_SHARED)
-        return error_set(error, STATUS_USAGE, "%zu values of shared parameters and of groups other than those of %s: at most "
-                         "%d are possible", n_shared - most, share->levels.n_column ? column[first] : "any column", MAX_SHARED);
-    if (status || first == 0)
-        return status;
-    const uint32_t *kept = share->group[first];
-    size_t n_kept = share->n_group[first];
-    const char *name = column[first];
-    share->group[first] = share->group[0];
-    share->n_group[first] = share->n_group[0];
-    column[first] = column[0];
-    share->group[0] = (uint32_t *)(uintptr_t)kept;
-    share->n_group[0] = n_kept;
-    column[0] = name;
+    return status;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Numbers n groups from 0, in their order; returns how many there are. `sorted`: n. */
+static size_t renumber(const uint32_t *group, const uint32_t *member, size_t n, uint32_t *sorted, uint32_t *number)
+{
+    size_t n_group = 0;
     for (size_t i = 0; i < n; i++)
-        share->level[i] = share->level[i] == 2 ? (uint8_t)(2 + first) : share->level[i] == 2 + first ? 2 : share->level[i];
-    return STATUS_OK;
+        sorted[i] = group[member[i]];
+    qsort(sorted, n, sizeof *sorted, compare_numbers);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || sorted[i] != sorted[n_group - 1])
+            sorted[n_group++] = sorted[i];
+    for (size_t i = 0; i < n; i++)
+        number[i] = (uint32_t)((uint32_t *)bsearch(&group[member[i]], sorted, n_group, sizeof *sorted, compare_numbers)
+                               - sorted);
+    return n_group;
+}
+
+static void swap_columns(uint8_t *level, size_t n, const uint32_t **group, size_t *n_group, size_t other)
+{
+    const uint32_t *first = group[0];
+    size_t n_first = n_group[0];
+    group[0] = group[other];
+    n_group[0] = n_group[other];
+    group[other] = first;
+    n_group[other] = n_first;
+    for (size_t i = 0; i < n; i++)
+        level[i] = level[i] == 2           ? (uint8_t)(2 + other)
+                   : level[i] == 2 + other ? 2
+                                           : level[i];
+}
+
+bool share_levels_make(struct share_levels *made, const struct share *share, size_t c, size_t *n_value)
+{
+    size_t n = components_size(&share->components, c), n_parameter = share->n_parameter, n_column = share->n_column;
+    const uint32_t *member = components_members(&share->components, c);
+    size_t pointers = n_column * (sizeof(uint32_t *) + sizeof(size_t)), most = 0, first = 0, kept = 0;
+    share_levels_fini(made);
+    unsigned char *next = made->memory = calloc(1, pointers + (n_column + 1) * n * sizeof(uint32_t) + n_parameter + 1);
+    if (!next)
+        return false;
+    const uint32_t **group = (const uint32_t **)(void *)next;
+    size_t *n_group = (size_t *)(void *)(next + n_column * sizeof *group);
+    uint32_t *number = (uint32_t *)(void *)(next + pointers), *sorted = number + n_column * n;
+    uint8_t *level = (uint8_t *)(sorted + n);
+    *n_value = 0;
+    for (size_t i = 0; i < n_parameter; i++) {
+        level[i] = share->level[i] == 1;
+        *n_value += level[i];
+    }
+    for (size_t k = 0; k < n_column; k++) {
+        size_t count = renumber(share->group[k], member, n, sorted, number), values = 0;
+        for (size_t i = 0; i < n_parameter; i++)
+            if (share->level[i] == 2 + k) {
+                level[i] = (uint8_t)(count > 1 ? 2 + kept : 1);
+                values += count;
+            }
+        *n_value += values;
+        if (count == 1)
+            continue;
+        first = values > most ? kept : first;
+        most = values > most ? values : most;
+        group[kept] = number;
+        n_group[kept++] = count;
+        number += n;
+    }
+    *n_value -= most;
+    if (first > 0)
+        swap_columns(level, n_parameter, group, n_group, first);
+    made->levels = (struct joint_levels){.level = level, .n_column = kept, .group = group, .n_group = n_group};
+    return true;
+}
+
+void share_levels_fini(struct share_levels *made)
+{
+    free(made->memory);
+    *made = (struct share_levels){.memory = NULL};
+}
+
+/* The fits, and which parameters have one value in each of them. */
+static enum status find_fits(struct share *share, struct error *error)
+{
+    struct share_levels made = {.memory = NULL};
+    size_t n_value;
+    bool is_one = false;
+    for (size_t i = 0; i < share->n_parameter; i++) {
+        is_one = is_one || share->level[i] == 1;
+        share->is_common[i] = share->level[i] > 0;
+    }
+    if (!components_find(&share->components, share->n_dataset, share->n_column, (const uint32_t *const *)share->group,
+                         share->n_group, is_one))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the groups of %zu datasets", share->n_dataset);
+    enum status status = STATUS_OK;
+    for (size_t c = 0; !status && c < share->components.n; c++) {
+        if (!share_levels_make(&made, share, c, &n_value))
+            status = error_set(error, STATUS_NO_MEMORY, "out of memory for the groups of %zu datasets", share->n_dataset);
+        else if (n_value > MAX_SHARED)
+            status = error_set(error, STATUS_USAGE, "%zu values of shared parameters and of groups, "
+                               "besides those of the column with the most: at most %d are possible "
+                               "in a fit", n_value, MAX_SHARED);
+        for (size_t i = 0; !status && i < share->n_parameter; i++)
+            share->is_common[i] = share->is_common[i] && made.levels.level[i] == 1;
+    }
+    share_levels_fini(&made);
+    return status;
 }
 
 /* What the run's identity holds: names, and where the groups are. */
-static bool print(struct share *share, const struct problem *problem, const char **column)
+static bool print(struct share *share, const char *const *names, const char **column)
 {
-    size_t n = problem_n_parameter(problem), used = 0, length = 1, n_dataset = (size_t)problem_info(problem)->n_dataset;
-    const char *const *names = problem_parameter_name(problem);
+    size_t n = share->n_parameter, used = 0, length = 1, n_dataset = share->n_dataset;
     for (size_t i = 0; i < n; i++)
         length += strlen(names[i]) + 20 + (share->level[i] >= 2 ? strlen(column[share->level[i] - 2]) : 0);
     if (!(share->text = calloc(length, 1)))
@@ -173,53 +261,56 @@ static bool print(struct share *share, const struct problem *problem, const char
     return true;
 }
 
-enum status share_open(struct share *share, struct run_options *options, const struct problem *problem, struct error *error)
+static bool make_room(struct share *share, struct words *words)
 {
-    size_t n = problem_n_parameter(problem);
-    const char **word = calloc(n + 1, sizeof *word), *column[MAX_COLUMN];
-    bool *wanted = calloc(n + 1, sizeof *wanted);
-    char *room = calloc(options->recipe.share ? strlen(options->recipe.share) + 1 : 1, 1);
+    size_t n = share->n_parameter;
+    words->of = calloc(n + 1, sizeof *words->of);
+    words->wanted = calloc(n + 1, sizeof *words->wanted);
+    words->room = calloc(words->text ? strlen(words->text) + 1 : 1, 1);
     share->level = calloc(n + 1, 1);
+    share->is_common = calloc(n + 1, 1);
     share->group = calloc(MAX_COLUMN, sizeof *share->group);
     share->n_group = calloc(MAX_COLUMN, sizeof *share->n_group);
-    enum status status = word && wanted && room && share->level && share->group && share->n_group ? STATUS_OK
-                             : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
+    return words->of && words->wanted && words->room && share->level && share->is_common && share->group && share->n_group;
+}
+
+enum status share_read(struct share *share, const char *text, const char *const *names, size_t n_parameter,
+                       const struct problem *problem, struct error *error)
+{
+    struct words words = {.text = text, .names = names};
+    const char *column[MAX_COLUMN];
+    share->n_parameter = n_parameter;
+    share->n_dataset = (size_t)problem_info(problem)->n_dataset;
+    enum status status = STATUS_OK;
+    if (!make_room(share, &words))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n_parameter);
     if (!status)
-        status = find_words(options, problem, word, wanted, room, error);
+        status = find_words(&words, problem, n_parameter, error);
     if (!status)
-        status = set_levels(share, problem, word, column, error);
-    share->levels.level = share->level;
-    share->levels.group = (const uint32_t *const *)share->group;
-    share->levels.n_group = share->n_group;
+        status = set_levels(share, problem, words.of, column, error);
+    if (!status && share->n > 0)
+        status = find_fits(share, error);
+    if (!status && share->n > 0 && !print(share, names, column))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n_parameter);
+    free(words.of);
+    free(words.wanted);
+    free(words.room);
+    return status;
+}
+
+enum status share_open(struct share *share, struct run_options *options, const struct problem *problem, struct error *error)
+{
+    enum status status = share_read(share, options->recipe.share, problem_parameter_name(problem),
+                                    problem_n_parameter(problem), problem, error);
     if (!status && share->n == 0 && options->recipe.leave_out_failed)
         status = error_set(error, STATUS_USAGE, "--leave-out-failed: no parameter is shared (--share, /parameters/level), so "
                            "no dataset fails because of another");
-    if (!status && share->n > 0 && !print(share, problem, column))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
     if (!status && share->n > 0) {
         options->recipe.share = share->text;
         share->leaves_out = options->recipe.leave_out_failed;
         status = check_options(options, error);
     }
-    free(word);
-    free(wanted);
-    free(room);
     return status;
-}
-
-char *share_by_all(const char *text)
-{
-    char *list = calloc(strlen(text) + 1, 1);
-    for (const char *entry = text; list && *entry; entry += strspn(entry, ",")) {
-        size_t n = strcspn(entry, ",");
-        if (!memchr(entry, '@', n)) {
-            if (*list)
-                strcat(list, ",");
-            strncat(list, entry, n);
-        }
-        entry += n;
-    }
-    return list;
 }
 
 void share_fini(struct share *share)
@@ -229,6 +320,8 @@ void share_fini(struct share *share)
     free(share->group);
     free(share->n_group);
     free(share->level);
+    free(share->is_common);
+    components_fini(&share->components);
     free(share->text);
     *share = (struct share){.n = 0};
 }

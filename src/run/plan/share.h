@@ -1,17 +1,21 @@
-/* Which parameters have one value for all datasets, or for groups of them, so that all become one fit.
+/* Which parameters have one value for all datasets, or for groups of them, and the fits that this makes of the datasets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "fit/joint_types.h"
 #include "io/problem.h"
+#include "run/plan/components.h"
 #include "run/plan/run_options.h"
 
 struct share {
     size_t n;              /* such parameters; 0: every dataset is a fit of its own */
-    struct joint_levels levels;
-    uint8_t *level;        /* of these, as are */
-    uint32_t **group;
+    size_t n_parameter, n_dataset;
+    uint8_t *level;        /* of each parameter: 0 of datasets, 1 shared by all, 2 + c by the groups of column c */
+    size_t n_column;
+    uint32_t **group;      /* of each column: a number for each dataset, from 0 */
     size_t *n_group;
+    struct components components; /* each is a fit */
+    uint8_t *is_common;    /* of each parameter: it has one value in each of these fits */
     bool leaves_out;       /* --leave-out-failed */
     char *text;            /* NAME[,NAME...], then NAME@COLUMN:HASH of the column's groups */
 };
@@ -19,6 +23,17 @@ struct share {
 /* As --share says or, without that, /parameters/level; then also options->recipe.share says it. STATUS_USAGE for options that
  * cannot be combined with shared parameters yet. share_fini is legal after a failure; it ends the life of the option's text. */
 enum status share_open(struct share *share, struct run_options *options, const struct problem *problem, struct error *error);
+/* The same from share->text alone, for the finisher: parameters have these names. */
+enum status share_read(struct share *share, const char *text, const char *const *names, size_t n_parameter,
+                       const struct problem *problem, struct error *error);
 void share_fini(struct share *share);
-/* The names of such a text that all datasets share, as a list; free() it. NULL: out of memory. */
-char *share_by_all(const char *text);
+
+/* The levels within component c: a column with one group there is shared by all of its datasets, and groups are numbered anew.
+ * The column with the most values comes first; the fit eliminates it, and those of the others count as shared parameters, of
+ * which *n_value is the number. Zero-initialise; share_levels_fini is always legal. False: out of memory. */
+struct share_levels {
+    struct joint_levels levels;
+    void *memory;
+};
+bool share_levels_make(struct share_levels *made, const struct share *share, size_t c, size_t *n_value);
+void share_levels_fini(struct share_levels *made);

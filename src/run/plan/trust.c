@@ -3,6 +3,7 @@
 #include "run/plan/trust.h"
 
 #include "io/durable.h"
+#include "model/build/shared_object.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ static enum status read_text(struct trust_list *list, struct error *error)
         return STATUS_OK;
     if (file < 0)
         return error_system(error, errno, "cannot read the list of trusted models %s", list->path);
-    enum status status = durable_parent(list->path, folder, error);
+    enum status status = destination_parent(list->path, folder, error);
     if (!status && stat(folder, &about) != 0)
         status = error_system(error, errno, "cannot look at %s", folder);
     if (!status)
@@ -137,10 +138,26 @@ bool trust_has(const struct trust_list *list, const char *sha256)
     return false;
 }
 
+enum status trust_check_links(const void *bytes, size_t n_byte, const char *origin,
+                              struct error *error)
+{
+    struct elf_links links;
+    struct error ignored;
+    if (elf_image_check(bytes, n_byte, origin, &ignored)) /* the loader will say what it is */
+        return STATUS_OK;
+    elf_image_links(bytes, n_byte, &links);
+    if (!links.relative[0])
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_MODEL,
+                     "%s: it loads a library from the relative path '%s', so its SHA-256 does not say "
+                     "what runs: link the library statically or by an absolute path (--trust and --model run it all the same)",
+                     origin, links.relative);
+}
+
 static enum status make_folder(const char *path, struct error *error)
 {
     char folder[DURABLE_PATH];
-    enum status status = durable_parent(path, folder, error);
+    enum status status = destination_parent(path, folder, error);
     for (char *slash = folder + 1; !status; slash++) {
         if (*slash && *slash != '/')
             continue;

@@ -28,6 +28,11 @@ enum status trust_read(struct trust_list *list, struct error *error);
 void trust_fini(struct trust_list *list);
 bool trust_has(const struct trust_list *list, const char *sha256);
 
+/* STATUS_BAD_MODEL if these bytes make the loader load a library by a relative path: what runs
+ * would depend on the folder. */
+enum status trust_check_links(const void *bytes, size_t n_byte, const char *origin,
+                              struct error *error);
+
 /* Each replaces the file in one step. `list` is the list as read; it does not change. */
 enum status trust_add(const struct trust_list *list, const char *sha256, const char *origin, struct error *error);
 enum status trust_remove(const struct trust_list *list, const char *sha256, struct error *error);

@@ -22,7 +22,7 @@ enum { CACHE_LINE = 64 };
 static int anonymous_file(void)
 {
 #ifdef __linux__
-    int fd = memfd_create("stiffit-board", 0);
+    int fd = memfd_create("stiffit-board", MFD_ALLOW_SEALING);
     if (fd >= 0)
         return fd;
 #endif
@@ -41,6 +41,17 @@ static size_t head_bytes(void)
     return (sizeof(struct board) + unit - 1) / unit * unit;
 }
 
+/* A model that cuts every open file would kill all processes that have this one mapped. It may
+ * still grow. */
+static void keep_from_shrinking(int fd)
+{
+#ifdef F_ADD_SEALS
+    (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL); /* fails for a file on disk */
+#else
+    (void)fd;
+#endif
+}
+
 static void *map(int fd, size_t offset, size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
@@ -57,6 +68,7 @@ struct board *board_new(void)
         close(fd);
         return NULL;
     }
+    keep_from_shrinking(fd);
     board->descriptor = fd;
     board->supervisor = (int)getpid();
     board_offer(board);

@@ -50,6 +50,7 @@ struct board_slot {
     struct counter fit;       /* 1 + number of the fit that has an evaluation here, or whose code runs; 0: none */
     struct counter heartbeat; /* in the worker's first slot: grows with every evaluation and every step of its engine */
     struct counter is_asked;  /* 0: no evaluation has begun since the fit was taken up */
+    struct counter thread;    /* in the worker's first slot: the number of its thread; 0: unknown */
     struct counter hung;      /* by the supervisor: no sign of life for too long */
     double parameter[];       /* n_parameter: of the latest evaluation, natural scale, the file's order */
 };

@@ -21,10 +21,13 @@
 
 extern char **environ;
 
-/* Silence is counted in checks, one per second, not by a clock, so that time during which this process or the child was
- * stopped (Ctrl-Z) does not count. A child that is asked to stop has a moment before it is killed. A second request within
- * AGAIN_NS is the same request (a signal sent both to the process group and to us); a later one kills the child at once. */
-enum { HUNG_AFTER_S = 60, GRACE_LOOKS = 2, SLOW_DISK_FACTOR = 10 };
+/* Silence is counted in checks, one per second, not by a clock, so that time during which this
+ * process or the child was stopped (Ctrl-Z) does not count; and of each second only the time that
+ * the child was on the processor, so that a loaded machine does not count. What waits for a disk or
+ * a file server has more time: a restarted server takes minutes to answer. A child that is asked to
+ * stop has a moment before it is killed. A second request within AGAIN_NS is the same request (a
+ * signal sent both to the process group and to us); a later one kills the child at once. */
+enum { HUNG_AFTER_S = 60, GRACE_LOOKS = 2, LOOK_MS = 1000 };
 static const int64_t SECOND_NS = 1000000000, STOP_WITHIN_NS = 700000000, AGAIN_NS = 100000000;
 
 void watch_init(struct watch *watch, struct board *board)
@@ -112,16 +115,21 @@ pid_t child_start(const struct child_command *command, struct error *error)
     return process_number(PROCESS_N_THREAD) == 1 ? fork_child(command, error) : spawn_child(command, error);
 }
 
-/* How long each worker, and the whole process, has shown no sign of life. */
+/* For how long a thread or a process has shown no sign of life: while it computed, and while it
+ * waited. */
+struct quiet {
+    int64_t cpu_ms, silent_ms, waiting_ms; /* cpu_ms: as of the last check */
+};
+
 struct silence {
     struct board_slots slots;
     struct worker_silence {
         uint64_t fit, heartbeat;
-        int looks;
+        struct quiet quiet;
     } *worker;
     size_t n_worker;
     uint64_t heartbeat;
-    int looks;
+    struct quiet quiet; /* of the whole process */
 };
 
 static void silence_fini(struct silence *silence)
@@ -130,8 +138,41 @@ static void silence_fini(struct silence *silence)
     free(silence->worker);
 }
 
-/* The number of checks within which the whole process must show a sign of life, as it may hang while reading or loading the
- * model. It is larger where a slow disk must not cost finished work. INT_MAX: it is not watched. */
+/* Adds the second since the last check, in which there was no sign of life. `sleeps`: what sleeps,
+ * too, counts as computing: a model has nothing to wait for. Where the system says nothing, the
+ * second counts. */
+static void quiet_add(struct quiet *quiet, const struct process_look *look, bool sleeps)
+{
+    int64_t used = look->cpu_ms - quiet->cpu_ms;
+    if (!look->is_known || (sleeps && look->state == 'S') || used > LOOK_MS)
+        used = LOOK_MS;
+    if (used > 0)
+        quiet->silent_ms += used;
+    else if (look->state != 'R')
+        quiet->waiting_ms += LOOK_MS;
+}
+
+/* After a check, at which it was alive or not. */
+static void quiet_update(struct quiet *quiet, const struct process_look *look, bool is_silent,
+                         bool sleeps)
+{
+    if (is_silent)
+        quiet_add(quiet, look, sleeps);
+    else
+        quiet->silent_ms = quiet->waiting_ms = 0;
+    quiet->cpu_ms = look->cpu_ms;
+}
+
+/* Both kinds on one scale. */
+static int64_t quiet_ms(const struct quiet *quiet)
+{
+    int64_t waiting = quiet->waiting_ms / SLOW_DISK_FACTOR;
+    return quiet->silent_ms > waiting ? quiet->silent_ms : waiting;
+}
+
+/* The seconds of computing within which the whole process must show a sign of life, as it may hang
+ * while reading or loading the model. They are more where a slow disk must not cost finished work.
+ * INT_MAX: it is not watched. */
 static int patience(const struct watch *watch)
 {
     enum board_phase phase = (enum board_phase)counter_get(&watch->board->phase);
@@ -142,10 +183,14 @@ static int patience(const struct watch *watch)
     return watch->hang_s;
 }
 
-/* The longest silence of a worker. *any_alive: some worker has made progress. */
-static int look_at_workers(struct silence *silence, bool *any_alive)
+/* What the workers do. */
+struct activity {
+    bool any_alive, any_silent; /* some worker has made progress; some is at a fit and has not */
+    int64_t longest_ms;         /* the longest silence of a worker */
+};
+
+static void look_at_workers(struct silence *silence, pid_t child, struct activity *activity)
 {
-    int longest = 0;
     if (silence->slots.n != silence->n_worker) {
         free(silence->worker);
         silence->worker = calloc(silence->slots.n + 1, sizeof *silence->worker);
@@ -153,34 +198,53 @@ static int look_at_workers(struct silence *silence, bool *any_alive)
     }
     for (size_t i = 0; i < silence->n_worker; i++) {
         const struct board_slot *slot = board_slot(&silence->slots, i);
+        const struct board_slot *first = board_heartbeat(&silence->slots, i);
         struct worker_silence *worker = &silence->worker[i];
-        uint64_t fit = counter_get(&slot->fit), heartbeat = counter_get(&board_heartbeat(&silence->slots, i)->heartbeat);
+        uint64_t fit = counter_get(&slot->fit), heartbeat = counter_get(&first->heartbeat);
         bool is_silent = fit && fit == worker->fit && heartbeat == worker->heartbeat;
-        *any_alive = *any_alive || heartbeat != worker->heartbeat;
-        *worker = (struct worker_silence){fit, heartbeat, is_silent ? worker->looks + 1 : 0};
-        if (worker->looks > longest)
-            longest = worker->looks;
+        struct process_look look = {.is_known = true};
+        if (fit)
+            look = process_look(child, (long)counter_get(&first->thread));
+        activity->any_alive = activity->any_alive || heartbeat != worker->heartbeat;
+        activity->any_silent = activity->any_silent || is_silent;
+        worker->fit = fit;
+        worker->heartbeat = heartbeat;
+        quiet_update(&worker->quiet, &look, is_silent, true);
+        if (quiet_ms(&worker->quiet) > activity->longest_ms)
+            activity->longest_ms = quiet_ms(&worker->quiet);
     }
-    return longest;
 }
 
-enum alive { ALIVE, WORKERS_HANG, HANGS };
+enum alive { ALIVE, WORKERS_HANG, HANGS, WAITS };
+
+static enum alive judge_process(const struct watch *watch, const struct quiet *quiet)
+{
+    int most_s = patience(watch);
+    if (most_s == INT_MAX)
+        return ALIVE;
+    if (quiet->silent_ms >= (int64_t)most_s * LOOK_MS)
+        return HANGS;
+    return quiet->waiting_ms >= (int64_t)SLOW_DISK_FACTOR * watch->hang_s * LOOK_MS ? WAITS : ALIVE;
+}
 
 /* One check, a second after the last. Marks workers that hang. After the first of them it waits a little, so that workers that
  * began to hang a moment later are included. */
-static enum alive look(const struct watch *watch, struct silence *silence)
+static enum alive look(const struct watch *watch, pid_t child, struct silence *silence)
 {
     struct board *board = watch->board;
     board_slots_look(board, &silence->slots);
     uint64_t heartbeat = counter_get(&board->heartbeat);
-    bool any_alive = heartbeat != silence->heartbeat;
-    int longest = counter_get(&board->phase) == BOARD_FITTING ? look_at_workers(silence, &any_alive) : 0;
-    silence->looks = any_alive || longest > 0 || patience(watch) == INT_MAX ? 0 : silence->looks + 1;
+    struct activity activity = {.any_alive = heartbeat != silence->heartbeat};
+    if (counter_get(&board->phase) == BOARD_FITTING)
+        look_at_workers(silence, child, &activity);
+    struct process_look process = process_look(child, 0);
+    bool is_silent = !activity.any_alive && !activity.any_silent && patience(watch) != INT_MAX;
+    quiet_update(&silence->quiet, &process, is_silent, false);
     silence->heartbeat = heartbeat;
-    if (longest < watch->hang_s + GRACE_LOOKS)
-        return silence->looks < patience(watch) ? ALIVE : HANGS;
+    if (activity.longest_ms < (int64_t)(watch->hang_s + GRACE_LOOKS) * LOOK_MS)
+        return judge_process(watch, &silence->quiet);
     for (size_t i = 0; i < silence->n_worker; i++)
-        if (silence->worker[i].looks >= watch->hang_s)
+        if (quiet_ms(&silence->worker[i].quiet) >= (int64_t)watch->hang_s * LOOK_MS)
             counter_set(&board_slot(&silence->slots, i)->hung, 1);
     return WORKERS_HANG;
 }
@@ -258,7 +322,7 @@ struct ending child_watch(pid_t child, struct watch *watch)
 {
     struct ending ending = {.hung = false};
     struct silence silence = {.worker = NULL};
-    bool is_stopped = false;
+    bool is_stopped = false, is_killed = false;
     int64_t look_ns = clock_now_ns() + SECOND_NS;
     for (;;) {
         pid_t gone = waitpid(child, &ending.wait_status, WNOHANG | WUNTRACED | WCONTINUED);
@@ -272,12 +336,14 @@ struct ending child_watch(pid_t child, struct watch *watch)
         if (clock_now_ns() < look_ns)
             continue;
         look_ns = clock_now_ns() + SECOND_NS;
-        if (!watch->board || is_stopped || watch->asked_to_stop || ending.hung || ending.worker_hung)
+        if (!watch->board || is_stopped || watch->asked_to_stop || is_killed)
             continue;
-        enum alive alive = look(watch, &silence);
+        enum alive alive = look(watch, child, &silence);
+        is_killed = alive != ALIVE;
+        ending.waited = alive == WAITS;
         ending.hung = alive == HANGS;
         ending.worker_hung = alive == WORKERS_HANG;
-        if (alive != ALIVE)
+        if (is_killed)
             kill(child, SIGKILL);
     }
     ending.was_busy = watch->board && any_busy(watch->board, &silence.slots);

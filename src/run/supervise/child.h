@@ -10,10 +10,13 @@
 #include <signal.h>
 #include <sys/types.h>
 
+enum { SLOW_DISK_FACTOR = 10 }; /* how much longer a file server may be silent than a model */
+
 /* How a child ended. */
 struct ending {
     int wait_status;
-    bool hung;        /* it was killed because it showed no sign of life ... */
+    bool waited;      /* it was killed because it neither computed nor showed a sign of life ... */
+    bool hung;        /* ... or because it computed without one ... */
     bool worker_hung; /* ... or because the workers marked on the board showed none */
     bool was_busy;    /* fits were running when it died */
 };
@@ -23,7 +26,7 @@ struct watch {
     sigset_t set;        /* SIGCHLD and the stop signals, all blocked */
     struct board *board; /* NULL: nothing to look at */
     struct ranks *ranks; /* served while a child runs; NULL: there are none */
-    int hang_s;          /* time without a sign of life that counts as hanging */
+    int hang_s;          /* time on the processor without a sign of life that counts as hanging */
     int64_t deadline_ns; /* --time-limit; INT64_MAX: none */
     bool asked_to_stop, time_is_up;
     int64_t asked_ns, end_ns; /* when it was asked to stop; when it is killed if it still runs (finished fits are safe) */

@@ -156,14 +156,3 @@ void rank_journal_remove(const char *journal)
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - journal), journal);
     rmdir(folder);
 }
-
-uint64_t rank_first(uint64_t n_dataset, uint64_t n_rank, uint64_t rank)
-{
-    enum { AT_ONCE = 8, LEAST_GRAINS = 16 }; /* AT_ONCE: of fit/joint_sum.c */
-    uint64_t grain = 1;
-    while (grain * AT_ONCE * LEAST_GRAINS <= n_dataset / n_rank)
-        grain *= AT_ONCE;
-    uint64_t n_grain = (n_dataset + grain - 1) / grain, each = n_grain / n_rank, rest = n_grain % n_rank;
-    uint64_t first = (rank * each + (rank < rest ? rank : rest)) * grain;
-    return first < n_dataset ? first : n_dataset;
-}

@@ -58,7 +58,3 @@ void rank_journal_remove(const char *journal);
 /* Exactly n bytes, whatever signals come. False: the other end is gone. */
 bool rank_send(int descriptor, const void *bytes, size_t n);
 bool rank_receive(int descriptor, void *bytes, size_t n);
-
-/* The first of the datasets of a rank, of n_rank; those of rank n_rank begin after the last one. Ranges begin at nodes of the
- * tree of sums where that costs little balance, which keeps messages short. */
-uint64_t rank_first(uint64_t n_dataset, uint64_t n_rank, uint64_t rank);

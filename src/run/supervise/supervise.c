@@ -60,6 +60,28 @@ static int report_stop(const struct supervisor *supervisor, struct error *error)
                                       supervisor->watch.time_is_up ? "--time-limit" : "a signal"));
 }
 
+static int report_again(const struct supervisor *supervisor, struct error *error)
+{
+    return status_exit_code(error_set(error, STATUS_SYSTEM,
+                                      "%s: the run's journal, problem or result was changed or removed "
+                                      "again and again, by another process or by the model's code: let one run work at a time",
+                                      supervisor->request->problem));
+}
+
+/* It may have been a file server that was being restarted, so that scripts should try again. */
+static int report_wait(const struct supervisor *supervisor, const char *what, struct error *error)
+{
+    const struct board *board = supervisor->watch.board;
+    enum board_phase phase = board ? (enum board_phase)counter_get(&board->phase) : BOARD_OPENING;
+    bool may_be_model = phase == BOARD_LOADING_MODEL || phase == BOARD_CHECKING;
+    error_set(error, STATUS_SYSTEM,
+              "%s: %s waited %s for %d s without computing, so it was killed: the file system does not "
+              "answer%s. The same command resumes", supervisor->request->problem, what,
+              phase_text(phase), SLOW_DISK_FACTOR * supervisor->watch.hang_s,
+              may_be_model ? ", or the model's code waits for something" : "");
+    return status_exit_code(STATUS_SYSTEM);
+}
+
 /* The exit code for a child that was killed by a signal, was killed by us, or ended because foreign code called exit, if no
  * fit can be blamed. */
 static int report_death(const struct supervisor *supervisor, const struct ending *ending, const char *what, struct error *error)
@@ -74,9 +96,12 @@ static int report_death(const struct supervisor *supervisor, const struct ending
                  WEXITSTATUS(ending->wait_status));
     if (supervisor->watch.asked_to_stop)
         return report_stop(supervisor, error);
+    if (ending->waited)
+        return report_wait(supervisor, what, error);
     if ((!board || counter_get(&board->n_finished) == 0) && phase != BOARD_WRITING) {
         if (ending->hung)
-            error_set(error, STATUS_BAD_MODEL, "%s: %s hung %s: no sign of life for %d s, so it was killed. %s", problem, what,
+            error_set(error, STATUS_BAD_MODEL,
+                      "%s: %s hung %s: it computed for %d s without a sign of life, so it was killed. %s", problem, what,
                       phase_text(phase), supervisor->watch.hang_s,
                       phase == BOARD_OPENING ? "The file may be damaged" : "Check the model with `stiffit model check`");
         else
@@ -96,7 +121,8 @@ static int report_death(const struct supervisor *supervisor, const struct ending
 static bool may_go_on(struct supervisor *supervisor, const struct ending *ending)
 {
     struct board *board = supervisor->watch.board;
-    if (!board || supervisor->watch.asked_to_stop || ending->hung || counter_get(&board->phase) != BOARD_FITTING)
+    if (!board || supervisor->watch.asked_to_stop || ending->hung || ending->waited ||
+        counter_get(&board->phase) != BOARD_FITTING)
         return false;
     if (!ending->was_busy && ++supervisor->n_unexplained > MAX_UNEXPLAINED)
         return false;
@@ -151,8 +177,7 @@ static enum rank_flag judge_ending(struct supervisor *supervisor, const struct e
     else if ((*code == RUN_EXIT_AGAIN || *code == RUN_EXIT_FRESH) && supervisor->watch.asked_to_stop)
         *code = report_stop(supervisor, error);
     else if (*code == RUN_EXIT_AGAIN && supervisor->n_again++ >= MAX_AGAIN)
-        *code = status_exit_code(error_set(error, STATUS_SYSTEM, "%s: another process keeps changing this run's journal, "
-                                           "problem or result: let one of them work at a time", supervisor->request->problem));
+        *code = report_again(supervisor, error);
     else if (*code == RUN_EXIT_AGAIN || *code == RUN_EXIT_FRESH)
         return RANK_AGAIN;
     return RANK_END;
@@ -206,9 +231,12 @@ static int run_all(struct supervisor *supervisor, struct error *error)
         if (has_died(board, &ending))
             return report_death(supervisor, &ending, "the process that writes the result", error);
         code = WEXITSTATUS(ending.wait_status);
-        if (code != RUN_EXIT_AGAIN || supervisor->watch.asked_to_stop)
-            return code == RUN_EXIT_AGAIN ? report_stop(supervisor, error) : code;
-        supervisor->n_again++;
+        if (code != RUN_EXIT_AGAIN)
+            return code;
+        if (supervisor->watch.asked_to_stop)
+            return report_stop(supervisor, error);
+        if (supervisor->n_again++ >= MAX_AGAIN)
+            return report_again(supervisor, error);
         if (!all_begin_again(supervisor, RANK_AGAIN, &code, error))
             return code;
     }

@@ -1,0 +1,23 @@
+/* Leaps of a start that is orders of magnitude off: an amplitude in other units than the data, such as 1 for counts of 1e7.
+ * The trust region lets no parameter change by more than its size at once; twenty doublings of the amplitude on, the others
+ * would have been led astray by residuals that they cannot explain. Separate from the searches, which share it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "fit/point.h"
+
+struct fit_leap {
+    double *part;   /* n_free: of its step that a parameter leaps: all, half of it after a bad try, none after two. The caller
+                     * sets 0 for those that must not */
+    double *theta;  /* n_free: the point after the leap */
+    double promise; /* the decrease that linear predictions promise */
+    size_t j, n_left; /* the parameter; how many more leaps there may be */
+};
+
+/* False: out of memory. */
+bool fit_leap_init(struct fit_leap *leap, const struct fit_asker *asker, struct arena *arena);
+/* Whether some parameter, alone and by linear predictions, explains a good part of residuals that are no small part of the
+ * data, and must change by many times its size for that. The point has the derivatives of its predictions. */
+bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point);
+/* Whether the leap was worth it, from the objectives: predictions are about linear that far. NaN: it could not be evaluated. */
+bool fit_leap_is_good(struct fit_leap *leap, double before, double after);

@@ -1,0 +1,68 @@
+/* The trust region's metric, in which lengths have no units: the first radius, columns of zeros, and what the lengths of
+ * columns alone tell of the decrease.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/trust_model.h"
+
+#include "fit/matrix.h"
+
+#include <math.h>
+
+static double size_of(const struct trust_model *model, const struct fit_point *point, size_t j)
+{
+    enum parameter_scale scale = model->asker->map.scale[j];
+    return scale == SCALE_LOG ? 1 : scale == SCALE_LOG10 ? 0.4342944819032518 : fabs(point->theta[j]);
+}
+
+double trust_model_first_radius(const struct trust_model *model, const struct fit_point *point)
+{
+    double sum = 0;
+    for (size_t j = 0; j < model->n; j++) {
+        double size = size_of(model, point, j);
+        if (model->scale[j] > 0)
+            sum += model->scale[j] * size * model->scale[j] * size;
+    }
+    return sum > 0 ? sqrt(sum) : INFINITY;
+}
+
+void trust_model_replace_zeros(struct trust_model *model, const struct fit_point *point)
+{
+    double most = 0;
+    for (size_t j = 0; j < model->n; j++)
+        most = fmax(most, model->scale[j] * size_of(model, point, j));
+    for (size_t j = 0; j < model->n; j++) {
+        double size = size_of(model, point, j);
+        if (!(model->scale[j] > 0))
+            model->scale[j] = most > 0 && size > 0 ? -most / size : -1;
+    }
+}
+
+double trust_model_promise_single(const struct trust_model *model, const struct fit_point *point)
+{
+    double most = 0;
+    for (size_t j = 0; j < model->n; j++) {
+        double g = point->gradient[j];
+        if (!fit_point_is_held(&model->asker->map, point, j) && g != 0)
+            most = fmax(most, 0.5 * g * g / matrix_squares(j + 1, model->triangle + j * model->n));
+    }
+    return most;
+}
+
+double trust_model_promise_steepest(struct trust_model *model, const struct fit_point *point)
+{
+    double *step = model->scratch, slope = 0, longest = 1, curvature = 0;
+    for (size_t j = 0; j < model->n; j++) {
+        double down = -point->gradient[j] / (model->scale[j] * model->scale[j]);
+        double limit = down < 0 ? model->low[j] : model->high[j];
+        step[j] = limit != 0 ? down : 0;
+        slope -= point->gradient[j] * step[j];
+        longest = step[j] != 0 ? fmin(longest, limit / down) : longest;
+    }
+    for (size_t i = 0; i < model->n; i++) {
+        double row = 0;
+        for (size_t j = i; j < model->n; j++)
+            row += model->triangle[i + j * model->n] * step[j];
+        curvature += row * row;
+    }
+    double part = curvature > 0 ? fmin(longest, slope / curvature) : longest;
+    return part * (slope - 0.5 * part * curvature);
+}

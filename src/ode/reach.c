@@ -1,0 +1,127 @@
+/* How large states that rest at zero can become, from what drives them: the rate of change, the states that feed them, and what
+ * feeds these.
+ *
+ * Each round is one step of the implicit Euler method over the whole span, of each state for itself:
+ *
+ *     reach_i = (|f_i| + sum_(j != i) |J_ij y_j|) / (1/span + max(0, -J_ii)),
+ *
+ * where y_j of a state at rest is its reach of the round before. So a cascade is followed link by link, and a state that decays
+ * faster than the span is no larger than its quasi-steady state. The sum has no cancellation: rounding errors in the states
+ * that feed state i move it by DBL_EPSILON times its reach, and where these cancel, it will not stay at zero. The right-hand
+ * side is also evaluated later, because what drives a state may itself begin at zero, as k t.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/reach.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Rounds after the last one that has reached a state: for what decays faster than the span. More would follow what grows
+ * exponentially far beyond its growth in the span. */
+enum { MORE_ROUNDS = 2 };
+/* Parts of the span after which the right-hand side is evaluated. */
+static const double later[] = {0, 0.38, 1};
+enum { N_LATER = sizeof later / sizeof *later };
+/* The relative distance of points at which rounding errors are found. */
+#define CLOSE 2e-5
+/* Rounding errors up to this part of a rate are those of any sum. */
+#define NOISY 1e-13
+/* Larger than any size of use; products of a few of them are finite. */
+#define MOST 1e60
+
+bool reach_feed(struct observer *ob, double t, const double *y, const double *amount, double *feed, double *decay)
+{
+    const struct stiffit_model *abi = ob->abi;
+    size_t n = ob->n_state;
+    bool sparse = !abi->jacobian && abi->jacobian_sparse;
+    int code = sparse ? derivatives_jacobian_sparse(&ob->model, t, y, ob->jacobian)
+                      : derivatives_jacobian(&ob->model, t, y, NULL, true, ob->jacobian);
+    if (code != STIFFIT_OK)
+        return false;
+    memset(feed, 0, n * sizeof *feed);
+    memset(decay, 0, n * sizeof *decay);
+    for (size_t j = 0; j < n; j++) {
+        size_t first = sparse ? (size_t)abi->column_start[j] : j * n;
+        size_t end = sparse ? (size_t)abi->column_start[j + 1] : first + n;
+        for (size_t k = first; k < end; k++) {
+            size_t i = sparse ? (size_t)abi->row_index[k] : k - first;
+            if (i == j)
+                decay[i] = fmax(0, -ob->jacobian[k]);
+            else
+                feed[i] += fabs(ob->jacobian[k] * amount[j]);
+        }
+    }
+    return true;
+}
+
+/* Sets what drives each state at y, with the sign of its direction, and how fast it decays. False: the model cannot be computed
+ * there. */
+static bool find_drive(struct observer *ob, const double *y, double span, double *drive, double *decay)
+{
+    struct derivatives *d = &ob->model;
+    size_t n = ob->n_state;
+    double *f = ob->f, *feed = decay + n;
+    if (!reach_feed(ob, ob->t + span, y, y, feed, decay))
+        return false;
+    memset(drive, 0, n * sizeof *drive);
+    for (int k = 0; k < N_LATER; k++) {
+        if (derivatives_rhs(d, ob->t + later[k] * span, y, f) != STIFFIT_OK)
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            double enters = f[i] + decay[i] * y[i];
+            drive[i] = fabs(enters) > fabs(drive[i]) ? enters : drive[i];
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        drive[i] += copysign(feed[i], drive[i]);
+    return true;
+}
+
+/* Sets `noise` to the rounding errors of the right-hand side at y: fourth differences of values so close together that they would
+ * be nearly 0 (Hamming, Numerical Methods for Scientists and Engineers, 2nd ed., section 10.9). f1: scratch. */
+static bool find_noise(struct observer *ob, const double *y, double span, double *moved, double *noise)
+{
+    static const double binomial[] = {1, -4, 6, -4, 1};
+    size_t n = ob->n_state;
+    double *f = ob->f;
+    memset(noise, 0, n * sizeof *noise);
+    for (int k = 0; k < 5; k++) {
+        for (size_t i = 0; i < n; i++)
+            moved[i] = y[i] * (1 + (k + 1) * CLOSE);
+        if (derivatives_rhs(&ob->model, ob->t + span, moved, f) != STIFFIT_OK)
+            return false;
+        for (size_t i = 0; i < n; i++)
+            noise[i] += binomial[k] * f[i];
+    }
+    for (size_t i = 0; i < n; i++)
+        noise[i] = fabs(noise[i]) / sqrt(70.0); /* the sum of the binomials' squares */
+    return true;
+}
+
+void reach_estimate(struct observer *ob, const double *y, double span, const bool *rests, double *reach, double *noise)
+{
+    size_t n = ob->n_state;
+    double *probe = ob->reach_scratch, *drive = probe + n, *decay = drive + n;
+    double per_span = span < INFINITY ? 1 / span : 0;
+    span = span < INFINITY ? span : 0;
+    memset(reach, 0, n * sizeof *reach);
+    memcpy(probe, y, n * sizeof *probe);
+    size_t most = n + MORE_ROUNDS;
+    for (size_t left = 1 + MORE_ROUNDS; left > 0 && most > 0 && find_drive(ob, probe, span, drive, decay); left--, most--)
+        for (size_t i = 0; i < n; i++) {
+            double rate = per_span + decay[i];
+            if (!rests[i] || !(rate > 0))
+                continue;
+            double now = fmax(fabs(y[i]), fmin(fabs(drive[i]) / rate, MOST));
+            left = now > 0 && reach[i] == 0 ? 1 + MORE_ROUNDS : left;
+            reach[i] = now;
+            probe[i] = now > fabs(y[i]) ? copysign(now, drive[i]) : y[i];
+        }
+    double *moved = decay + n, *found = moved + n;
+    memset(noise, 0, n * sizeof *noise);
+    if (!find_noise(ob, probe, span, moved, found))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (rests[i] && per_span + decay[i] > 0 && found[i] > NOISY * fabs(drive[i]))
+            noise[i] = fmin(found[i] / (per_span + decay[i]), reach[i]);
+}

@@ -1,0 +1,74 @@
+/* The fits over many datasets of a run: one search for each component of the datasets that share
+ * parameters. The searches run side by side: each is plain sequential code on a coroutine, which
+ * only the main thread resumes, and which is suspended while the workers evaluate its blocks. So no
+ * search waits for another's last evaluations. With several ranks all of them take a step when all
+ * have evaluated, so that every rank meets the others in the same order.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "run/compute/compute.h"
+#include "run/compute/joint_refits.h"
+
+struct coroutine;
+
+/* WANTS: its blocks are to be fed; RUNS: workers have them; PARKED: some are suspects, which are
+ * tried alone. */
+enum search_state { SEARCH_READY, SEARCH_WANTS, SEARCH_RUNS, SEARCH_PARKED, SEARCH_ENDED };
+
+struct search {
+    struct campaign_fit fit;   /* the first field: campaign->fit_of leads here */
+    struct compute *compute;
+    struct coroutine *coroutine;
+    enum search_state state;
+    const struct joint_request *request; /* of the fit under way; NULL: it is a start */
+    struct joint_refits refits;
+    uint64_t n_wanted;         /* blocks of the pass; */
+    struct counter n_done, n_put_off; /* those done, put off ones included */
+    int64_t n_pass;            /* of the fit under way */
+    unsigned char *kept;       /* n_kept bytes: the latest state of the fit; */
+    const unsigned char *loaded; /* or that of an earlier process, in searches->saved */
+    size_t n_kept;
+    int64_t kept_ns;
+    enum status status;        /* once it has ended */
+    struct error error;
+};
+
+struct searches {
+    struct search **live;      /* n_live, by component */
+    size_t n_live, next;       /* next: the component that begins next */
+    bool is_stopping;
+    unsigned char *saved;      /* n_saved bytes: the states that an earlier process left */
+    size_t n_saved;
+    bool keeps, is_due;        /* keeps: states can be written; is_due: some state is newer than the file */
+    int64_t written_ns, cost_ns;
+    uint64_t n_before, n_ended; /* fits that an earlier process ended, and all that have ended */
+};
+
+/* How a fit begins. */
+struct joint_request {
+    const uint32_t *weight;     /* of this process's blocks: how often each counts; 0: it does not take part */
+    struct fit_options options;
+    const double *start;        /* of this process's blocks x n parameters; */
+    const uint8_t *held;        /* likewise, instead of the file's, or NULL; */
+    const double *rtol;         /* and of its blocks */
+    bool keeps;                 /* its state, from which another process continues */
+};
+
+/* Inside a search: the fit of that task, a start (request: NULL) or a refit, until joint_record can
+ * tell. Also OK if it was stopped: then *has_ended is false. */
+enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request, bool *has_ended,
+                       struct error *error);
+/* All tasks of the search, in search_tasks.c. */
+enum status search_run_tasks(struct search *search, struct error *error);
+/* Whether an earlier process has written all records of that task of a component, by this process's
+ * journal. */
+bool search_is_written(const struct compute *compute, size_t component, uint32_t task);
+
+/* States between two passes, in search_state.c. The bytes that an earlier process left are read,
+ * and given to all ranks; */
+enum status searches_read_states(struct compute *compute, struct error *error);
+/* those of a component's search are found, or NULL; a search keeps its own, if that is worth it;
+ * and the file is written, if that is due. *stops: some rank was asked to stop. */
+const unsigned char *searches_find_state(const struct searches *searches, size_t component, size_t *n);
+void search_keep_state(struct search *search, bool *stops);
+void searches_write_states(struct compute *compute);
