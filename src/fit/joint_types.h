@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/joint_findings.h"
+#include "fit/joint_kept.h"
 #include "fit/joint_steps.h"
 
 /* Which parameters have one value for all datasets, or for each group of them. Groups of the first column are eliminated as
