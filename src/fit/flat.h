@@ -5,8 +5,8 @@
 
 #include "fit/spectrum.h"
 
-/* Censored measurements at a point, among n_row of all: slopes by theta (n_row x n_free), 0 for those that are not censored; the
- * factor that turns a change into standard deviations; the curvature of the loss. */
+/* Censored measurements at a point, among n_row of all: slopes by theta (n_row x n_free), 0 for those that are not
+ * censored; the factor that turns a change into standard deviations; the curvature of the loss. */
 struct fit_censored {
     size_t n_row;
     double *slope, *factor, *curvature;

@@ -15,9 +15,10 @@
 #include "fit/stopping.h"
 #include "par/monitor.h"
 
-/* JOINT_LOOK: blocks look whether their data can be used, before a sample of them takes the first steps. JOINT_PILOT: some are
- * fitted by themselves. JOINT_KEEP: the fit ends before its check; its best point is all that is reported. */
-enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_LOOK, JOINT_PILOT, JOINT_KEEP };
+/* JOINT_LOOK: blocks look whether their data can be used, before a sample of them takes the first steps. JOINT_PILOT: some
+ * are fitted by themselves. JOINT_ROWS and JOINT_VALUE are those of joint_kinks.c. JOINT_KEEP: the fit ends before its
+ * check; its best point is all that is reported. */
+enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_LOOK, JOINT_PILOT, JOINT_ROWS, JOINT_VALUE, JOINT_KEEP };
 
 struct joint {
     /* the caller's, const */
@@ -57,6 +58,7 @@ struct joint {
     double *theta, *trial;    /* s: the best point and the trial */
     double f, tighter;
     bool has_kinks;           /* Laplace's errors: slopes at two points say little of the values between them */
+    struct joint_line line;
     double rough, doubt;      /* relative tolerance of the first steps, 0 after them; what these must gain to be believed */
     bool was_rough, restarts; /* the best point is from them; blocks go back to their starts */
     bool lands;               /* JOINT_START is at the next step, not at the best point, which had another tolerance: */

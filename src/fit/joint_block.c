@@ -1,6 +1,8 @@
 /* What one dataset does in a pass of a fit over many: evaluates, reduces its derivatives, and makes its own steps.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_errors.h"
 #include "fit/joint_first.h"
+#include "fit/joint_kinks.h"
 
 #include "fit/leap.h"
 #include "fit/matrix.h"
@@ -16,8 +18,6 @@
  * it misses most of what it promised. */
 enum { MAX_TRY = 4, MAX_POOR = 2 };
 static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
-/* Newton's curvature of Laplace's kinks is followed as far as a block's steps give what it promises. */
-enum { MAX_SHARPNESS = 6 };
 /* A block whose residuals stay large, where Gauss and Newton's model is poor, crawls: its radius
  * bounds one short step after the other, and as long as it promises more than most, all others wait
  * for it. After so many such steps it gets second derivatives. It loses them where they are too
@@ -25,14 +25,16 @@ enum { MAX_SHARPNESS = 6 };
  * then 2 - 1/2 times the promise. */
 enum { MAX_BOUNDED = 4 };
 static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
-static const double SHARPER = 0.75, BLUNTER = 0.25;
 
-bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
+bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer, enum fit_curvature curvature,
+                        const double *step, double *triangle, double *rhs)
 {
     const struct fit_objective *objective = &work->asker->objective;
     size_t all = work->n + work->s, n_row = fit_objective_n_row(objective);
-    struct fit_answer answer = fit_point_answer(work->asker, &work->at);
-    fit_objective_rows(objective, &answer, curvature, work->rows, work->rhs);
+    fit_objective_rows(objective, answer, curvature, work->rows, work->rhs);
+    for (size_t k = 0; step && k < all; k++)
+        for (size_t i = 0; i < n_row && step[k] != 0; i++)
+            work->rhs[i] -= work->rows[i + k * n_row] * step[k];
     for (size_t k = 0; k < all; k++)
         memcpy(work->sorted + k * n_row, work->rows + work->order[k] * n_row, n_row * sizeof(double));
     matrix_triangle(n_row, all, work->sorted, work->rhs, triangle, rhs);
@@ -54,7 +56,6 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         work->at.theta[work->order[k]] = own[k];
     for (size_t k = 0; k < work->s; k++)
         work->at.theta[work->order[work->n + k]] = shared[k];
-    work->asker->objective.sharpness = side->sharpness = work->block->sharpness;
     enum asked asked = fit_ask(work->asker, &work->at, true);
     if (asked != ASKED_OK)
         return asked;
@@ -69,7 +70,10 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     side->noise = DBL_EPSILON * (double)work->block->n_row * (fabs(side->f) + side->misfit)
                   + fit_asker_rtol(work->asker) * fit_point_size(work->asker, &work->at)
                         * sqrt(side->mean_square * (double)work->block->n_row);
-    if (!joint_block_reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))
+    struct fit_answer answer = fit_point_answer(work->asker, &work->at);
+    if (side->at)
+        joint_kinks_keep(work, side);
+    if (!joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, side->triangle, side->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed, "the derivatives of the residuals are too large to be used");
     asked = work->block->is_curved ? joint_block_curve(work, side) : ASKED_FAILED;
     side->is_curved = asked == ASKED_OK;
@@ -148,10 +152,6 @@ static bool adapt_radius(struct joint_work *work, double gain)
 {
     struct joint_block *block = work->block;
     struct trust_model *model = &work->own.model;
-    if (block->decrease >= SHARPER * block->promise && block->sharpness < MAX_SHARPNESS)
-        block->sharpness += block->has_kinks;
-    else if (block->decrease < BLUNTER * block->promise && block->sharpness > 0)
-        block->sharpness--;
     double missing = block->promise - block->decrease, unit = fmax(gain, fabs(block->promise));
     if (missing > POOR * unit) { /* if nothing was promised, the shared step is to blame */
         if (block->promise > 0)
@@ -245,6 +245,37 @@ static void step(struct joint_work *work, struct arena *arena)
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
 }
 
+/* The step of joint_kinks.c, which the block has found with the others. */
+static void step_along(struct joint_work *work, struct arena *arena)
+{
+    struct joint_block *block = work->block;
+    struct trust_model *model = &work->own.model;
+    double *own = work->own.rhs;
+    joint_kinks_take(work);
+    joint_own_set(&work->own, &block->best, block->best.theta, NULL, &block->radius);
+    memcpy(model->step, block->inner.step, work->n * sizeof *model->step);
+    trust_model_target(model, &work->own.point, own);
+    block->has_moved = false;
+    for (size_t k = 0; k < work->n + work->s; k++) {
+        size_t l = k - work->n;
+        work->move[k] = k < work->n ? own[k] - block->best.theta[k] : work->trial[l] - work->theta[l];
+        block->has_moved = block->has_moved || work->move[k] != 0;
+    }
+    block->has_failed = true;
+    enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
+    if (asked == ASKED_END)
+        return;
+    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
+    block->has_failed = asked == ASKED_FAILED;
+    if (block->has_failed) {
+        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+        return;
+    }
+    block->promise = block->best.f - block->inner.value;
+    compare(work);
+    joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
+}
+
 /* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial side becomes the
  * lowest point; the best one is scratch. False: the block has ended. */
 static bool leave_start(struct joint_work *work, struct arena *arena)
@@ -303,12 +334,9 @@ bool joint_block_again(struct joint_work *work)
     int64_t n_evaluation = asker->n_evaluation, n_step = asker->n_step;
     asker->n_evaluation = asker->n_step = 0;
     asker->tighter = work->joint->lands ? work->joint->lands_from : work->joint->tighter;
-    int sharpness = block->sharpness;
     bool is_curved = block->is_curved;
-    block->sharpness = block->best.sharpness;
     block->is_curved = block->best.is_curved;
     enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
-    block->sharpness = sharpness;
     block->is_curved = is_curved;
     asker->n_evaluation = n_evaluation;
     asker->n_step = n_step;
@@ -329,8 +357,14 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     bool is_told = joint->pass == JOINT_STEP && joint->descent;
+    if (joint->pass == JOINT_ROWS || joint->pass == JOINT_VALUE) {
+        bool is_good = joint->pass == JOINT_ROWS ? joint_kinks_rows(work, arena) : joint_kinks_value(work, arena);
+        if (!is_good)
+            joint_block_end(block, OUTCOME_out_of_memory, "no memory for a step of this dataset");
+        return;
+    }
     if (joint->pass == JOINT_STEP && !joint->descent) {
-        step(work, arena);
+        (joint->has_kinks ? step_along : step)(work, arena);
         return;
     }
     if (joint->pass == JOINT_KEEP) {

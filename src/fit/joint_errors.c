@@ -1,8 +1,9 @@
-/* The information of a fit over many datasets, and records of its datasets. What the whole fit says about the parameters of one
- * dataset, if all others are estimated, too, are the rows that the elimination of its own parameters leaves, and the rows of the
- * parameters above it once all blocks have been eliminated. From these a record is filled as that of a single fit.
+/* The information of a fit over many datasets, and records of its datasets. What the whole fit says about the parameters
+ * of one dataset, if all others are estimated, too, are the rows that the elimination of its own parameters leaves, and
+ * the rows of the parameters above it once all blocks have been eliminated. From these a record is filled as that of a
+ * single fit.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_errors.h"
 
 #include "base/words.h"
 #include "fit/fit.h"
@@ -117,8 +118,8 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
     if (!rows || !scale || !index)
         return false;
     memset(zeros, 0, all * sizeof *zeros);
-    joint_eliminate(n, s, joint_information(block, s), zeros, errors->loose, loose, errors->kept, errors->n_above, errors->scale,
-                    DAMPING, errors->scratch, block->trial.rest, block->trial.rest_rhs, rows);
+    joint_eliminate(n, s, joint_information(block, s), zeros, errors->loose, loose, errors->kept, errors->n_above,
+                    errors->scale, DAMPING, errors->scratch, block->trial.rest, block->trial.rest_rhs, rows);
     if (!errors->whole.is_observed || !block->findings.has_excess)
         return true;
     for (size_t c = 0; c < width; c++) {
@@ -126,8 +127,8 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
         if (c < loose)
             scale[c] = errors->scale[errors->loose[c]];
     }
-    bool is_own = true, is_good = joint_observe(loose, errors->n_above, rows, scale, errors->accuracy, arrays.excess, all, index,
-                                                arrays.left, &is_own, &errors->arena);
+    bool is_own = true, is_good = joint_observe(loose, errors->n_above, rows, scale, errors->accuracy, arrays.excess, all,
+                                                index, arrays.left, &is_own, &errors->arena);
     *is_definite = *is_definite && is_own;
     return is_good;
 }
@@ -438,8 +439,8 @@ struct row {
     double *rows; /* n_row x (n_own + n_above): own ones first, then those above */
 };
 
-/* Of the parameters above block i from the covariance's root: with further columns of groups most shared parameters are others'.
- * R d + F e = noise for those of its group, so that d = R^-1 (noise - F e) for errors e of the shared ones. */
+/* Of the parameters above block i from the covariance's root: with further columns of groups most shared parameters are
+ * others'. R d + F e = noise for those of its group, so that d = R^-1 (noise - F e) for errors e of the shared ones. */
 static bool above_by_root(struct joint *joint, size_t i, double *triangle)
 {
     struct joint_errors *errors = joint->errors;

@@ -1,6 +1,6 @@
 /* What a block keeps of its last evaluation for the statistics, which are computed when no block can be evaluated any more.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_errors.h"
 
 #include "fit/matrix.h"
 #include "fit/statistics.h"
@@ -116,7 +116,7 @@ bool joint_findings_take(struct joint_work *work, struct arena *arena)
         block->chain[k] = work->at.chain[work->order[k]];
     }
     if (findings->has_information)
-        joint_block_reduce(work, CURVATURE_EXPECTED, arrays.information, arrays.rhs);
+        joint_block_reduce(work, &answer, CURVATURE_EXPECTED, NULL, arrays.information, arrays.rhs);
     take_beyond(work, arrays.beyond);
     return take_censored(work, &arrays, arena) && (!findings->has_excess || take_excess(work, arrays.excess));
 }

@@ -2,6 +2,7 @@
  * opposite order. A group has its own trust region, which follows its own decreases; its step is judged on the sum.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_first.h"
+#include "fit/joint_kinks.h"
 
 #include "fit/matrix.h"
 
@@ -66,10 +67,13 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
         struct joint_side *side = &group->side;
         group->radius = INFINITY;
         group->is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
-        if (!group->is_held
+        group->hold.is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
+        group->hold.is_stopped = arena_calloc(arena, n + 1, sizeof *group->is_held);
+        if (!group->is_held || !group->hold.is_held || !group->hold.is_stopped
             || !ARENA_DOUBLES(arena, {&side->theta, n, 1}, {&side->triangle, all, all}, {&side->rhs, all, 1},
                               {&side->scale, n, 1}, {&side->rest, s, s}, {&side->rest_rhs, s, 1}, {&group->trial, n, 1},
-                              {&group->length, n, 1}, {&group->error_rows, n, all}))
+                              {&group->length, n, 1}, {&group->error_rows, n, all}, {&group->line, n, 1},
+                              {&group->line_scale, n, 1}, {&group->hold.by, n, 1}))
             return false;
         memcpy(side->theta, joint->group_own->asker.map.start, n * sizeof(double));
     }
@@ -94,7 +98,7 @@ void joint_columns(const struct joint *joint, size_t i, uint32_t *column)
 struct reduction {
     struct joint *joint;
     const struct joint_group *group;
-    bool of_trial;
+    enum joint_which which;
 };
 
 static struct joint_rows rows_of_side(const struct joint_side *side, size_t n)
@@ -105,8 +109,8 @@ static struct joint_rows rows_of_side(const struct joint_side *side, size_t n)
 static struct joint_rows rows_of_block(void *context, size_t k)
 {
     const struct reduction *reduction = context;
-    const struct joint_block *block = joint_active(reduction->joint, k);
-    return rows_of_side(reduction->of_trial ? &block->trial : &block->best, reduction->joint->s);
+    struct joint_block *block = joint_active(reduction->joint, k);
+    return rows_of_side(joint_side_of(block, reduction->which), reduction->joint->s);
 }
 
 static struct joint_rows rows_of_member(void *context, size_t k)
@@ -114,8 +118,8 @@ static struct joint_rows rows_of_member(void *context, size_t k)
     const struct reduction *reduction = context;
     struct joint *joint = reduction->joint;
     uint32_t i = joint->member[reduction->group->first + k];
-    const struct joint_block *block = &joint->block[i];
-    struct joint_rows rows = rows_of_side(reduction->of_trial ? &block->trial : &block->best, joint->s_block);
+    struct joint_block *block = &joint->block[i];
+    struct joint_rows rows = rows_of_side(joint_side_of(block, reduction->which), joint->s_block);
     joint_columns(joint, i, joint->column);
     rows.column = joint->column;
     return rows;
@@ -129,25 +133,25 @@ static struct joint_rows rows_of_group(void *context, size_t g)
 
 struct lengths {
     const struct joint *joint;
-    bool of_trial;
+    enum joint_which which;
 };
 
 /* Squared, of the shared parameters, where there are no groups. */
 static void lengths_of(const void *context, const struct joint_block *block, double *square)
 {
     const struct lengths *lengths = context;
-    const struct joint_side *side = lengths->of_trial ? &block->trial : &block->best;
+    const struct joint_side *side = joint_side_of((struct joint_block *)(uintptr_t)block, lengths->which);
     size_t n = block->n, s = lengths->joint->s, all = n + s;
     for (size_t c = 0; c < s; c++)
         square[c] = matrix_squares(n + c + 1, side->triangle + (n + c) * all);
 }
 
 /* The lengths of all columns above the blocks. False: out of memory. */
-static bool sum_lengths(struct joint *joint, bool of_trial)
+static bool sum_lengths(struct joint *joint, enum joint_which which)
 {
     size_t n = joint->n_group, s = joint->s_block;
     if (joint->levels.n_column == 0) {
-        const struct lengths lengths = {joint, of_trial};
+        const struct lengths lengths = {joint, which};
         if (!joint_totals(joint, joint->s, lengths_of, &lengths, joint->length))
             return false;
         for (size_t c = 0; c < joint->s; c++)
@@ -159,8 +163,8 @@ static bool sum_lengths(struct joint *joint, bool of_trial)
         memset(joint->group[g].length, 0, n * sizeof(double));
     for (size_t k = 0; k < joint->n_active; k++) {
         size_t i = joint->active[k];
-        const struct joint_block *block = &joint->block[i];
-        const struct joint_side *side = of_trial ? &block->trial : &block->best;
+        struct joint_block *block = &joint->block[i];
+        const struct joint_side *side = joint_side_of(block, which);
         joint_columns(joint, i, joint->column);
         for (size_t c = 0; c < s; c++) {
             size_t column = block->n + c, all = block->n + s;
@@ -176,15 +180,19 @@ static bool sum_lengths(struct joint *joint, bool of_trial)
     return true;
 }
 
-static bool reduce_group(struct joint *joint, struct joint_group *group, bool of_trial)
+static bool reduce_group(struct joint *joint, struct joint_group *group, enum joint_which which)
 {
-    struct reduction reduction = {.joint = joint, .group = group, .of_trial = of_trial};
+    struct reduction reduction = {.joint = joint, .group = group, .which = which};
     struct joint_side *side = &group->side;
     struct joint_own *own = joint->group_own;
-    double *at = of_trial && joint->pass == JOINT_STEP ? group->trial : side->theta, *kept = side->theta;
+    double *at = which == JOINT_TRIAL && joint->pass == JOINT_STEP ? group->trial : side->theta, *kept = side->theta;
     if (!joint_sum(group->n, joint->n_group + joint->s, rows_of_member, &reduction, side->triangle, side->rhs)
         || !joint_add_least(joint->n_group + joint->s, joint->n_group, group->length, joint->least, side->triangle, side->rhs))
         return false;
+    if (which == JOINT_INNER) {
+        joint_kinks_reduce(joint, group);
+        return true;
+    }
     side->theta = at;
     joint_own_rest(own, side, joint->least, &group->radius);
     side->theta = kept;
@@ -193,17 +201,19 @@ static bool reduce_group(struct joint *joint, struct joint_group *group, bool of
     return true;
 }
 
-bool joint_reduce(struct joint *joint, bool of_trial, double *triangle, double *rhs)
+bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle, double *rhs)
 {
-    struct reduction reduction = {.joint = joint, .of_trial = of_trial};
-    bool is_good = sum_lengths(joint, of_trial);
+    struct reduction reduction = {.joint = joint, .which = which};
+    bool is_good = sum_lengths(joint, which);
     for (size_t g = 0; is_good && g < n_groups(joint); g++)
-        is_good = reduce_group(joint, &joint->group[g], of_trial);
+        is_good = reduce_group(joint, &joint->group[g], which);
     if (is_good && joint->group)
         is_good = joint_sum(n_groups(joint), joint->s, rows_of_group, &reduction, triangle, rhs);
     else if (is_good)
         is_good = joint_sum_all(joint, joint->s, rows_of_block, &reduction, triangle, rhs);
-    return is_good && joint_add_least(joint->s, joint->s, joint->length, joint->least, triangle, rhs);
+    double damping = sqrt(joint->line.damping);
+    return is_good && joint_add_least(joint->s, joint->s, joint->length, joint->least, triangle, rhs)
+           && (which != JOINT_INNER || joint_add_least(joint->s, joint->s, joint->line.scale, damping, triangle, rhs));
 }
 
 void joint_groups_look(const struct joint *joint, struct joint_side *all)

@@ -44,8 +44,6 @@ void joint_block_pass(struct joint_work *work, struct arena *arena);
 /* In joint_curved.c: adds to a side's triangle, which is of work->at, the second derivatives that Gauss and Newton omit, as far
  * as they are positive, from differences of gradients. ASKED_FAILED: these cannot be evaluated; nothing is added. */
 enum asked joint_block_curve(struct joint_work *work, struct joint_side *side);
-/* The triangle of the rows where work->at was evaluated, own parameters first. False: an entry is not finite. */
-bool joint_block_reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs);
 /* A block that joint_load restored evaluates its best point again. False: the fit must end. */
 bool joint_block_again(struct joint_work *work);
 /* Memory of a block with n own parameters and s above it, which lasts. False: there is none. */
@@ -64,6 +62,11 @@ void joint_set_tighter(struct joint *joint, double tighter);
 /* What joint_load left: the shared parameters' arrays, and a block's, once there is room for them. */
 void joint_restore_shared(struct joint *joint);
 void joint_restore_block(const struct joint *joint, struct joint_block *block);
+
+static inline struct joint_side *joint_side_of(struct joint_block *block, enum joint_which which)
+{
+    return which == JOINT_BEST ? &block->best : which == JOINT_TRIAL ? &block->trial : &block->inner.side;
+}
 
 /* How often block i counts. */
 static inline double joint_weight(const struct joint *joint, size_t i) { return joint->weight ? (double)joint->weight[i] : 1; }
@@ -106,32 +109,16 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
 void joint_groups_fini(struct joint *joint);
 /* The columns of all parameters above block i: those of its group, then theirs among the shared ones behind these. */
 void joint_columns(const struct joint *joint, size_t i, uint32_t *column);
-/* Reduces the rows of the best or trial sides of all blocks to the shared parameters' triangle and right-hand side, by way of
+/* Reduces the rows of these sides of all blocks to the shared parameters' triangle and right-hand side, by way of
  * the groups, and sums the lengths of columns. */
-bool joint_reduce(struct joint *joint, bool of_trial, double *triangle, double *rhs);
-/* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single and
+bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle, double *rhs);
+/* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single,
  * is_restricted. */
 void joint_groups_look(const struct joint *joint, struct joint_side *all);
 /* The groups follow the shared step; and learn from the trial, which was taken or not. */
 void joint_groups_step(struct joint *joint);
 void joint_groups_adapt(struct joint *joint);
 void joint_groups_take(struct joint *joint);
-
-/* In joint_findings.c. After the last evaluation: keeps what the statistics need. The arrays of a block whose sizes are known:
- * room, and where they are (returns their numbers). False: out of memory. */
-bool joint_findings_take(struct joint_work *work, struct arena *arena);
-bool joint_findings_room(struct joint_block *block, size_t s);
-size_t joint_findings_arrays(const struct joint_block *block, size_t s, struct joint_arrays *arrays);
-/* The triangle for standard errors. */
-const double *joint_information(const struct joint_block *block, size_t s);
-
-/* In joint_observed.c. Turns the rows that eliminating n parameters leaves, `own` (n x (n + m), triangular) into those of the
- * observed information, whose excess over the expected one is `excess` (of parameter c the row and column index[c], n + m of
- * them; leading dimension ld), and fills what is left of the excess for the m others (m x m). scale: the lengths of the n
- * columns. False: out of memory; *is_definite: as in fit_spectrum_observe, and then nothing changes. */
-bool joint_observe(size_t n, size_t m, double *own, const double *scale, double accuracy, const double *excess, size_t ld,
-                   const uint32_t *index, double *left, bool *is_definite, struct arena *arena);
-
 /* Standard errors. False: out of memory. */
 bool joint_errors_compute(struct joint *joint);
 /* In their place for an evaluation: the criteria of all blocks. False: out of memory. */

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_all.h"
 #include "fit/joint_bytes.h"
-#include "fit/joint_internal.h"
+#include "fit/joint_errors.h"
 
 #include <stdlib.h>
 
@@ -28,6 +28,10 @@ static void pass_arrays(struct cursor *cursor, const struct joint *joint, const 
     size_t n = block->n, all = n + joint->s_block;
     pass_side(cursor, &block->best, n, joint->s_block);
     pass_side(cursor, &block->trial, n, joint->s_block);
+    if (block->has_kinks && !joint->descent) {
+        pass_side(cursor, &block->inner.side, n, joint->s_block);
+        ARRAY(block->inner.scale, all);
+    }
     ARRAY(block->p, joint->n_parameter);
     ARRAY(block->chain, all);
     ARRAY(block->box, joint->descent ? 2 * n : 0);
@@ -54,6 +58,7 @@ static void point_to(struct joint_side *side, const struct joint_side *own)
     side->scale = own->scale;
     side->rest = own->rest;
     side->rest_rhs = own->rest_rhs;
+    side->at = own->at;
 }
 
 /* False: memory is out. */
@@ -64,9 +69,16 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     struct joint_block *block = &joint->block[i], own = *block;
     FIELD(*block);
     const struct joint_block given = *block;
+    own.has_kinks = given.has_kinks;
     bool is_good = own.is_made || !given.is_made || joint_block_room(joint, &own, given.n, joint->s_block);
     point_to(&block->best, &own.best);
     point_to(&block->trial, &own.trial);
+    point_to(&block->inner.side, &own.inner.side);
+    block->inner.scale = own.inner.scale;
+    block->inner.hold = own.inner.hold;
+    block->inner.step = own.inner.step;
+    block->inner.candidate = own.inner.candidate;
+    block->inner.memory = own.inner.memory;
     block->p = own.p;
     block->chain = own.chain;
     block->box = own.box;

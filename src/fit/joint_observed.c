@@ -1,9 +1,9 @@
-/* The observed information of a fit over many datasets, level by level. At each one, what the observed information exceeds the
- * expected one by is taken into the metric of the expected one, as in a single fit; eliminating the level's parameters leaves an
- * excess for those above, which may be negative where the sum over all blocks is not. So only sums of excesses say whether the
- * whole fit's information is positive definite.
+/* The observed information of a fit over many datasets, level by level. At each one, what the observed information exceeds
+ * the expected one by is taken into the metric of the expected one, as in a single fit; eliminating the level's parameters
+ * leaves an excess for those above, which may be negative where the sum over all blocks is not. So only sums of excesses
+ * say whether the whole fit's information is positive definite.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_errors.h"
 
 #include "fit/matrix.h"
 #include "fit/spectrum.h"

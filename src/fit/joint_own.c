@@ -1,7 +1,7 @@
 /* The part of a fit over many datasets that has parameters of its own, a block or a group: its trust region, and what is left
  * for the parameters above.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_internal.h"
+#include "fit/joint_kinks.h"
 
 #include "fit/matrix.h"
 
@@ -63,6 +63,82 @@ void joint_own_rest(struct joint_own *own, struct joint_side *side, double least
         kept[k] = (uint32_t)k;
     joint_eliminate(n, s, side->triangle, moved, model->loose, model->n_loose, kept, s, side->scale,
                     fmax(model->damping, least * least), own->rows, side->rest, side->rest_rhs, NULL);
+}
+
+/* The own parameters that are not held; the right-hand side where the others have moved. */
+static size_t list_loose(const struct joint_own *own, const struct joint_side *side, const struct joint_hold *hold, double *rhs)
+{
+    size_t n_loose = 0, all = own->n + own->s;
+    memcpy(rhs, side->rhs, all * sizeof *rhs);
+    for (size_t j = 0; j < own->n; j++) {
+        if (!hold->is_held[j])
+            own->model.loose[n_loose++] = (uint32_t)j;
+        for (size_t i = 0; hold->is_held[j] && i <= j; i++)
+            rhs[i] += side->triangle[i + j * all] * hold->by[j];
+    }
+    return n_loose;
+}
+
+void joint_damped_rest(struct joint_own *own, struct joint_side *side, const struct joint_hold *hold, double damping)
+{
+    uint32_t *loose = own->model.loose, *kept = loose + own->n;
+    size_t n_loose = list_loose(own, side, hold, own->rhs);
+    for (size_t k = 0; k < own->s; k++)
+        kept[k] = (uint32_t)k;
+    joint_eliminate(own->n, own->s, side->triangle, own->rhs, loose, n_loose, kept, own->s, side->scale, damping, own->rows,
+                    side->rest, side->rest_rhs, NULL);
+}
+
+bool joint_damped_follow(struct joint_own *own, const struct joint_side *side, struct joint_hold *hold, double damping,
+                         const double *shared_step)
+{
+    struct trust_model *model = &own->model;
+    size_t n = own->n, s = own->s, all = n + s, m = n + n;
+    double *a = own->rows, *b = a + m * n, *r = b + m, *place = r + n * n, *moved = place + n;
+    size_t n_loose = list_loose(own, side, hold, moved);
+    bool any = false;
+    memset(a, 0, m * n * sizeof *a);
+    memset(b, 0, m * sizeof *b);
+    for (size_t i = 0; i < n; i++)
+        b[i] = -moved[i];
+    for (size_t k = 0; k < s; k++)
+        for (size_t i = 0; i < n; i++)
+            b[i] -= side->triangle[i + (n + k) * all] * shared_step[k];
+    for (size_t j = 0; j < n; j++) {
+        model->step[j] = hold->is_held[j] ? hold->by[j] : 0;
+        hold->is_stopped[j] = false;
+    }
+    for (size_t c = 0; c < n_loose; c++) {
+        uint32_t j = model->loose[c];
+        memcpy(a + c * m, side->triangle + j * all, (j + 1) * sizeof *a);
+        a[n + j + c * m] = sqrt(damping) * side->scale[j];
+    }
+    matrix_least(m, n_loose, a, b, r, place);
+    for (size_t c = 0; c < n_loose; c++) {
+        uint32_t j = model->loose[c];
+        model->step[j] = fmin(fmax(b[c], model->low[j]), model->high[j]);
+        any |= hold->is_stopped[j] = model->step[j] != b[c];
+    }
+    return any;
+}
+
+void joint_hold_begin(struct joint_own *own, struct joint_hold *hold)
+{
+    for (size_t j = 0; j < own->n; j++) {
+        hold->is_held[j] = fit_point_is_held(&own->asker.map, &own->point, j);
+        hold->by[j] = 0;
+        hold->is_stopped[j] = false;
+    }
+}
+
+void joint_hold_stopped(const struct joint_own *own, struct joint_hold *hold, bool stays)
+{
+    for (size_t j = 0; j < own->n; j++) {
+        if (hold->is_stopped[j])
+            hold->by[j] = own->model.step[j];
+        hold->is_held[j] = hold->is_held[j] || hold->is_stopped[j];
+        hold->by[j] = stays ? 0 : hold->by[j];
+    }
 }
 
 bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena)

@@ -3,6 +3,7 @@
 #include "fit/joint_descent.h"
 
 #include "fit/joint_first.h"
+#include "fit/joint_kinks.h"
 #include "fit/matrix.h"
 
 #include <math.h>
@@ -112,12 +113,12 @@ static bool finish_without_memory(struct joint *joint)
     return joint_finish(joint, OUTCOME_out_of_memory);
 }
 
-/* The shared model of the best sides, or of the trials'. False: the fit has ended, because memory is out or numbers are not
- * finite. */
-static bool set_model(struct joint *joint, bool of_trial)
+/* The shared model of these sides. False: the fit has ended, because memory is out or
+ * numbers are not finite. */
+static bool set_model(struct joint *joint, enum joint_which which)
 {
     struct trust_model *model = &joint->shared;
-    if (!joint_reduce(joint, of_trial, model->triangle, model->rhs)) {
+    if (!joint_reduce(joint, which, model->triangle, model->rhs)) {
         finish_without_memory(joint);
         return false;
     }
@@ -176,7 +177,7 @@ void joint_take(struct joint *joint)
 
 double joint_promise(struct joint *joint)
 {
-    return set_model(joint, false) ? promise_free(joint, beyond(joint, own_free_of)) : INFINITY;
+    return set_model(joint, JOINT_BEST) ? promise_free(joint, beyond(joint, own_free_of)) : INFINITY;
 }
 
 static void begin_stopping(struct joint *joint)
@@ -215,14 +216,14 @@ static bool is_rough_over(const struct joint *joint)
            || joint->shared.promise <= stopping_noise_ceiling(stopping, &joint->point);
 }
 
-/* Looks at the best point: stops, or plans a step. */
-static bool plan_step(struct joint *joint)
+/* Sets the model at the best point with what it promises. False: the fit has ended. */
+static bool look(struct joint *joint)
 {
     struct trust_model *model = &joint->shared;
-    struct stopping *stopping = &joint->stopping;
+    struct stopping_beyond *beyond = &joint->stopping.beyond;
     double n_row = fmax(1, (double)joint->asker.objective.n_row);
-    if (!set_model(joint, false))
-        return joint->has_best;
+    if (!set_model(joint, JOINT_BEST))
+        return false;
     model->promise = model->length = 0;
     model->is_restricted = false;
     if (joint->s > 0)
@@ -231,8 +232,8 @@ static bool plan_step(struct joint *joint)
                              .promise_free = joint_total(joint, own_free_of), .is_restricted = model->is_restricted};
     joint_groups_look(joint, &all);
     model->promise = all.promise;
-    stopping->beyond.promise = all.promise_free;
-    stopping->beyond.variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
+    beyond->promise = all.promise_free;
+    beyond->variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
     struct joint_facts facts = {.any = all.is_restricted, .most = all.gradient_norm, .single = all.single};
     for (size_t i = 0; i < joint->n_active; i++) {
         facts.most = fmax(facts.most, joint_active(joint, i)->best.gradient_norm);
@@ -240,13 +241,45 @@ static bool plan_step(struct joint *joint)
         facts.any |= joint_active(joint, i)->best.is_restricted;
     }
     joint_agree(joint, &facts);
-    stopping->beyond.gradient_norm = facts.most;
-    stopping->beyond.single = facts.single;
+    beyond->gradient_norm = facts.most;
+    beyond->single = facts.single;
     model->is_restricted = facts.any;
+    return true;
+}
+
+/* Stops at the best point, or goes to the end of the model's step. */
+static bool stop_or_step(struct joint *joint)
+{
+    struct trust_model *model = &joint->shared;
+    enum outcome outcome = joint->descent     ? joint_descent_next(joint)
+                           : joint->rough > 0 ? OUTCOME_not_run
+                                              : stopping_judge(&joint->stopping, model, &joint->point);
+    if (joint->stride > 0 && outcome != OUTCOME_not_run)
+        return joint_sample_leave(joint);
+    if (outcome == OUTCOME_not_run && joint->has_kinks && !joint->descent) {
+        joint_kinks_target(joint);
+    } else if (outcome == OUTCOME_not_run && !joint->descent) {
+        trust_model_target(model, &joint->point, joint->trial);
+        joint_groups_step(joint);
+    }
+    joint->pass = outcome == OUTCOME_not_run ? JOINT_STEP : JOINT_CHECK;
+    if (outcome == OUTCOME_not_run)
+        return true;
+    joint->stop = outcome == OUTCOME_converged ? joint->stopping.met : STOP_none;
+    joint->outcome = outcome;
+    return true;
+}
+
+/* Looks at the best point: stops, or plans a step. */
+static bool plan_step(struct joint *joint)
+{
+    struct trust_model *model = &joint->shared;
+    struct stopping *stopping = &joint->stopping;
+    if (!look(joint))
+        return joint->has_best;
+    double little = SAMPLE_ENDS * stopping->beyond.misfit / fmax(1, (double)joint->asker.objective.n_row);
     if (joint->stride > 0 && (joint_sample_is_tired(joint)
-                              || (model->promise <= SAMPLE_ENDS * stopping->beyond.misfit / n_row
-                                  && (!model->is_restricted
-                                      || stopping->beyond.promise <= SAMPLE_ENDS * stopping->beyond.misfit / n_row))))
+                              || (model->promise <= little && (!model->is_restricted || stopping->beyond.promise <= little))))
         return joint_sample_leave(joint);
     if (joint->rough > 0 && is_rough_over(joint)) {
         trust_model_target(model, &joint->point, joint->trial);
@@ -257,23 +290,49 @@ static bool plan_step(struct joint *joint)
         joint->pass = JOINT_START;
         return true;
     }
-    enum outcome outcome = joint->descent ? joint_descent_next(joint)
-                           : joint->rough > 0 ? OUTCOME_not_run
-                                          : stopping_judge(stopping, model, &joint->point);
-    if (joint->stride > 0 && outcome != OUTCOME_not_run)
-        return joint_sample_leave(joint);
-    if (outcome == OUTCOME_not_run && !joint->descent) {
-        trust_model_target(model, &joint->point, joint->trial);
-        joint_groups_step(joint);
-    }
-    if (outcome == OUTCOME_not_run) {
-        joint->pass = JOINT_STEP;
+    if (!joint->has_kinks || joint->descent)
+        return stop_or_step(joint);
+    joint_kinks_begin(joint);
+    return true;
+}
+
+/* The rows of an inner step: a step of the parameters above from the best point, which leaves the trust region's metric as it
+ * is. */
+static bool judge_rows(struct joint *joint)
+{
+    struct trust_model *model = &joint->shared;
+    size_t bytes = joint->s * sizeof *model->scale;
+    double radius = model->radius;
+    if (!joint_kinks_measure(joint))
+        return finish_without_memory(joint);
+    memcpy(joint->line.kept, model->scale, bytes);
+    if (!set_model(joint, JOINT_INNER))
+        return joint->has_best;
+    model->radius = INFINITY;
+    if (joint->s > 0)
+        trust_model_step(model, &joint->point);
+    trust_model_target(model, &joint->point, joint->trial);
+    joint_kinks_groups_step(joint);
+    model->radius = radius;
+    memcpy(model->scale, joint->line.kept, bytes);
+    joint->pass = JOINT_VALUE;
+    return true;
+}
+
+/* The value of an inner step; after the last one, the best of them is what the model promises. */
+static bool judge_value(struct joint *joint)
+{
+    if (!joint_kinks_judge(joint))
+        return true;
+    if (!look(joint))
+        return joint->has_best;
+    joint->shared.promise = fmax(joint->line.first - joint->line.value, 0);
+    joint->shared.is_restricted = !(joint->line.least < joint->line.first); /* no step: it may be the search's fault */
+    if (joint_kinks_is_damped(joint) && joint->shared.promise <= stopping_tolerance(&joint->stopping, &joint->point)) {
+        joint_kinks_loosen(joint);
         return true;
     }
-    joint->stop = outcome == OUTCOME_converged ? stopping->met : STOP_none;
-    joint->outcome = outcome;
-    joint->pass = JOINT_CHECK;
-    return true;
+    return stop_or_step(joint);
 }
 
 /* The decrease of the trial, by values or, where these are lost in noise, by slopes; stopping_decrease for the sums. */
@@ -290,7 +349,7 @@ static double find_decrease(struct joint *joint)
         || by_value > NOISE_ERRORS * joint_total(joint, noise_of))
         return by_value;
     double before = promise_free(joint, stopping->beyond.promise), radius = joint->shared.radius;
-    if (!set_model(joint, true))
+    if (!set_model(joint, JOINT_TRIAL))
         return -INFINITY;
     double after = promise_free(joint, beyond(joint, trial_free_of));
     joint->shared.radius = radius;
@@ -331,8 +390,12 @@ static bool judge_step(struct joint *joint)
     if (joint->outcome != OUTCOME_not_run)
         return true;
     joint->n_iteration++;
-    adapt_radius(joint, decrease);
-    joint_groups_adapt(joint);
+    if (joint->has_kinks) {
+        joint_kinks_adapt(joint, decrease / joint->shared.promise);
+    } else {
+        adapt_radius(joint, decrease);
+        joint_groups_adapt(joint);
+    }
     if (decrease > 0)
         joint_take(joint);
     stopping_note(&joint->stopping, &joint->shared, &joint->point, decrease);
@@ -408,7 +471,7 @@ static bool judge_check(struct joint *joint)
         return joint_finish(joint, OUTCOME_stalled);
     bool is_exact = joint->model->abi.n_state == 0;
     if (joint->options->certify) {
-        if (!set_model(joint, true))
+        if (!set_model(joint, JOINT_TRIAL))
             return true;
         certificate->change = is_exact ? 0 : joint_total(joint, change_of);
         certificate->decrease = promise_free(joint, beyond(joint, trial_free_of));
@@ -453,6 +516,8 @@ bool joint_advance(struct joint *joint)
     case JOINT_CHECK: return judge_check(joint);
     case JOINT_LOOK: return joint_sample_take(joint);
     case JOINT_PILOT: return judge_pilot(joint);
+    case JOINT_ROWS: return judge_rows(joint);
+    case JOINT_VALUE: return judge_value(joint);
     default: return false;
     }
 }

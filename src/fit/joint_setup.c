@@ -3,6 +3,7 @@
 #include "fit/joint_first.h"
 
 #include "fit/joint_descent.h"
+#include "fit/joint_kinks.h"
 #include "fit/prepare.h"
 #include "fit/unit.h"
 
@@ -70,7 +71,8 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
             for (size_t j = 0; j < joint->n_of[c]; j++)
                 order[k++] = above[place + j];
     if (!order || !ARENA_DOUBLES(arena, {&joint->theta, s, 1}, {&joint->trial, s, 1}, {&joint->length, s, 1},
-                                 {&joint->point.gradient, s, 1})
+                                 {&joint->point.gradient, s, 1}, {&joint->line.shared, s, 1},
+                                 {&joint->line.scale, s, 1}, {&joint->line.kept, s, 1})
         || !joint_take_map(&joint->asker.map, map, order, s, arena)
         || !trust_model_init(&joint->shared, &joint->asker, arena) || !joint_groups_init(joint, map, above))
         return false;
@@ -78,6 +80,8 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
     joint->point.theta = joint->theta;
     if (joint->saved)
         joint_restore_shared(joint);
+    if (joint->saved && joint->pass == JOINT_ROWS) /* the search for a step begins again */
+        joint_kinks_begin(joint);
     return true;
 }
 
@@ -162,7 +166,9 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
 bool joint_block_room(const struct joint *joint, struct joint_block *block, size_t n, size_t s)
 {
     size_t all = n + s, each = n + all * all + all + n + s * s + s, n_parameter = joint->n_parameter;
-    double *memory = calloc(2 * each + n_parameter + all + (joint->descent ? 2 * n : 0) + 1, sizeof *memory);
+    int n_side = block->has_kinks && !joint->descent ? 3 : 2;
+    size_t n_number = (size_t)n_side * (each + all) + n_parameter + all + (joint->descent ? 2 * n : 0);
+    double *memory = calloc(n_number + 1, sizeof *memory);
     block->file_index = calloc(2 * all + 1, sizeof *block->file_index);
     block->side = calloc(n_parameter + 1, 1);
     block->p = memory;
@@ -171,8 +177,8 @@ bool joint_block_room(const struct joint *joint, struct joint_block *block, size
     double *next = memory + n_parameter;
     block->chain = next;
     next += all;
-    for (int k = 0; k < 2; k++) {
-        struct joint_side *side = k ? &block->trial : &block->best;
+    for (int k = 0; k < n_side; k++) {
+        struct joint_side *side = joint_side_of(block, (enum joint_which)k);
         side->theta = next;
         side->triangle = side->theta + n;
         side->rhs = side->triangle + all * all;
@@ -181,7 +187,8 @@ bool joint_block_room(const struct joint *joint, struct joint_block *block, size
         side->rest_rhs = side->rest + s * s;
         next += each;
     }
-    block->box = next;
+    block->inner.scale = next;
+    block->box = next + (n_side > 2 ? all : 0);
     return true;
 }
 
@@ -190,7 +197,8 @@ static bool make_block(struct joint_work *work)
     struct joint_block *block = work->block;
     size_t n = work->n, all = n + work->s;
     assert(!block->saved || block->n == n);
-    if (!joint_block_room(work->joint, block, n, work->s))
+    if (!joint_block_room(work->joint, block, n, work->s)
+        || (block->has_kinks && !work->joint->descent && !joint_kinks_room(block, work)))
         return false;
     for (size_t k = 0; work->joint->descent && k < 2 * n; k++)
         block->box[k] = (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
@@ -226,6 +234,17 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
         map->natural_start[j] = fit_scale_to_natural(map->scale[j], theta[j]);
     }
     return true;
+}
+
+/* The same for all blocks: a block may lack the measurements or the priors that make the kinks of the sum. */
+static bool may_have_kinks(const struct fit_problem *problem)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < problem->model->abi.n_observable; k++)
+        any = any || problem->loss[k].has_kink;
+    for (size_t k = 0; problem->prior && k < problem->n_parameter; k++)
+        any = any || fit_prior_has_kink(&problem->prior[k]);
+    return any;
 }
 
 /* Sets up a block's asker with what it has done in earlier passes. */
@@ -281,7 +300,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     block->engine = asker->engine;
     block->gradient = asker->gradient;
     block->has_offset = asker->objective.has_offset;
-    block->has_kinks = fit_objective_has_kinks(&asker->objective);
+    block->has_kinks = may_have_kinks(&given);
     block->is_sigma_known = asker->is_sigma_known;
     return true;
 }
@@ -367,6 +386,7 @@ void joint_fini(struct joint *joint)
     for (size_t i = 0; joint->block && i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
         free(block->findings.memory);
+        free(block->inner.memory);
         free(block->p); /* with everything else */
         free(block->file_index);
         free(block->side);

@@ -7,14 +7,18 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 8, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 9, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
     FIELD(joint->n_redrawn);
     FIELD(joint->s);
     FIELD(joint->n_group);
-    FIELD(joint->pass);
+    enum joint_pass pass = joint->pass; /* a search for a step begins again: its steps and their values are not saved */
+    bool is_inner = pass == JOINT_ROWS || pass == JOINT_VALUE || (pass == JOINT_STEP && joint->has_kinks && !joint->descent);
+    pass = is_inner ? JOINT_ROWS : pass;
+    FIELD(pass);
+    joint->pass = cursor->from ? pass : joint->pass;
     FIELD(joint->f);
     FIELD(joint->tighter);
     FIELD(joint->rough);
@@ -42,6 +46,8 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->asker.is_sigma_known);
     FIELD(joint->asker.objective.has_offset);
     FIELD(joint->has_kinks);
+    FIELD(joint->line.damping);
+    FIELD(joint->line.growth);
     FIELD(joint->asker.objective.n_row);
 }
 
@@ -89,8 +95,6 @@ static void pass_block(struct cursor *cursor, struct joint_block *block)
     FIELD(block->best.is_curved);
     FIELD(block->best.f);
     FIELD(block->best.misfit);
-    FIELD(block->best.sharpness);
-    FIELD(block->sharpness);
     FIELD(block->outcome);
     FIELD(block->is_out);
     FIELD(block->has_crashed);

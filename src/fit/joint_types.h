@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/certificate.h"
+#include "fit/joint_kept.h"
+#include "fit/joint_steps.h"
 
 /* Which parameters have one value for all datasets, or for each group of them. Groups of the first column are eliminated as
  * blocks are; those of the others, nested or crossed, count as shared. */
@@ -31,49 +32,16 @@ struct joint_above {
     double start, lower, upper;
 };
 
-/* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
-struct joint_side {
-    double f;
-    double *theta;            /* n */
-    double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
-    double *scale;            /* n: metric of the own trust region */
-    double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
-    double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
-    double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
-    double noise;             /* what rounding and errors of integration could change f by */
-    double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
-    double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
-    bool is_restricted;       /* the own step, by radius or bounds */
-    int sharpness;            /* as in struct fit_objective */
-    bool is_curved;           /* the triangle has the second derivatives that Gauss and Newton omit */
-};
-
-/* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
-struct joint_findings {
-    struct fit_criteria criteria;
-    double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
-    double accuracy;          /* fit_asker_accuracy */
-    bool can_test, has_prior; /* fit_statistics_can_test; some parameter has a prior, maybe in another block's sum */
-    bool has_information, has_excess;
-    size_t n_censored;        /* rows of these arrays */
-    double *memory;           /* of struct joint_arrays */
-};
-struct joint_arrays {
-    double *theta, *start, *lower, *upper; /* all, in the model's order */
-    double *beyond, *moves;   /* all, own ones first: squares as fit_spectrum.beyond, fit_statistics_moves */
-    double *information, *rhs; /* all x all, all: as triangle, of the expected information; empty: the trial's */
-    double *excess, *left;    /* all x all: fit_objective_excess; s x s: what eliminating the own parameters leaves of it */
-    double *slope, *factor, *curvature; /* as in struct fit_censored, in the model's order */
-};
+enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 
 struct joint_block {
     bool is_made;
     size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
     struct joint_side best, trial;
     double radius;            /* of the own trust region */
+    struct joint_inner inner; /* with kinks */
     uint32_t n_bounded;       /* steps in a row that it bounded; */
     bool is_curved;           /* after many: as in a side, of the next one */
-    int sharpness;            /* of the next side, for Laplace's kinks: as in struct fit_objective */
     /* of the latest trial */
     double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
     bool has_failed;          /* no own step could be evaluated */
@@ -115,6 +83,9 @@ struct joint_group {
     double *trial;            /* theta of the next step */
     double *length;           /* of its columns with own parameters fixed */
     bool *is_held;            /* by a bound */
+    struct joint_hold hold;   /* with kinks */
+    bool is_stopped;
+    double *line, *line_scale; /* with kinks: theta of the best inner step; the metric of steps */
     double radius, step;      /* step: the length of the latest one */
     bool is_restricted;       /* that one */
     double *error_rows;       /* for standard errors: of its loose parameters and those above, and */

@@ -57,8 +57,7 @@ static void fill_laplace(struct fit_loss *loss)
 
 static struct loss_terms at_laplace(double k, double r)
 {
-    double rounded = hypot(r, LOSS_KINK);
-    (void)k;
+    double rounded = hypot(r, k);
     return (struct loss_terms){rounded, 1 / rounded};
 }
 
@@ -129,16 +128,18 @@ static const struct form forms[N_ERROR] = {
 struct fit_loss fit_loss_of(enum error_kind error, double huber_k, double student_nu)
 {
     struct fit_loss loss = {.error = error, .is_log = error_row[error].is_log,
-                            .has_kink = error_row[error].growth == GROWTH_LINEAR,
-                            .tuning = error == ERROR_HUBER ? huber_k : error == ERROR_STUDENT ? student_nu : NAN};
+                            .has_kink = error_row[error].growth == GROWTH_LINEAR};
+    loss.tuning = loss.has_kink ? LOSS_KINK : NAN;
+    if (error == ERROR_HUBER || error == ERROR_STUDENT)
+        loss.tuning = error == ERROR_HUBER ? huber_k : student_nu;
     forms[error].fill(&loss);
     return loss;
 }
 
-double fit_loss_root(enum fit_curvature curvature, bool has_kink, double weight, double expected)
+double fit_loss_root(enum fit_curvature curvature, double kink, double weight, double expected)
 {
-    if (curvature == CURVATURE_KINKS && has_kink)
-        return LOSS_KINK * weight * sqrt(weight); /* rho'' = kink^2 / hypot(r, kink)^3 */
+    if (curvature == CURVATURE_KINKS && kink > 0)
+        return kink * weight * sqrt(weight); /* rho'' = kink^2 / hypot(r, kink)^3 */
     return sqrt(curvature == CURVATURE_EXPECTED ? expected : weight);
 }
 

@@ -12,7 +12,7 @@ struct fit_loss {
     enum error_kind error;
     bool is_log;                 /* r is the difference of logarithms */
     bool has_kink;               /* at r = 0, where it is rounded; grows linearly */
-    double tuning;               /* Huber's k; Student's degrees of freedom */
+    double tuning;               /* Huber's k; Student's degrees of freedom; Laplace's: half-width of the rounded kink */
     double log_constant;         /* log of the integral of exp(-rho), added by a likelihood */
     double location_information; /* expected square of rho': Fisher's information of the prediction, for s = 1 */
     double scale_information;    /* expected square of 1 - rho' r: the same for s */
@@ -29,7 +29,7 @@ enum fit_curvature { CURVATURE_ABOVE, CURVATURE_KINKS, CURVATURE_EXPECTED };
 
 /* At one residual: rho, and weight = rho'(r) / r, finite and > 0, so that rho' = weight r.
  *   normal, log-normal  r^2 / 2
- *   Laplace             |r|, its kink rounded: sqrt(r^2 + LOSS_KINK^2)
+ *   Laplace             |r|, its kink rounded: sqrt(r^2 + k^2), where k = LOSS_KINK, or more on the way to the optimum
  *   Huber               r^2 / 2 up to |r| = k, then k |r| - k^2 / 2 (Huber 1964)
  *   Student             (nu + 1) / 2 log(1 + r^2 / nu) */
 struct loss_terms {
@@ -46,8 +46,9 @@ double fit_loss_second(const struct fit_loss *loss, double r);
 /* Half-width of the rounded kink. A hundredth of the scale makes no difference to the data; a sharper kink would show the
  * integrator's errors. */
 #define LOSS_KINK 1e-2
-/* The square root of the curvature, > 0, at a residual of this weight; expected: the value for CURVATURE_EXPECTED. */
-double fit_loss_root(enum fit_curvature curvature, bool has_kink, double weight, double expected);
+/* The square root of the curvature, > 0, at a residual of this weight; kink: its half-width, 0 if there is none; expected: the
+ * value for CURVATURE_EXPECTED. */
+double fit_loss_root(enum fit_curvature curvature, double kink, double weight, double expected);
 
 /* -log Phi(z), the loss of a measurement that is only known to lie beyond a limit; hazard = phi(z) / Phi(z), its negative
  * slope; curvature = hazard (z + hazard), in (0, 1). Free of cancellation for any finite z. */

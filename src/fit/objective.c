@@ -63,8 +63,6 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
         return censored_row(r, slope, sigma, side, modelled);
     struct loss_terms terms = fit_loss_at(loss, r);
     double root = fit_loss_root(curvature, loss->has_kink, terms.weight, loss->location_information);
-    if (curvature == CURVATURE_ABOVE && loss->has_kink && objective->sharpness > 0)
-        root = fmax(fit_loss_root(CURVATURE_KINKS, true, terms.weight, 0), ldexp(root, -objective->sharpness));
     struct row row = {.f = terms.rho, .weight = root * slope, .residual = terms.weight * r / root};
     if (objective->likelihood)
         row.f += row.constant = log(sigma) + loss->log_constant + (is_log ? log(y) : 0);

@@ -24,8 +24,6 @@ struct fit_objective {
     const struct fit_loss *loss; /* one for each observable */
     size_t n_prior;
     const struct fit_prior_term *prior;
-    int sharpness;          /* if > 0, CURVATURE_ABOVE of Laplace's kinks is that of KINKS, but at least 4^-sharpness times its
-                             * own: steps creep less, and may lead uphill */
 };
 
 /* The answer of one evaluation. d_* are n_row x n, column-major, derivatives by natural parameters; the noise arrays may be

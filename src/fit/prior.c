@@ -128,9 +128,9 @@ struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, dou
         location -= scale * scale;
     double v = (x - location) / scale, row = slope / scale;
     if (form->has_kink) {
-        static const struct fit_loss laplace = {.error = ERROR_LAPLACE, .has_kink = true};
+        static const struct fit_loss laplace = {.error = ERROR_LAPLACE, .has_kink = true, .tuning = LOSS_KINK};
         struct loss_terms terms = fit_loss_at(&laplace, v);
-        double root = fit_loss_root(curvature, true, terms.weight, 1), more = form->on_log ? scale : 0;
+        double root = fit_loss_root(curvature, LOSS_KINK, terms.weight, 1), more = form->on_log ? scale : 0;
         return (struct prior_terms){terms.rho + (form->on_log ? u : 0), root * row, (terms.weight * v + more) / root,
                                     fit_loss_rounding(&laplace, v)};
     }

@@ -38,13 +38,14 @@ struct fit_spectrum_unit {
     double error, rounding;
 };
 struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker, double size, double n_row);
-/* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
- * error; if 0 is all that is known of its size, whether it does not move them at all. The derivatives, of length `norm`, are then
- * errors too, and `beyond` contains almost nothing else. */
+/* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than
+ * their error; if 0 is all that is known of its size, whether it does not move them at all. The derivatives, of length
+ * `norm`, are then errors too, and `beyond` contains almost nothing else. */
 bool fit_spectrum_is_idle(const struct fit_map *map, size_t j, double theta, const struct fit_spectrum_unit *unit, double norm,
                           double beyond);
-/* Finds the known directions of a spectrum whose n, triangle and scale the caller has written: the lengths of the columns, 0 for
- * a parameter without influence. is_triangle: the triangle is one. accuracy: of the derivatives, relative to `scale`. */
+/* Finds the known directions of a spectrum whose n, triangle and scale the caller has written: the lengths of the columns,
+ * 0 for a parameter without influence. is_triangle: the triangle is one. accuracy: of the derivatives, relative to
+ * `scale`. */
 void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy, bool is_triangle);
 /* Whether a spectrum of the same derivatives with other residuals is also that of the information at this point. */
 bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point);

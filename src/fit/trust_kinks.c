@@ -8,10 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_INNER = 60, MAX_CUT = 30 };
-/* A part of the gain so far: a smaller gain does not justify another step. */
-static const double LITTLE = 1e-6;
-
 bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
@@ -30,12 +26,10 @@ static void go(size_t n_row, const struct fit_point *best, size_t n, const doubl
             to[i] += slopes[i + j * n_row] * (best->chain[j] * step[j]);
 }
 
-/* The objective at best + step for linear predictions and noise; infinite if these are invalid. */
-static double linear_value(struct trust_kinks *kinks, const struct trust_model *model, const struct fit_point *best,
-                           const double *step, struct fit_answer *answer)
+double trust_kinks_value(struct trust_kinks *kinks, const struct fit_asker *asker, const struct fit_point *best,
+                         const double *step, struct fit_answer *answer)
 {
-    const struct fit_asker *asker = model->asker;
-    size_t n = model->n, n_row = asker->objective.n_row;
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row;
     for (size_t j = 0; j < n; j++)
         kinks->theta[j] = best->theta[j] + step[j];
     if (!fit_map_natural(&asker->map, kinks->theta, kinks->p))
@@ -77,10 +71,10 @@ static double cut(struct trust_kinks *kinks, struct trust_model *model, const st
 {
     struct fit_answer answer;
     double value = INFINITY;
-    for (int i = 0; i < MAX_CUT && !(value < first); i++) {
+    for (int i = 0; i < TRUST_KINKS_CUT && !(value < first); i++) {
         for (size_t j = 0; j < model->n; j++)
             model->step[j] *= 0.5;
-        value = linear_value(kinks, model, best, model->step, &answer);
+        value = trust_kinks_value(kinks, model->asker, best, model->step, &answer);
     }
     model->is_restricted = true;
     return value;
@@ -92,12 +86,12 @@ void trust_kinks_step(struct trust_kinks *kinks, struct trust_model *model, cons
     struct fit_answer answer;
     bool newton = false, is_restricted = false;
     memset(kinks->step, 0, bytes);
-    double first = linear_value(kinks, model, best, kinks->step, &answer), least = first;
-    for (int i = 0; i < MAX_INNER; i++) {
-        linear_value(kinks, model, best, kinks->step, &answer);
+    double first = trust_kinks_value(kinks, model->asker, best, kinks->step, &answer), least = first;
+    for (int i = 0; i < TRUST_KINKS_INNER; i++) {
+        trust_kinks_value(kinks, model->asker, best, kinks->step, &answer);
         take_rows(model, &answer, kinks->step, newton);
         trust_model_step(model, best);
-        double value = linear_value(kinks, model, best, model->step, &answer);
+        double value = trust_kinks_value(kinks, model->asker, best, model->step, &answer);
         if (i == 0 && !(value < first))
             value = cut(kinks, model, best, first);
         double gain = least - value;
@@ -109,7 +103,7 @@ void trust_kinks_step(struct trust_kinks *kinks, struct trust_model *model, cons
         } else if (!newton) {
             break;
         }
-        if (better && gain <= LITTLE * (first - least))
+        if (better && gain <= TRUST_KINKS_LITTLE * (first - least))
             break;
         newton = better;
     }

@@ -91,6 +91,14 @@ struct trust_kinks {
     double *prediction, *noise, *weight, *residual; /* n_row */
 };
 
+/* The most inner steps, the most often the first one is halved, and a part of the gain so far: a smaller gain does not justify
+ * another step. */
+enum { TRUST_KINKS_INNER = 60, TRUST_KINKS_CUT = 30 };
+#define TRUST_KINKS_LITTLE 1e-6
+
+/* The objective at best + step for linear predictions and noise, and the answer there; infinite if these are invalid. */
+double trust_kinks_value(struct trust_kinks *kinks, const struct fit_asker *asker, const struct fit_point *best,
+                         const double *step, struct fit_answer *answer);
 /* False: out of memory. */
 bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, struct arena *arena);
 /* Replaces trust_model_step, with the same answers: minimises the objective within bounds and radius for linear predictions and

@@ -111,7 +111,7 @@ def test_other_datasets_and_other_data(tmp):
     said = compare(tmp / "fewer.h5", path["large"])
     assert said["compared"] == N - 1 and said["other_data"] == 1 and said["no_criteria"] == 0
     h.stiffit("run", tmp / "small.h5", "--model", tmp / "small.ode", "--share", "k", "-o", tmp / "shared.h5")
-    said = compare(tmp / "shared.h5", tmp / "fewer.h5", path["large"])  # the share of a fit over all tells the measurements, too
+    said = compare(tmp / "shared.h5", tmp / "fewer.h5", path["large"])  # shares of a fit over all tell the measurements
     assert said["compared"] == N - 1 and said["other_data"] == 1
     with h5py.File(tmp / "shared.h5", "a") as f:  # as of an earlier version if sigmas are unknown
         f["fits/aic"][:] = np.nan

@@ -28,7 +28,8 @@ CASES = {
     "prior": (P.replace("b = 0.3", "b = 0.3 prior normal(0.5, 0.1)") + DECAY, 0.05, []),
     "estimated sigma": (P + "parameter s = 0.1 in [0.001, 10] scale log\n" + DECAY + " sd s", np.nan, []),
     "held by a bound": (P.replace("b = 0.3", "b = 0.3 in [-1, 0.35]") + DECAY, 0.05, []),
-    "all held": ("parameter b = 0.3 in [0, 0.3]\nparameter a = 1.5 in [0.1, 1.6]\nobserve y = a*exp(-t/2) + b", 0.05, []),
+    "all held": ("parameter b = 0.3 in [0, 0.3]\nparameter a = 1.5 in [0.1, 1.6]\nobserve y = a*exp(-t/2) + b", 0.05,
+                 []),
     "flat": (P + "parameter c = 1.2 in [0.01, 100] scale log\nobserve y = a*c*exp(-k*t) + b", 0.05, []),
     "two flat groups": (P + "parameter c = 1.2 in [0.01, 100] scale log\nparameter d = 0.1\nobserve y = a*c*exp(-k*t) + b + d",
                         0.05, []),
@@ -66,7 +67,8 @@ def read(path):
 
 
 def same(one, other, what, tolerance):
-    """The columns of two results, within what searches and integrations with the requested tolerances leave. Where a search along a flat direction ends is not determined."""
+    """The columns of two results, within what searches and integrations with the requested tolerances leave. Where a
+    search along a flat direction ends is not determined."""
     assert one.keys() == other.keys()
     for name, ours in one.items():
         theirs = other[name]
@@ -117,7 +119,8 @@ STUDENT = 4
 
 
 def lines(seed, n, student):
-    """Lines through 12 points. Some datasets scatter much less than others, so that their part of the information is negative."""
+    """Lines through 12 points. Some datasets scatter much less than others, so that their part of the information is
+    negative."""
     rng = np.random.default_rng(seed)
     y = 1 + rng.normal(size=(n, 1)) + 0.5 * T[:12]
     return y + 0.2 * np.linspace(0.3, 2.2, n)[:, None] * (rng.standard_t(2, (n, 12)) if student else rng.normal(size=(n, 12)))
@@ -195,7 +198,8 @@ def test_priors_add_up(tmp):
     h.stiffit("run", tmp / "p.h5", "--model", model, "--share", "b")
     found = read(h.result_path(tmp / "p.h5"))
     b, a = found["parameters"][:, 0], found["parameters"][:, 1]
-    a_density = stats.lognorm.logpdf(a, 2, scale=np.exp(1)) - np.log(np.diff(stats.lognorm.cdf([0.01, 100], 2, scale=np.exp(1))))
+    prior = stats.lognorm(2, scale=np.exp(1))
+    a_density = prior.logpdf(a) - np.log(np.diff(prior.cdf([0.01, 100])))
     right = a_density + np.where(np.arange(3) == 0, stats.norm.logpdf(b[0], 0.5, 0.1), 0)
     np.testing.assert_allclose(found["log_prior"], right, rtol=1e-6)
     h.stiffit("run", tmp / "p.h5", "--model", model, "--share", "b,a", "--overwrite")
