@@ -73,8 +73,8 @@ bool outcome_is_success(enum outcome outcome);
     X(28, left_out, "other datasets failed and were left out of this fit of all datasets (--leave-out-failed)") \
     X(29, no_signal, "no free parameter has an influence at the best fit: the data hold no signal (a dose of 0?), or the " \
       "start is far off") \
-    X(30, small_scatter, "the residuals are smaller than the certificate's accuracy, 1e-6 of the data's spread: standard errors " \
-      "may be the integrator's (a smaller --rtol)")
+    X(30, small_scatter, "the residuals are smaller than the certificate's accuracy, 1e-6 of the data's spread: standard " \
+      "errors may be the integrator's (a smaller --rtol)")
 
 #define NOTE_NUMBER(bit, name, meaning) NOTE_##name = 1 << (bit),
 enum note {

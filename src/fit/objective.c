@@ -62,7 +62,7 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
     if (side)
         return censored_row(r, slope, sigma, side, modelled);
     struct loss_terms terms = fit_loss_at(loss, r);
-    double root = fit_loss_root(curvature, loss->has_kink, terms.weight, loss->location_information);
+    double root = fit_loss_root(curvature, loss->has_kink ? loss->tuning : 0, terms.weight, loss->location_information);
     struct row row = {.f = terms.rho, .weight = root * slope, .residual = terms.weight * r / root};
     if (objective->likelihood)
         row.f += row.constant = log(sigma) + loss->log_constant + (is_log ? log(y) : 0);

@@ -207,7 +207,7 @@ enum status hdf5_write_strings(const struct hdf5_file *file, const char *path, s
     size_t longest = 1;
     for (size_t i = 0; i < n; i++)
         longest = strlen(strings[i]) > longest ? strlen(strings[i]) : longest;
-    bool is_fixed = longest <= LONGEST_FIXED; /* one long string makes no large table */
+    bool is_fixed = n <= 1 || longest <= LONGEST_FIXED; /* one long string makes no large table */
     char *buffer = is_fixed ? calloc(n ? n : 1, longest) : NULL;
     if (is_fixed && !buffer)
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", file->path);

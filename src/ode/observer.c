@@ -285,7 +285,6 @@ static void give_end(const struct observer *ob, const double *y)
 
 bool observer_answer(struct observer *ob, const double *y, bool initial)
 {
-    size_t n = ob->n_state;
     const double *seen = y;
     if (ob->n_block && !ob->pace)
         seen = tolerance_drop_vanished(ob, y, ob->seen);

@@ -30,6 +30,8 @@ enum { MOST_RESCUES = 8 };
 #define REST 1e-12
 /* Behind a jump this part, too, if the state will be so much larger than it has ever been. */
 #define SUDDEN 1e-6
+/* After a failure only a state below this part of the largest one can be at rest. */
+#define SMALL 1e-6
 /* The part of its reach that a state is guessed to attain at least, since estimates of a reach are rather too large. Up to this
  * part its tolerance is at least ROUNDING times its reach: the states that drive it are known no better. */
 #define PART 1e-3
@@ -178,13 +180,18 @@ void tolerance_jump(struct observer *ob, const double *y)
 
 bool tolerance_rescue(struct observer *ob, const double *y)
 {
+    double largest = 0;
     bool any = false;
     if (ob->atol > 0 || ob->n_rescue == MOST_RESCUES || ob->evaluation->adjoint)
         return false;
     ob->n_rescue++;
+    for (size_t i = 0; i < ob->n_state; i++)
+        largest = fmax(largest, ob->sizes[i]);
     guess_sizes(ob, y, span_after(ob, ob->t, ob->t), SUDDEN);
     for (size_t i = 0; i < ob->n_state; i++) {
-        any = any || (ob->is_at_rest[i] && ob->sizes[i] < SUDDEN * ob->sizes[i + ob->n_state]);
+        /* A state that is not small beside all others has grown to where it is: it fails at a pole, not at rest. */
+        bool is_small = ob->sizes[i] <= SMALL * largest;
+        any = any || (ob->is_at_rest[i] && is_small && ob->sizes[i] < SUDDEN * ob->sizes[i + ob->n_state]);
         ob->sizes[i + 2 * ob->n_state] = y[i];
     }
     ob->sizes[3 * ob->n_state] = ob->t;

@@ -242,7 +242,7 @@ def test_replicates_as_a_problem_file(tmp):
     helpers.stiffit("simulate", helpers.result_path(problem), "--id", "d2", "--bootstrap", "3", "--trust", "-o", replicates)
     again = helpers.run(replicates)
     assert list(again["id"]) == ["d2"] + [f"d2/bootstrap-{b}" for b in (1, 2, 3)]
-    np.testing.assert_allclose(again["parameters"][0], fits["parameters"][2], rtol=1e-6)
+    np.testing.assert_allclose(again["parameters"][0], fits["parameters"][2], rtol=1e-5)  # another start
     np.testing.assert_allclose(again["objective"][0], fits["objective"][2], rtol=1e-6)
     assert np.all(again["parameters"][1:] != again["parameters"][0])
     done = helpers.stiffit("export", helpers.result_path(problem), "--what", "residuals", "--trust")

@@ -167,14 +167,15 @@ def test_difference_quotients_are_noted_in_each_row(tmp):
 
 
 def test_the_limits_of_the_certificate(tmp):
-    """Without sigmas the variance is that of the residuals. Where they are tiny, a row that exceeds the documented limits says so,
-    and with tolerances that suit them no row does."""
+    """Without sigmas the variance is that of the residuals. Where they are tiny, a row that exceeds the documented
+    limits says so, and with tolerances that suit them no row does."""
     rng, t = np.random.default_rng(2), np.linspace(0.2, 4, 20)
     scatters = [10.0**-k for k in range(3, 11) for _ in range(3)]
     lines = [f"{i},{x!r},{(2*np.exp(-0.7*x) + 1)*(1 + s*rng.standard_normal())!r}"
              for i, s in enumerate(scatters) for x in t.tolist()]
     (tmp / "m.csv").write_text("dataset,time,value\n" + "\n".join(lines) + "\n")
-    (tmp / "m.ode").write_text("parameter k = 1 in [0.01, 100] scale log, A = 1, c = 0\nx(0) = A\nx' = -k*x\nobserve y = x + c\n")
+    (tmp / "m.ode").write_text("parameter k = 1 in [0.01, 100] scale log, A = 1, c = 0\n"
+                               "x(0) = A\nx' = -k*x\nobserve y = x + c\n")
     h.stiffit("import", "m.csv", "-m", "m.ode", "-q", cwd=tmp)
     for rtol, n_quiet in (("1e-7", 9), ("1e-12", 21)):  # scatter of 1e-5, and of 1e-9
         for engine in ("lanes", "cvodes"):
