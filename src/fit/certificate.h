@@ -15,8 +15,8 @@ struct fit_certificate {
     bool is_confirmed; /* the change, and so the objective's error, is small against the variance of the measurement errors */
     bool is_certified; /* so is the decrease: the point is an optimum */
     bool is_below;     /* it is, but would not be if the variance were the residuals' own: fit_certificate_variance */
-    double factor;     /* if not certified: the divisor of the tolerances that would be needed; 1: none, because the integrator's errors
-                        * cannot account for the decrease; 0: tighter ones would not help */
+    double factor;     /* if not certified: the divisor of the tolerances that would be needed; 1: none, because the
+                        * integrator's errors cannot account for the decrease; 0: tighter ones would not help */
 };
 
 /* Certifies the best point of a search, which has the derivatives of all residuals, and its reported objective (which with
