@@ -8,6 +8,7 @@
 #include "ode/lanes/guest.h"
 #include "ode/observation.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,17 +303,17 @@ static void look_inside(struct lanes_engine *engine, unsigned which, const lanes
 }
 
 /* As tolerance_drop_vanished, for the sensitivities found inside. */
-static void drop_vanished(struct lanes_engine *engine)
+static void drop_vanished(struct lanes_engine *engine, unsigned waiting)
 {
     const struct lanes_room *room = &engine->room;
     size_t n = room->plan->n;
-    lanes part = room->rtol * room->fraction;
-    for (size_t i = 0; room->follows_sizes && i < n; i++) {
-        lanes y = engine->inside[i], least = part * part * room->size[i];
-        lanes_mask is_gone = (y <= least) & (y >= -least);
-        for (size_t c = 0; c < room->n_column; c++) {
-            lanes *s = &engine->inside[i + (1 + c) * n], bound = least * room->unit[c];
-            *s = (lanes)((lanes_mask)*s & ~(is_gone & (*s <= bound) & (*s >= -bound)));
+    for (int k = 0; room->follows_sizes && k < N_LANE; k++) {
+        double part = room->rtol[k] * room->fraction[k];
+        for (size_t i = 0; waiting >> k & 1 && i < n; i++) {
+            double least = part * part * room->size[i][k];
+            for (size_t c = 0; fabs(engine->inside[i][k]) <= least && c < room->n_column; c++)
+                if (fabs(engine->inside[i + (1 + c) * n][k]) <= least * room->unit[c][k])
+                    engine->inside[i + (1 + c) * n][k] = 0;
         }
     }
 }
@@ -343,7 +344,7 @@ static void answer(struct lanes_engine *engine, unsigned waiting, unsigned stopp
         if (!waiting)
             return;
         look_inside(engine, waiting, &room->t_next);
-        drop_vanished(engine);
+        drop_vanished(engine, waiting);
         observe(engine, waiting);
         for (int k = 0; k < N_LANE; k++)
             if (waiting >> k & 1)
