@@ -110,7 +110,7 @@ def test_objectives_are_those_of_the_exact_solution(tmp):
             else:
                 n_quotient += 1  # its gradient is that of the latest row with an objective
             if row["gradient_norm"]:
-                n_gradient += "differences" not in args or row["kind"] != "derivatives" # but that of a certificate
+                n_gradient += "differences" not in args or row["kind"] != "derivatives"  # but that of a certificate
                 slopes = np.array([r @ (-k * t[mine] * y / sigma[mine]), r @ (y / sigma[mine])])  # by log k, log A
                 growth = 1 + k * t[mine]
                 off = (1e-5 * y + 1e-8) / number(row, "tighter") * growth
