@@ -83,6 +83,11 @@ static struct adjoint *adjoint_new(const struct workspace *ws)
     return NULL;
 }
 
+bool adjoint_fail_memory(struct workspace *ws)
+{
+    return observer_stop(&ws->o, EVALUATION_NO_MEMORY, "no memory to keep the integrator's steps for the backward pass");
+}
+
 bool adjoint_begin(struct workspace *ws)
 {
     if (!ws->adjoint)
@@ -143,7 +148,7 @@ bool adjoint_record(struct workspace *ws)
     struct adjoint *adjoint = ws->adjoint;
     struct tape *tape = &adjoint->tape;
     if (!tape_step(tape, vector_data(ws->y)))
-        return simulation_fail_memory(ws);
+        return adjoint_fail_memory(ws);
     if (tape->lost) {
         observer_stop(&ws->o, EVALUATION_ODE_FAILED, "the integrator failed too often in one step for the backward pass to "
                                                      "repeat it");
@@ -153,7 +158,7 @@ bool adjoint_record(struct workspace *ws)
         return true;
     double *kept = tape_add(tape, linear_kept_length(ws->linear));
     if (!kept)
-        return simulation_fail_memory(ws);
+        return adjoint_fail_memory(ws);
     linear_keep(ws->linear, kept);
     return true;
 }
@@ -172,7 +177,7 @@ bool adjoint_close(struct workspace *ws)
         return false;
     }
     if (!tape_output(&adjoint->tape, ws->y, LAST_STATE)) {
-        simulation_fail_memory(ws);
+        adjoint_fail_memory(ws);
         return false;
     }
     adjoint->position = adjoint->tape.n_step;

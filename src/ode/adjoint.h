@@ -21,10 +21,11 @@ bool adjoint_is_cheaper(size_t n_state, size_t n_sens_rhs);
  * last; a restart is reproducible to the bit, so the steps are the same. Up to 16 MiB more hold the factors of a chunk's first
  * steps for the backward pass; those of later steps are recomputed. */
 
-/* The functions below are for simulation.c. */
+/* The functions below are for workspace.c and adjoint_pass.c. */
 struct workspace;
 struct adjoint;
 void adjoint_free(struct adjoint *adjoint);
+bool adjoint_fail_memory(struct workspace *workspace); /* ends the evaluation; false */
 
 /* At the beginning of an evaluation with evaluation.adjoint: allocates memory if needed, and sets workspace.tape if a probe is
  * used, that is, if derivatives of the states by any parameter are wanted. False: out of memory. */

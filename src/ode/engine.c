@@ -10,7 +10,7 @@ const char *const engine_word[N_ENGINE] = {ENGINE_LIST(ENGINE_WORD)};
 const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *abi)
 {
     const struct engine_table *table = engine_in_use[kind];
-    return !table ? "cannot be simulated in lanes by this program" : table->refusal ? table->refusal(abi) : NULL;
+    return !table ? "cannot be simulated in lanes by this program" : table->refusal ? table->refusal(table, abi) : NULL;
 }
 
 static enum status check_options(const struct ode_options *options, struct error *error)
@@ -31,7 +31,7 @@ struct engine_pool *engine_pool_new(const struct model *model, const struct ode_
         error_set(error, STATUS_INTERNAL, "an engine pool for no workers");
     if (n_worker == 0 || check_options(options, error))
         return NULL;
-    struct engine_pool *pool = table->pool_new(model, options, n_workspace, n_worker, error);
+    struct engine_pool *pool = table->pool_new(table, model, options, n_workspace, n_worker, error);
     if (pool)
         pool->table = table;
     return pool;

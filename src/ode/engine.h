@@ -17,16 +17,18 @@ struct engine_turn {
 };
 
 struct engine_pool; /* shared by all workers of a run */
+struct integrator;
 struct engine;      /* one worker's; not thread-safe. Evaluations may move between the engines of one pool */
 
 /* The functions below check their arguments and call these. */
 struct engine_table {
-    const char *name;
     size_t capacity; /* evaluations that a worker's engine holds at once */
+    const struct integrator *integrator; /* of engine_batch.h; or NULL */
     /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
-    const char *(*refusal)(const struct stiffit_model *abi);
-    struct engine_pool *(*pool_new)(const struct model *model, const struct ode_options *options, size_t n_workspace,
-                                    size_t n_worker, struct error *error);
+    const char *(*refusal)(const struct engine_table *table, const struct stiffit_model *abi);
+    struct engine_pool *(*pool_new)(const struct engine_table *table, const struct model *model,
+                                    const struct ode_options *options, size_t n_workspace, size_t n_worker,
+                                    struct error *error);
     void (*pool_free)(struct engine_pool *pool);
     const char *(*linear_solver)(const struct engine_pool *pool);
     struct engine *(*engine_new)(struct engine_pool *pool, struct error *error);

@@ -39,9 +39,11 @@ static void pool_free(struct engine_pool *base)
     free(pool);
 }
 
-static struct engine_pool *pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
-                                    size_t n_worker, struct error *error)
+static struct engine_pool *pool_new(const struct engine_table *both, const struct model *model,
+                                    const struct ode_options *options, size_t n_workspace, size_t n_worker,
+                                    struct error *error)
 {
+    (void)both;
     struct both_pool *pool = calloc(1, sizeof *pool);
     if (pool)
         pool->abi = &model->abi;
@@ -52,7 +54,7 @@ static struct engine_pool *pool_new(const struct model *model, const struct ode_
     }
     for (int kind = 0; kind < N_ENGINE; kind++) {
         const struct engine_table *table = engine_in_use[kind];
-        pool->of[kind] = table->pool_new(model, options, n_aside + n_held, kind == ENGINE_LANES ? n_worker : n_held, error);
+        pool->of[kind] = table->pool_new(table, model, options, n_aside + n_held, kind == ENGINE_LANES ? n_worker : n_held, error);
         if (!pool->of[kind]) {
             pool_free(&pool->base);
             return NULL;
@@ -184,6 +186,6 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 }
 
 const struct engine_table engine_both = {
-    .name = "both", .capacity = CAPACITY, .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
+    .capacity = CAPACITY, .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
     .engine_new = both_new, .engine_free = both_free, .submit = submit, .work = work, .withdraw = withdraw,
     .discard = discard};

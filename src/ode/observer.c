@@ -3,6 +3,8 @@
 #include "ode/observer.h"
 
 #include "ode/observation.h"
+#include "ode/period.h"
+#include "ode/steady.h"
 #include "ode/tolerance.h"
 
 #include <float.h>
@@ -68,6 +70,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
 
 void observer_fini(struct observer *ob)
 {
+    period_free(ob->period);
     forcing_free(ob->forcing);
     stops_free(ob->stops);
     free(ob->model.piece);
@@ -266,6 +269,19 @@ void observer_begin_given(struct observer *ob, double *y)
             if (ob->sens_block[k] >= 0)
                 y[i + (size_t)(1 + ob->sens_block[k]) * n] = evaluation->begin[i + (1 + k) * n];
     }
+}
+
+void observer_set_out(struct observer *ob, double closest)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    double t = ob->t, last = ode_task_last(task);
+    closest *= fmax(fabs(t), fabs(last));
+    ob->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
+    if (task->time[task->n_time - 1] == INFINITY)
+        ob->t_far = fmax(last, t + fmax(1, t - task->t0)); /* gives the first step its scale; no end */
+    steady_begin(ob);
+    if (ob->forcing)
+        forcing_begin(ob);
 }
 
 /* Gives back the state at the last time and its derivatives. */

@@ -55,14 +55,18 @@ struct observer {
     bool *is_wanted;                   /* n_observable */
     double *h_largest;                 /* n_observable: the largest absolute prediction so far (of all: the first entry) */
 
-    /* the current evaluation */
-    struct evaluation *evaluation;
+    size_t slot;                /* its number in the pool */
+    double *y;                  /* the integrator's: the state and its sensitivities, as blocks */
+
+    struct evaluation *request; /* what is to be evaluated, */
+    struct evaluation *evaluation; /* and the current evaluation for it (period.h) */
+    struct period *period;      /* made by the first request with steady doses */
     const uint32_t *sens;       /* n_sens: evaluation.sens of this phase, or of the variant of the latest rows */
     uint32_t variant;           /* the one whose parameters `other` has, or EXPERIMENT_NONE */
     const uint32_t *phase_sens; /* that of the phase meanwhile */
     uint32_t *variant_sens;     /* n_parameter + options.n_none places: its sens, */
     double *variant_p;          /* and its parameters */
-    double t;                   /* the integrator's time */
+    double t_before, t;         /* the latest step */
     double t_far;               /* the last time: gives the integrator direction and scale, but no stop time */
     size_t i_time, i_row;       /* the next to be answered */
     double steady_since, steady_next; /* steady.c: the beginning of the segment; the time of the next look */
@@ -108,5 +112,8 @@ bool observer_fail(struct observer *observer);
 bool observer_stop(struct observer *observer, enum evaluation_outcome outcome, const char *why);
 /* As observer_stop, for failures of the integrator that a tolerance may cause: names --atol if none is given. */
 bool observer_stop_integrator(struct observer *observer, const char *why);
+/* The beginning of an integration at observer.t: how far it goes, and looks at steady states and inputs. It ends at least
+ * `closest`, relative to the times, from where it begins. */
+void observer_set_out(struct observer *observer, double closest);
 bool observer_spent(struct observer *observer); /* the budget of steps */
 bool observer_fall(struct observer *observer, size_t state); /* see positive_look */

@@ -8,12 +8,16 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ode/workspace.h"
+#include "ode/observer.h"
 
 struct period;
 void period_free(struct period *period); /* NULL is legal */
 
-/* As simulation_begin and simulation_step, for any evaluation. Until its periods are found, workspace.o.evaluation is that of
- * an interval. options.n_none must include n_state if the task has steady doses. */
-bool period_begin(struct workspace *workspace, struct evaluation *evaluation);
-bool period_step(struct workspace *workspace);
+/* The evaluations of a request, one after the other: period_begin and period_next set observer.evaluation to the next one, which
+ * the caller simulates: one over intervals, until the periodic states are found, and then the request itself, which has no
+ * others if it has no steady doses. period_begin: the first one; false: no memory. period_next: after one has ended; false: the
+ * request has ended. options.n_none must include n_state if the task has steady doses. */
+bool period_begin(struct observer *observer);
+bool period_next(struct observer *observer);
+/* There will be no next one. */
+void period_drop(struct observer *observer);

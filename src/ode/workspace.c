@@ -1,11 +1,16 @@
-/* Allocates and frees workspaces, the memory of an evaluation.
+/* The memory of an evaluation by CVODES, and the calls of CVODES for one evaluation.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/period.h"
+#include "ode/workspace.h"
+
+#include "ode/forcing.h"
 #include "ode/tolerance.h"
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* CVODES takes 13 vectors for BDF (7 of its own and the history of orders 0 to 5) and one more while it makes the nonlinear
  * solver that ours replaces; we take one. The rest is spare for later versions. */
@@ -15,6 +20,11 @@ enum { N_VECTOR = 20 };
  * step has here anyway. 1.2 gives 0.90 of the steps for 1.2 to 1.4 times the error; the same saving by looser tolerances would
  * cost 1.9 times the error. */
 #define STEP_GROWTH 1.2
+
+/* After this many consecutive steps lost in rounding, the integrator makes no progress. */
+enum { MAX_STUCK = 50 };
+/* CVODES refuses to start if the end is within rounding of the beginning. */
+#define CLOSEST (8 * DBL_EPSILON)
 
 static bool make_integrator(struct workspace *ws)
 {
@@ -27,6 +37,7 @@ static bool make_integrator(struct workspace *ws)
         return false;
     vector_bank_set_blocks(ws->bank, 1);
     ws->y = vector_new(ws->bank);
+    ws->o.y = vector_data(ws->y);
     N_VConst(0, ws->y);
     if (ws->o.abi->n_switching + ws->o.abi->n_event > 0)
         ws->y_at = vector_new(ws->bank);
@@ -83,7 +94,6 @@ void workspace_free(struct workspace *ws)
     if (ws->y_at)
         N_VDestroy(ws->y_at);
     adjoint_free(ws->adjoint);
-    period_free(ws->period);
     vector_bank_free(ws->bank);
     if (ws->context)
         SUNContext_Free(&ws->context);
@@ -96,4 +106,168 @@ void workspace_free(struct workspace *ws)
     free(ws->probe_column);
     free(ws->rhs_parameter);
     free(ws);
+}
+
+static void set_blocks(struct workspace *ws, size_t n_block)
+{
+    ws->o.n_block = n_block;
+    if (ws->bank) {
+        vector_bank_set_blocks(ws->bank, 1 + n_block);
+        vector_bank_trace(ws->bank, false);
+    }
+}
+
+void workspace_prepare(struct workspace *ws)
+{
+    const struct evaluation *evaluation = ws->o.evaluation;
+    ws->trouble = TROUBLE_NONE;
+    ws->model_trouble_step = -1;
+    ws->n_stuck = 0;
+    ws->pass = PASS_FORWARD;
+    ws->tape = NULL;
+    observer_choose_blocks(&ws->o);
+    ws->probe = evaluation->adjoint && probe_begin(ws);
+    ws->o.pace = ws->o.n_block == 0 && ws->o.n_state > 0;
+    if (ws->o.pace)
+        pace_begin(ws);
+    set_blocks(ws, ws->o.n_block);
+}
+
+int workspace_initial(struct workspace *ws)
+{
+    size_t n = ws->o.n_state;
+    double *y = ws->o.y;
+    if (!ws->o.pace && !ws->probe)
+        return observer_initial(&ws->o, y);
+    int code = derivatives_initial(&ws->o.model, y);
+    if (ws->o.pace)
+        memset(y + n, 0, n * sizeof(double));
+    if (code != STIFFIT_OK || ws->o.pace)
+        return code;
+    code = derivatives_initial_parameter(&ws->o.model, ws->o.columns);
+    if (code == STIFFIT_OK)
+        probe_combine(ws, ws->o.columns, STIFFIT_USE_INITIAL, y + n);
+    return code;
+}
+
+static bool finish_failed(struct workspace *ws, int flag)
+{
+    struct evaluation *evaluation = ws->o.evaluation;
+    const char *what = "the integrator failed";
+    char why[100];
+    if (ws->trouble == TROUBLE_NO_MEMORY) {
+        snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
+        return observer_finish(&ws->o, EVALUATION_NO_MEMORY);
+    }
+    bool model = flag == CV_RHSFUNC_FAIL || flag == CV_FIRST_RHSFUNC_ERR || flag == CV_REPTD_RHSFUNC_ERR ||
+                 flag == CV_UNREC_RHSFUNC_ERR || ws->trouble == TROUBLE_MODEL;
+    if (model && flag != CV_ERR_FAILURE)
+        return observer_fail(&ws->o);
+    if (flag == CV_ERR_FAILURE)
+        what = "the error tests failed repeatedly";
+    else if (flag == CV_CONV_FAILURE)
+        what = ws->trouble == TROUBLE_SINGULAR ? "the iteration matrix is singular"
+                                               : "Newton's iteration did not converge with the smallest steps";
+    else if (flag == CV_TOO_MUCH_ACC)
+        what = "rtol and atol demand more than double precision provides";
+    snprintf(why, sizeof why, "%s (CVODES %d)", what, flag);
+    return observer_stop_integrator(&ws->o, why);
+}
+
+static bool finish_stuck(struct workspace *ws)
+{
+    struct evaluation *evaluation = ws->o.evaluation;
+    if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
+        return observer_fail(&ws->o);
+    return observer_stop_integrator(&ws->o, "the step size fell to rounding level");
+}
+
+bool workspace_start(struct workspace *ws)
+{
+    linear_begin(ws->linear);
+    ws->factor_gamma = 0;
+    if (ws->tape && !adjoint_open(ws, ws->o.t))
+        return adjoint_fail_memory(ws);
+    int flag = CVodeReInit(ws->cvode, ws->o.t, ws->y);
+    observer_set_out(&ws->o, CLOSEST);
+    if (ws->may_have_stop) /* a stop left by an earlier evaluation would end this one's steps */
+        CVodeSetStopTime(ws->cvode, DBL_MAX);
+    return flag == CV_SUCCESS || finish_failed(ws, flag);
+}
+
+/* Makes the next step end at the next stop, or where an input jumps or turns. */
+static void bound_step(struct workspace *ws)
+{
+    double step = 0, stop = ws->o.has_stops ? ws->o.stops->next : INFINITY;
+    CVodeGetCurrentStep(ws->cvode, &step);
+    if (ws->o.forcing)
+        stop = fmin(stop, forcing_bound(&ws->o, step));
+    if (stop < INFINITY)
+        CVodeSetStopTime(ws->cvode, stop);
+    ws->may_have_stop = true;
+}
+
+bool workspace_step(struct workspace *ws)
+{
+    struct observer *ob = &ws->o;
+    double before = ob->t, far = ob->t_far;
+    if (ob->forcing || ob->has_stops)
+        bound_step(ws);
+    if (ob->has_stops) /* the first step, which is estimated from `far`, must not see beyond the stop */
+        far = fmin(far, ob->stops->next);
+    ws->failure = CVode(ws->cvode, far, ws->y, &ob->t, CV_ONE_STEP);
+    if (ws->failure < 0)
+        return false;
+    ob->t_before = before;
+    ws->t_end = ob->t;
+    ob->evaluation->n_step++;
+    /* Near a pole, or where the model cannot be computed, steps shrink until t no longer moves. */
+    ws->n_stuck = fabs(ob->t - before) <= 2 * DBL_EPSILON * fabs(ob->t) ? ws->n_stuck + 1 : 0;
+    if (ws->n_stuck < MAX_STUCK)
+        return true;
+    ws->n_stuck = 0;
+    ws->failure = FAILURE_STUCK;
+    return false;
+}
+
+bool workspace_go_to(struct workspace *ws, double t)
+{
+    int flag = CVodeGetDky(ws->cvode, t, 0, ws->y);
+    return flag == CV_SUCCESS || finish_failed(ws, flag);
+}
+
+const double *workspace_inside(struct workspace *ws, double t)
+{
+    if (!ws->tape)
+        vector_bank_set_blocks(ws->bank, 1);
+    int flag = CVodeGetDky(ws->cvode, t, 0, ws->y_at);
+    vector_bank_set_blocks(ws->bank, 1 + ws->o.n_block);
+    return flag == CV_SUCCESS ? vector_data(ws->y_at) : NULL;
+}
+
+const double *workspace_before(struct workspace *ws)
+{
+    bool is_known = CVodeGetDky(ws->cvode, ws->o.t_before, 0, ws->y) == CV_SUCCESS;
+    if (is_known)
+        memcpy(ws->delta, ws->o.y, ws->o.n_state * sizeof(double));
+    CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
+    return is_known ? ws->delta : NULL;
+}
+
+bool workspace_may_be_sizes(const struct workspace *ws)
+{
+    return ws->failure == FAILURE_STUCK || ws->failure == CV_ERR_FAILURE || ws->failure == CV_CONV_FAILURE ||
+           ws->failure == CV_TOO_MUCH_ACC;
+}
+
+/* Without the companion, which may have caused the failure: the model's Jacobian may be wrong or not computable. */
+bool workspace_fail(struct workspace *ws)
+{
+    if (ws->failure == FAILURE_STUCK)
+        return finish_stuck(ws);
+    if (!ws->o.pace)
+        return finish_failed(ws, ws->failure);
+    ws->o.pace = false;
+    set_blocks(ws, 0);
+    return true;
 }

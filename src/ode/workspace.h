@@ -11,18 +11,14 @@
 /* Why the last call of the nonlinear solver or of the right-hand side failed. */
 enum solve_trouble { TROUBLE_NONE, TROUBLE_MODEL, TROUBLE_DIVERGED, TROUBLE_SINGULAR, TROUBLE_NO_MEMORY };
 
-/* A piece of the time axis that is integrated without a restart. */
-struct segment {
-    double t_begin;
-    size_t end_time; /* task times before this index belong to it */
-};
-
 /* The kind of step; a chunk is replayed if the backward pass needs it again (adjoint.h). */
 enum pass { PASS_FORWARD, PASS_BACKWARD, PASS_REPLAY };
 
+/* Steps no longer move t. */
+enum { FAILURE_STUCK = 1 };
+
 struct workspace {
-    struct observer o;          /* the first member: what all engines keep */
-    size_t slot;                /* its slot in the pool */
+    struct observer o;          /* the first member */
 
     SUNContext context;
     struct vector_bank *bank;
@@ -45,13 +41,13 @@ struct workspace {
     double *rhs_parameter;      /* n_state x n_parameter */
     enum solve_trouble trouble;
     /* the current evaluation */
-    struct segment segment;
     enum pass pass;
+    int failure;                /* of the latest step: CVODES's flag, or FAILURE_STUCK */
+    double t_end;               /* the end of the latest step, where CVODES is */
     int64_t model_trouble_step; /* the last step with a failure of the model, or -1 */
     int n_stuck;                /* consecutive steps that did not move t */
     struct adjoint *adjoint;    /* made by the first evaluation that needs it */
     struct tape *tape;          /* the adjoint's, while steps are recorded; otherwise NULL */
-    struct period *period;      /* made by the first evaluation with steady doses */
 };
 
 /* NULL: out of memory; options and model have been checked. */
@@ -59,10 +55,29 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
                                 const struct linear_plan *plan);
 void workspace_free(struct workspace *workspace);
 
-/* simulation.c: an evaluation in pieces. False: it is finished, its outcome filled in. */
-bool simulation_begin(struct workspace *workspace, struct evaluation *evaluation);
-bool simulation_step(struct workspace *workspace);
-bool simulation_fail_memory(struct workspace *workspace); /* for the backward pass */
+/* Chooses the blocks and forgets the evaluation before. */
+void workspace_prepare(struct workspace *workspace);
+/* The initial state, a code as of derivatives_initial. */
+int workspace_initial(struct workspace *workspace);
+/* Starts CVODES from the state in y at o.t, where it must not depend on what was before. False: the evaluation is finished. */
+bool workspace_start(struct workspace *workspace);
+/* Makes a step, which ends at the next stop at the latest. False: `failure`; y and o.t are the end of the last good step. */
+bool workspace_step(struct workspace *workspace);
+/* The state in the latest step: into y, false: the evaluation is finished; or without sensitivities, valid until the next call,
+ * NULL: it cannot be computed. */
+bool workspace_go_to(struct workspace *workspace, double t);
+const double *workspace_inside(struct workspace *workspace, double t);
+/* The state (without sensitivities) at the beginning of the latest step, until the next call; y is the state at o.t again. NULL:
+ * it cannot be computed. */
+const double *workspace_before(struct workspace *workspace);
+/* After a failure: whether it may be due to the sizes of states. */
+bool workspace_may_be_sizes(const struct workspace *workspace);
+/* Whether it may go on without the pace, from o.t; else the evaluation is finished. */
+bool workspace_fail(struct workspace *workspace);
+
+/* adjoint_pass.c: an evaluation with an adjoint, behind its initial state; and a step of it, in any direction. */
+bool adjoint_pass_begin(struct workspace *workspace);
+bool adjoint_pass_step(struct workspace *workspace);
 
 /* probe.c. probe_begin makes the probe the one block; false: no state depends on a wanted parameter. pace_begin makes the pace
  * the one block. probe_combine combines the columns of a matrix by parameter, for parameters that have a bit of `use`. */

@@ -47,15 +47,17 @@ static void pool_free(struct engine_pool *base)
     free(pool);
 }
 
-static struct engine_pool *pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
-                                    size_t n_worker, struct error *error)
+static struct engine_pool *pool_new(const struct engine_table *own, const struct model *model,
+                                    const struct ode_options *options, size_t n_workspace, size_t n_worker,
+                                    struct error *error)
 {
+    (void)own;
     struct four_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         abort();
     size_t n_aside = n_workspace > n_worker ? n_workspace - n_worker : 0;
     pool->n_parameter = model->abi.n_parameter;
-    pool->cvodes = engine_cvodes.pool_new(model, options, n_aside + FOUR * n_worker, FOUR * n_worker, error);
+    pool->cvodes = engine_cvodes.pool_new(&engine_cvodes, model, options, n_aside + FOUR * n_worker, FOUR * n_worker, error);
     if (!pool->cvodes) {
         free(pool);
         return NULL;
@@ -207,13 +209,14 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
     engine_discard(((struct four_pool *)base)->cvodes, evaluation);
 }
 
-static const char *refusal(const struct stiffit_model *abi)
+static const char *refusal(const struct engine_table *own, const struct stiffit_model *abi)
 {
+    (void)own;
     return abi->n_switching ? "has switching functions" : NULL;
 }
 
 static const struct engine_table table = {
-    .name = "four", .capacity = FOUR, .refusal = refusal, .pool_new = pool_new, .pool_free = pool_free,
+    .capacity = FOUR, .refusal = refusal, .pool_new = pool_new, .pool_free = pool_free,
     .linear_solver = linear_solver, .engine_new = four_new, .engine_free = four_free, .submit = submit, .work = work,
     .withdraw = withdraw, .discard = discard};
 const struct engine_table *const engine_in_use[N_ENGINE] =

@@ -223,7 +223,7 @@ static const char *judge(struct judge *j)
                                 .row_time = j->row_time, .row_observable = j->row_observable};
     const struct engine_table *const table[N_ENGINE] = {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &engine_lanes};
     for (int kind = 0; !said && kind < N_ENGINE; kind++) {
-        j->pool[kind] = table[kind]->pool_new(&j->model, &options, table[kind]->capacity, 1, &error);
+        j->pool[kind] = table[kind]->pool_new(table[kind], &j->model, &options, table[kind]->capacity, 1, &error);
         if (j->pool[kind])
             j->pool[kind]->table = table[kind];
         if (!j->pool[kind] || !(j->engine[kind] = engine_new(j->pool[kind], &error)))
@@ -274,7 +274,7 @@ int main(int argc, char **argv)
         if (is_compiled ? model_load(&loaded, argv[i], NULL, &error) != STATUS_OK : !interpreted_open(text, n_byte, argv[i]))
             snprintf(j.fault, sizeof j.fault, "fault: no model: %s", error.message);
         j.abi = is_compiled ? &loaded.abi : &interpreted.abi;
-        const char *said = j.fault[0] ? "" : engine_lanes.refusal(j.abi) ? "no lanes" : judge(&j);
+        const char *said = j.fault[0] ? "" : engine_lanes.refusal(&engine_lanes, j.abi) ? "no lanes" : judge(&j);
         printf("%s: %s%s%s\n", argv[i], said, j.fault[0] ? ": " : "", j.fault);
         judge_fini(&j);
         if (is_compiled)

@@ -110,11 +110,11 @@ static void evaluate(struct scene *s, char *words)
     model.abi = interpreted.abi;
     const struct ode_options options = {.rtol = number[0]};
     const struct engine_table *table = number[2] != 0 ? &engine_lanes : &engine_cvodes;
-    if (table->refusal && table->refusal(&model.abi)) {
+    if (table->refusal && table->refusal(table, &model.abi)) {
         puts("-1 0 0 no lanes\n\n");
         return;
     }
-    struct engine_pool *pool = table->pool_new(&model, &options, 2 + table->capacity, 1, &error);
+    struct engine_pool *pool = table->pool_new(table, &model, &options, 2 + table->capacity, 1, &error);
     if (!pool)
         abort();
     pool->table = table;

@@ -63,7 +63,7 @@ static bool fake_withdraw(struct engine *base, struct evaluation *evaluation)
     abort();
 }
 
-static const struct engine_table fake_table = {.name = "fake", .submit = fake_submit, .work = fake_work,
+static const struct engine_table fake_table = {.submit = fake_submit, .work = fake_work,
                                                .withdraw = fake_withdraw};
 
 #endif

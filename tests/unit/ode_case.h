@@ -64,7 +64,7 @@ static inline void ode_case_init_engine(struct ode_case *c, const struct engine_
     struct error error = {0};
     memset(c, 0, sizeof *c);
     c->model.abi = *abi;
-    c->pool = table->pool_new(&c->model, options, n_workspace, 1, &error);
+    c->pool = table->pool_new(table, &c->model, options, n_workspace, 1, &error);
     if (!c->pool)
         fail_msg("%s", error.message);
     c->pool->table = table;

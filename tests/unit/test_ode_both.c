@@ -56,10 +56,11 @@ static struct engine_pool *fake_pool_new(enum engine_kind kind, size_t n_workspa
 }
 
 #define POOL_NEW(name, kind) \
-    static struct engine_pool *name(const struct model *model, const struct ode_options *options, size_t n_workspace, \
-                                    size_t n_worker, struct error *error) \
+    static struct engine_pool *name(const struct engine_table *table, const struct model *model, \
+                                    const struct ode_options *options, size_t n_workspace, size_t n_worker, \
+                                    struct error *error) \
     { \
-        (void)model, (void)options, (void)error; \
+        (void)table, (void)model, (void)options, (void)error; \
         return fake_pool_new(kind, n_workspace, n_worker); \
     }
 POOL_NEW(lanes_pool_new, ENGINE_LANES)
@@ -140,7 +141,7 @@ static void fake_discard(struct engine_pool *pool, struct evaluation *evaluation
 }
 
 #define FAKE(own_capacity, own_pool_new) \
-    {.name = "fake", .capacity = own_capacity, .pool_new = own_pool_new, .pool_free = fake_pool_free, \
+    {.capacity = own_capacity, .pool_new = own_pool_new, .pool_free = fake_pool_free, \
      .linear_solver = fake_linear_solver, .engine_new = fake_new, .engine_free = fake_free, .submit = fake_submit, \
      .work = fake_work, .withdraw = fake_withdraw, .discard = fake_discard}
 static const struct engine_table fake_lanes = FAKE(N, lanes_pool_new), fake_cvodes = FAKE(1, cvodes_pool_new);

@@ -23,7 +23,7 @@ static void side_init(struct side *s, const struct engine_table *table, const st
     struct error error = {0};
     *s = (struct side){.model.abi = *abi};
     s->model.abi.lanes = functions;
-    s->pool = table->pool_new(&s->model, &options, 8 * n_worker + N_ASIDE, n_worker, &error);
+    s->pool = table->pool_new(table, &s->model, &options, 8 * n_worker + N_ASIDE, n_worker, &error);
     if (!s->pool)
         fail_msg("%s", error.message);
     s->pool->table = table;
@@ -479,13 +479,13 @@ static void test_refused(void **state)
     struct ode_options options = ODE_OPTIONS_DEFAULT;
     struct error error = {0};
     struct model model = {.abi = robertson};
-    assert_null(engine_lanes.pool_new(&model, &options, 1, 1, &error));
+    assert_null(engine_lanes.pool_new(&engine_lanes, &model, &options, 1, 1, &error));
     assert_non_null(strstr(error.message, "no functions of lanes"));
     static const int32_t wrong_row[] = {0, 7, 0, 1, 2, 0, 1};
     struct stiffit_lanes wrong = robertson_lanes;
     wrong.by_state.row = wrong_row;
     model.abi.lanes = &wrong;
-    assert_null(engine_lanes.pool_new(&model, &options, 1, 1, &error));
+    assert_null(engine_lanes.pool_new(&engine_lanes, &model, &options, 1, 1, &error));
     assert_non_null(strstr(error.message, "patterns"));
 }
 

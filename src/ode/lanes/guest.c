@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/guest.h"
 
-#include "ode/steady.h"
 #include "ode/tolerance.h"
 
 #include <float.h>
@@ -15,6 +14,8 @@ enum { LASTING = 100 };
 /* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
  * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8: errors
  * become about as large as those of CVODES (stiffit-internals(7)), which grow like that. */
+/* The least distance, relative to the times, from the beginning of an integration to its end. */
+#define CLOSEST (64 * DBL_EPSILON)
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 
 struct guest *guest_new(const struct stiffit_model *abi, const struct ode_options *options)
@@ -25,6 +26,7 @@ struct guest *guest_new(const struct stiffit_model *abi, const struct ode_option
     size_t n = abi->n_state;
     size_t n_block = observer_most_blocks(abi, options);
     guest->y = calloc(n * (1 + n_block) + 1, sizeof(double));
+    guest->o.y = guest->y;
     guest->y_before = calloc(n + 1, sizeof(double));
     guest->id = calloc(n_block + 1, sizeof *guest->id);
     if (observer_init(&guest->o, abi, options) && guest->y && guest->y_before && guest->id)
@@ -91,28 +93,15 @@ static bool first_step(struct guest *guest)
     return true;
 }
 
-/* Starts from the state in guest->y at ob->t, at the beginning or behind a stop. False: finished. */
-static bool start(struct guest *guest)
+bool guest_start(struct guest *guest)
 {
     struct observer *ob = &guest->o;
-    struct evaluation *evaluation = ob->evaluation;
-    const struct ode_task *task = evaluation->task;
-    double t = ob->t, last = ode_task_last(task);
-    if (evaluation->n_step >= evaluation->max_steps)
-        return observer_spent(ob);
-    ob->t_far = fmax(last, t + 64 * DBL_EPSILON * fmax(fabs(t), fabs(last)));
-    if (task->time[task->n_time - 1] == INFINITY)
-        ob->t_far = fmax(last, t + fmax(1, t - task->t0)); /* gives the first step its scale; no end */
-    steady_begin(ob);
+    observer_set_out(ob, CLOSEST);
     if (ob->atol == 0)
         tolerance_follow(ob, guest->y);
     if (!first_step(guest))
         return observer_fail(ob);
-    guest->bound = INFINITY;
-    if (ob->forcing) {
-        forcing_begin(ob);
-        guest->bound = forcing_bound(ob, guest->h);
-    }
+    guest->bound = ob->forcing ? forcing_bound(ob, guest->h) : INFINITY;
     double accepted = ob->atol > 0 ? ACCEPTED_ATOL : ACCEPTED * sqrt(sqrt(sqrt(1e-3 / ob->rtol)));
     guest->by_accepted = 1 / (accepted * accepted);
     guest->log_h = -INFINITY;
@@ -124,32 +113,13 @@ static bool start(struct guest *guest)
     return true;
 }
 
-bool guest_begin(struct guest *guest, bool is_relative)
+void guest_prepare(struct guest *guest)
 {
     struct observer *ob = &guest->o;
-    struct evaluation *evaluation = ob->evaluation;
-    const struct ode_task *task = evaluation->task;
-    observer_begin(ob, is_relative);
-    observer_choose_blocks(ob);
     uint32_t next_id = ob->abi->n_parameter;
+    observer_choose_blocks(ob);
     for (size_t b = 0; b < ob->n_block; b++)
         guest->id[b] = ob->block_parameter[b] == ODE_NONE ? next_id++ : ob->block_parameter[b];
-    if (derivatives_begin(&ob->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
-        STIFFIT_OK)
-        return observer_fail(ob);
-    if (ob->has_stops && !stops_begin(ob))
-        return false;
-    if (observer_initial(ob, guest->y) != STIFFIT_OK)
-        return observer_fail(ob);
-    if (task->n_time == 0)
-        return observer_finish(ob, EVALUATION_OK);
-    observer_begin_given(ob, guest->y);
-    tolerance_begin(ob, guest->y);
-    positive_begin(ob, guest->y);
-    if (ob->has_stops && !stops_begin_state(ob, guest->y))
-        return false;
-    bool goes_on = ob->has_stops ? stops_happen(ob, guest->y, true) : observer_answer_until(ob, ob->t, 1, guest->y, true);
-    return goes_on && start(guest);
 }
 
 double guest_stop_time(const struct guest *guest)
@@ -321,47 +291,21 @@ static void look_ahead(struct guest *guest, struct lanes_room *room, int k)
     }
 }
 
-bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside,
-                  const struct lanes_view *view)
+void guest_answered(struct guest *guest, struct lanes_room *room, int k)
 {
-    struct observer *ob = &guest->o;
-    const struct ode_task *task = ob->evaluation->task;
-    if (!guest_answer_from_view(guest, room, k, column, view)) {
-        guest_take_inside(guest, column, inside, k);
-        guest_follow(guest, room, k);
-        if (!observer_answer(ob, guest->y, false)) {
-            guest_count(guest, room, k);
-            return observer_fail(ob);
-        }
-    }
-    if (ob->begins_anew || ++ob->i_time < task->n_time) {
-        if (ob->grows)
-            look_ahead(guest, room, k);
-        set_next(ob, room, k);
-        return true;
-    }
-    guest_count(guest, room, k);
-    return observer_finish(ob, EVALUATION_OK);
+    if (guest->o.grows)
+        look_ahead(guest, room, k);
+    set_next(&guest->o, room, k);
 }
 
-bool guest_pass_stop(struct guest *guest, struct lanes_room *room, int k)
+void guest_begin_count(struct guest *guest, struct lanes_room *room, int k)
 {
-    struct observer *ob = &guest->o;
-    struct evaluation *evaluation = ob->evaluation;
     guest_count(guest, room, k);
     guest->n_attempt = 0;
-    guest->trouble = -LASTING; /* counted in attempts since the stop */
-    if (!stops_happen(ob, guest->y, false))
-        return false;
-    if (ob->begins_anew)
-        return true;
-    if (ob->stops->restarts)
-        return start(guest);
-    return evaluation->n_step < evaluation->max_steps || observer_spent(ob);
+    guest->trouble = -LASTING;
 }
 
-/* Sets the guest's states at both ends of the latest step. */
-static void look_at_step(struct guest *guest, const struct lanes_room *room, int k)
+const double *guest_at_end(struct guest *guest, const struct lanes_room *room, int k)
 {
     for (size_t i = 0; i < guest->o.n_state; i++) {
         guest->y[i] = room->y[i][k];
@@ -369,16 +313,16 @@ static void look_at_step(struct guest *guest, const struct lanes_room *room, int
     }
     guest_follow(guest, room, k);
     positive_look(&guest->o, guest->y_before); /* steps in which nothing fell were not looked at */
+    return guest->y;
 }
 
 /* What was at the beginning of the step is still where the next one is to go. */
-bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k)
+bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k, double part)
 {
-    look_at_step(guest, room, k);
-    double part = positive_part(&guest->o, room->t_before[k], guest->y_before, guest->y), h = part * room->h_used[k];
+    double h = part * room->h_used[k];
     if (part == 1 || !(h > 4 * DBL_EPSILON * fabs(room->t[k])))
         return false;
-    room->t[k] = room->t_before[k];
+    guest->o.t = room->t[k] = room->t_before[k];
     room->h[k] = h;
     room->rejected[k] = -1;
     for (size_t i = 0; i < guest->o.n_state; i++)
@@ -387,22 +331,6 @@ bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k)
         for (size_t e = 0; e < guest->o.n_state * room->block[b].width; e++)
             room->block[b].sens[e][k] = room->block[b].sens_new[e][k];
     return true;
-}
-
-bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k)
-{
-    struct observer *ob = &guest->o;
-    double *y = guest->y, *before = guest->y_before;
-    size_t n = ob->n_state;
-    look_at_step(guest, room, k);
-    if (positive_crosses(ob, y))
-        positive_fall(ob, room->t_before[k], before, y);
-    size_t fallen = positive_look(ob, y);
-    room->watched[k] = -positive_watches(ob);
-    if (fallen == n)
-        return true;
-    guest_count(guest, room, k);
-    return observer_fall(ob, fallen);
 }
 
 /* Calls the model's functions at the state until one fails. */
@@ -416,27 +344,19 @@ static void find_failure(struct guest *guest)
         d->failure = (struct model_failure){.where = "derivatives", .t = ob->t, .not_finite = true};
 }
 
-bool guest_rescue(struct guest *guest, struct lanes_room *room, int k, const int32_t *column)
-{
-    guest_store(guest, room, k, column);
-    if (room->n_attempt[k] - room->trouble[k] < LASTING || !tolerance_rescue(&guest->o, guest->y))
-        return false;
-    guest_count(guest, room, k);
-    guest->n_attempt = 0;
-    return start(guest);
-}
+/* Whether something was not finite in the latest attempts. */
+static bool is_lasting(const struct lanes_room *room, int k) { return room->n_attempt[k] - room->trouble[k] < LASTING; }
 
-void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k)
+bool guest_may_be_sizes(const struct lanes_room *room, int k) { return !is_lasting(room, k); }
+
+void guest_fail(struct guest *guest, struct lanes_room *room, int k)
 {
-    struct observer *ob = &guest->o;
-    for (size_t i = 0; i < ob->n_state; i++)
-        guest->y[i] = room->y[i][k];
-    bool is_lasting = room->n_attempt[k] - room->trouble[k] < LASTING;
+    bool is_model = is_lasting(room, k);
     guest_count(guest, room, k);
-    if (!is_lasting) {
-        observer_stop_integrator(ob, "the step size fell to rounding level");
-        return;
+    if (is_model) {
+        find_failure(guest);
+        observer_fail(&guest->o);
+    } else {
+        observer_stop_integrator(&guest->o, "the step size fell to rounding level");
     }
-    find_failure(guest);
-    observer_fail(ob);
 }

@@ -14,7 +14,6 @@ struct lanes_view {
 
 struct guest {
     struct observer o;
-    size_t slot;       /* in the pool */
     double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
     double *y_before;  /* n_state: scratch */
     uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
@@ -30,40 +29,38 @@ struct guest {
 struct guest *guest_new(const struct stiffit_model *abi, const struct ode_options *options);
 void guest_free(struct guest *guest);
 
-/* Begins o.evaluation, for no lane yet. False: it is finished. */
-bool guest_begin(struct guest *guest, bool is_relative);
+/* Chooses the blocks, and their ids. */
+void guest_prepare(struct guest *guest);
+/* Starts from the state in y at o.t, in no lane yet. False: it is finished. */
+bool guest_start(struct guest *guest);
 /* Copies an evaluation into lane k of a room or out of it. column: of each id in the room, or -1. `live`: it moves
  * there; else it only fills the lane. */
 void guest_load(const struct guest *guest, struct lanes_room *room, int k, const int32_t *column, bool live);
 void guest_store(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column);
 
-/* Calls for an evaluation in lane k after an attempt; false: it is finished. `inside`, `view`: the results of the kernel's
- * functions, at the time of the next measurement. */
-bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside,
+/* guest_view.c: answers the next measurement from the kernel's view of it. False: nothing is done, because it needs more. */
+bool guest_answer(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column,
                   const struct lanes_view *view);
-/* guest_view.c: answers the next measurement from the view. False: nothing is done, because it needs more than that. */
-bool guest_answer_from_view(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column,
-                            const struct lanes_view *view);
+/* After that, or another answer: the next measurement. */
+void guest_answered(struct guest *guest, struct lanes_room *room, int k);
 /* Sets the observer's time, sizes and tolerances to those in lane k. */
 void guest_follow(struct guest *guest, const struct lanes_room *room, int k);
 /* Where steps must end at the latest. */
 double guest_stop_time(const struct guest *guest);
-/* Whether its last step has met a stop, at room->t[k], which is moved back to a root inside of the step. */
-bool guest_meets_stop(struct guest *guest, struct lanes_room *room, int k, bool *is_root);
-/* After guest_store at a stop (from a root: with the result of `inside` there): what happens at it. */
+/* The state, without sensitivities, at a time of the latest step: the dense output, as the kernel's `inside`. */
+const double *guest_inside(struct guest *guest, const struct lanes_room *room, int k, double t);
+/* The states at the end of the latest step and, into y_before, at its beginning. */
+const double *guest_at_end(struct guest *guest, const struct lanes_room *room, int k);
+/* The state and its sensitivities that `inside` has found. */
 void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *inside, int k);
-bool guest_pass_stop(struct guest *guest, struct lanes_room *room, int k);
 /* After a step without a stop, of an evaluation that has stops or forcing. scratch: 2 n_state (1 + n_block) numbers. */
-bool guest_attend(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, struct linear *linear,
-                  double *scratch);
-/* After a step in which a state went below zero: whether the state passed a pole, so that the step is taken back and a shorter
- * one will follow. */
-bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k);
-/* After a step that is not taken back: false ends the evaluation, because a state is impossibly far below zero. */
-bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k);
-/* Where steps have become too small to move t: begins again with other sizes of states, if these may be the reason. The caller
- * then loads the guest. False: it has failed. */
-bool guest_rescue(struct guest *guest, struct lanes_room *room, int k, const int32_t *column);
-void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k);
-/* Fills in the counters from lane k; the caller then sets the outcome. */
+void guest_attend(struct guest *guest, struct lanes_room *room, int k);
+bool guest_look_for_steady_state(struct guest *guest, struct linear *linear, double *scratch);
+/* Takes the latest step back, so that a shorter one, by this part, will follow. False: it would be too short. */
+bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k, double part);
+/* Where steps have become too small to move t: whether the sizes of states may be the reason; and the failure. */
+bool guest_may_be_sizes(const struct lanes_room *room, int k);
+void guest_fail(struct guest *guest, struct lanes_room *room, int k);
+/* Moves the counters from lane k to the evaluation; guest_begin_count: at a stop, attempts are counted from there on. */
 void guest_count(struct guest *guest, struct lanes_room *room, int k);
+void guest_begin_count(struct guest *guest, struct lanes_room *room, int k);

@@ -52,7 +52,7 @@ static bool fill_derivatives(struct observer *ob, const struct lanes_room *room,
     return odd == 0;
 }
 
-bool guest_answer_from_view(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column,
+bool guest_answer(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column,
                             const struct lanes_view *view)
 {
     struct observer *ob = &guest->o;

@@ -1,0 +1,166 @@
+/* CVODES as an integrator: one evaluation at a time.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/engine_batch.h"
+
+#include "ode/drive.h"
+#include "ode/steady.h"
+#include "ode/tolerance.h"
+#include "ode/workspace.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static struct workspace *workspace_of(struct batch *batch) { return (struct workspace *)batch->seat[0]; }
+
+static void *plan_new(const struct stiffit_model *abi, const struct ode_options *options, struct error *error)
+{
+    return linear_plan_new(abi, options->linear_solver, error);
+}
+
+static void plan_free(void *plan) { linear_plan_free(plan); }
+
+static const char *linear_solver(const void *plan) { return linear_solver_word[linear_plan_kind(plan)]; }
+
+static struct observer *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+{
+    struct workspace *workspace = workspace_new(abi, options, plan);
+    return workspace ? &workspace->o : NULL;
+}
+
+static void simulation_free(struct observer *ob) { workspace_free((struct workspace *)ob); }
+
+static bool prepare(struct observer *ob)
+{
+    struct workspace *ws = (struct workspace *)ob;
+    workspace_prepare(ws);
+    return !ob->evaluation->adjoint || adjoint_begin(ws) || adjoint_fail_memory(ws);
+}
+
+static int initial(struct observer *ob) { return workspace_initial((struct workspace *)ob); }
+
+static bool begin_adjoint(struct observer *ob) { return adjoint_pass_begin((struct workspace *)ob); }
+
+static bool start(struct observer *ob) { return workspace_start((struct workspace *)ob); }
+
+static struct integrator_events attempt(struct batch *b)
+{
+    struct workspace *ws = workspace_of(b);
+    struct observer *ob = &ws->o;
+    const struct evaluation *evaluation = ob->evaluation;
+    const struct ode_task *task = evaluation->task;
+    if (evaluation->adjoint) {
+        bool goes_on = adjoint_pass_step(ws);
+        b->live = goes_on && !ob->begins_anew;
+        return (struct integrator_events){.finished = !goes_on};
+    }
+    if (!workspace_step(ws))
+        return (struct integrator_events){.failed = 1};
+    return (struct integrator_events){.moved = 1, .fell = 1, .spent = evaluation->n_step >= evaluation->max_steps,
+                                      .measured = ob->i_time < task->n_time && task->time[ob->i_time] <= ob->t};
+}
+
+static const double *inside(struct batch *b, int k, double t)
+{
+    (void)k;
+    return workspace_inside(workspace_of(b), t);
+}
+
+static const double *at_end(struct batch *b, int k)
+{
+    struct workspace *ws = workspace_of(b);
+    (void)k;
+    if (ws->o.t != ws->t_end) /* moved back to a root */
+        CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
+    return ws->o.y;
+}
+
+static const double *at_beginning(struct batch *b, int k)
+{
+    (void)k;
+    return workspace_before(workspace_of(b));
+}
+
+static unsigned observe(struct batch *b, unsigned seats)
+{
+    const struct observer *ob = b->seat[0];
+    return workspace_go_to(workspace_of(b), ob->evaluation->task->time[ob->i_time]) ? 0 : seats;
+}
+
+static void answered(struct batch *b, int k)
+{
+    struct observer *ob = b->seat[k];
+    if (ob->grows)
+        tolerance_look(ob, ob->y);
+}
+
+static unsigned go_to(struct batch *b, unsigned seats, unsigned rooted)
+{
+    (void)rooted;
+    return workspace_go_to(workspace_of(b), b->seat[0]->t) ? 0 : seats;
+}
+
+/* Goes back to a time of the latest step at which no state is below zero. */
+static enum step_fate take_back(struct batch *b, int k, double part)
+{
+    struct workspace *ws = workspace_of(b);
+    struct observer *ob = b->seat[k];
+    double t = ob->t, before = ob->t_before;
+    if (!(part < 1 && part * (t - before) > 4 * DBL_EPSILON * fabs(t)))
+        return STEP_STANDS;
+    ob->t = before + part * (t - before);
+    CVodeGetDky(ws->cvode, ob->t, 0, ws->y);
+    if (positive_crosses(ob, ob->y)) {
+        ob->t = before;
+        CVodeGetDky(ws->cvode, before, 0, ws->y);
+    }
+    return STEP_ENDS_EARLIER;
+}
+
+struct look {
+    struct workspace *ws;
+    N_Vector f, ahead, weights;
+};
+
+static bool rhs(void *context, double *ydot)
+{
+    struct look *look = context;
+    size_t n_number = look->ws->o.n_state * (1 + look->ws->o.n_block);
+    look->ws->factor_gamma = 0; /* the corrector's factors are gone */
+    bool good = newton_rhs(look->ws->o.t, look->ws->y, look->f, look->ws) == 0;
+    memcpy(ydot, vector_data(look->f), n_number * sizeof *ydot);
+    return good;
+}
+
+static bool look_for_steady_state(struct batch *b, int k)
+{
+    struct workspace *ws = workspace_of(b);
+    struct look look = {.ws = ws, .f = vector_new(ws->bank), .ahead = vector_new(ws->bank), .weights = vector_new(ws->bank)};
+    const struct steady_solver solver = {.linear = ws->linear, .rhs = rhs, .context = &look, .is_sparse = ws->sparse,
+                                         .change = vector_data(look.ahead), .weight = vector_data(look.weights)};
+    bool has_arrived = steady_look(b->seat[k], ws->o.y, &solver);
+    N_VDestroy(look.f);
+    N_VDestroy(look.ahead);
+    N_VDestroy(look.weights);
+    return has_arrived;
+}
+
+static bool may_be_sizes(struct batch *b, int k)
+{
+    (void)k;
+    return workspace_may_be_sizes(workspace_of(b));
+}
+
+static bool fail(struct batch *b, int k)
+{
+    (void)k;
+    return workspace_fail(workspace_of(b));
+}
+
+static const struct integrator cvodes = {
+    .name = "cvodes", .width = 1, .shows_all_steps = true, .plan_new = plan_new, .plan_free = plan_free,
+    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare,
+    .initial = initial, .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .inside = inside, .at_end = at_end,
+    .at_beginning = at_beginning, .observe = observe, .answered = answered, .go_to = go_to, .take_back = take_back,
+    .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes, .fail = fail};
+const struct engine_table engine_cvodes = ENGINE_OF_BATCHES(&cvodes, 1);

@@ -1,0 +1,397 @@
+/* The order of things between two steps. The same for one evaluation at a time and for many side by side: what concerns a seat
+ * alone does not depend on the others.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/drive.h"
+
+#include "ode/observation.h"
+#include "ode/period.h"
+#include "ode/steady.h"
+#include "ode/tolerance.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static unsigned bit(int k) { return 1u << k; }
+
+/* The seats of a mask, the lowest first. */
+#define EACH_SEAT(k, seats) \
+    for (unsigned left_ = (seats), k##_set = 1; left_ && k##_set; left_ &= left_ - 1, k##_set = 1) \
+        for (int k = __builtin_ctz(left_); k##_set; k##_set = 0)
+
+static void count(struct batch *b, int k)
+{
+    if (b->integrator->count)
+        b->integrator->count(b, k);
+}
+
+static void rest(struct batch *b, int k)
+{
+    b->live &= ~bit(k);
+    b->attended &= ~bit(k);
+    if (b->integrator->rest)
+        b->integrator->rest(b, k);
+}
+
+void drive_stop(struct batch *b, int k, enum evaluation_outcome outcome, const char *why)
+{
+    struct observer *ob = b->seat[k];
+    if (b->live & bit(k))
+        count(b, k);
+    ob->evaluation = ob->request; /* not that of a period */
+    period_drop(ob);
+    observer_stop(ob, outcome, why);
+    rest(b, k);
+    b->finished |= bit(k);
+}
+
+static void enter(struct batch *b, int k)
+{
+    const struct observer *ob = b->seat[k];
+    if (b->integrator->enter && !b->integrator->enter(b, k)) {
+        for (int other = 0; other < b->integrator->width; other++)
+            if (b->seat[other] && !((b->finished | b->ended) & bit(other)))
+                drive_stop(b, other, EVALUATION_NO_MEMORY, "no memory for sensitivities");
+        return;
+    }
+    b->live |= bit(k);
+    b->attended |= (unsigned)(ob->has_stops || ob->forcing) << k;
+}
+
+/* Answers all rows of a model without states. */
+static bool answer_without_states(struct observer *ob)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    for (; ob->i_time < task->n_time; ob->i_time++) {
+        int side = task->time_side ? task->time_side[ob->i_time] : 0;
+        if (ob->has_stops && !stops_set_inputs(ob, task->time[ob->i_time], side))
+            return false;
+        if (!observer_answer(ob, NULL, true))
+            return observer_fail(ob);
+    }
+    return observer_finish(ob, EVALUATION_OK);
+}
+
+static bool start(const struct integrator *integrator, struct observer *ob)
+{
+    if (ob->evaluation->n_step >= ob->evaluation->max_steps)
+        return observer_spent(ob);
+    return integrator->start(ob);
+}
+
+static bool compute_initial_state(const struct integrator *integrator, struct observer *ob)
+{
+    if ((integrator->initial ? integrator->initial(ob) : observer_initial(ob, ob->y)) != STIFFIT_OK)
+        return observer_fail(ob);
+    if (ob->evaluation->task->n_time > 0) {
+        observer_begin_given(ob, ob->y);
+        tolerance_begin(ob, ob->y);
+        positive_begin(ob, ob->y);
+    }
+    return true;
+}
+
+static bool begin(const struct integrator *integrator, struct observer *ob, bool is_relative)
+{
+    struct evaluation *evaluation = ob->evaluation;
+    const struct ode_task *task = evaluation->task;
+    observer_begin(ob, is_relative);
+    if (evaluation->adjoint && (ob->has_stops || task->n_variant)) {
+        snprintf(evaluation->reason, sizeof evaluation->reason,
+                 "the adjoint method does not go through doses, inputs and events, nor parameters of periods and rows");
+        return observer_finish(ob, EVALUATION_ODE_FAILED);
+    }
+    if (!integrator->prepare)
+        observer_choose_blocks(ob);
+    else if (!integrator->prepare(ob))
+        return false;
+    if (derivatives_begin(&ob->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
+        STIFFIT_OK)
+        return observer_fail(ob);
+    if (ob->has_stops && !stops_begin(ob))
+        return false;
+    if (ob->n_state > 0 && !compute_initial_state(integrator, ob))
+        return false;
+    if (task->n_time == 0 && !evaluation->adjoint)
+        return observer_finish(ob, EVALUATION_OK);
+    if (evaluation->adjoint)
+        return integrator->begin_adjoint(ob);
+    if (ob->n_state == 0)
+        return answer_without_states(ob);
+    if (ob->has_stops && !stops_begin_state(ob, ob->y))
+        return false;
+    bool goes_on = ob->has_stops ? stops_happen(ob, ob->y, true) : observer_answer_until(ob, ob->t, 1, ob->y, true);
+    return goes_on && start(integrator, ob);
+}
+
+/* Begins an evaluation in a seat, or what follows it where it ends at once. */
+static void open(struct batch *b, int k, bool is_relative)
+{
+    struct observer *ob = b->seat[k];
+    bool goes_on = begin(b->integrator, ob, is_relative);
+    while (!goes_on && period_next(ob))
+        goes_on = begin(b->integrator, ob, false);
+    if (goes_on)
+        enter(b, k);
+    else
+        b->finished |= bit(k);
+}
+
+/* The evaluation in a seat has ended; what follows it begins after the step. */
+static void finish(struct batch *b, int k)
+{
+    rest(b, k);
+    b->ended |= bit(k);
+}
+
+/* After a call for a seat: goes_on is its result. */
+static void settle(struct batch *b, int k, bool goes_on)
+{
+    if (!goes_on)
+        finish(b, k);
+    else if (b->seat[k]->begins_anew)
+        b->live &= ~bit(k);
+}
+
+void drive_begin(struct batch *b, int k)
+{
+    struct observer *ob = b->seat[k];
+    struct evaluation *evaluation = ob->evaluation = ob->request;
+    evaluation->reason[0] = '\0';
+    evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
+    ob->n_factor = 0;
+    if (period_begin(ob))
+        open(b, k, false);
+    else
+        b->finished |= bit(k);
+}
+
+void drive_resume(struct batch *b, int k) { enter(b, k); }
+
+void drive_leave(struct batch *b, int k)
+{
+    if (b->integrator->leave)
+        b->integrator->leave(b, k);
+    rest(b, k);
+    b->seat[k] = NULL;
+}
+
+/* Starts the integrator again in a seat, from the state at observer.t. */
+static void start_again(struct batch *b, int k)
+{
+    if (!start(b->integrator, b->seat[k]))
+        finish(b, k);
+    else if (b->integrator->reload)
+        b->integrator->reload(b, k);
+}
+
+/* The time of the next measurement; INFINITY also if there is none. */
+static double next_measurement(const struct observer *ob)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    return ob->i_time < task->n_time ? task->time[ob->i_time] : INFINITY;
+}
+
+/* Answers the measurement at which `observe` has been. */
+static bool answer_one(struct batch *b, int k)
+{
+    const struct integrator *integrator = b->integrator;
+    struct observer *ob = b->seat[k];
+    if (!integrator->answer || !integrator->answer(b, k)) {
+        if (integrator->fetch)
+            integrator->fetch(b, k);
+        if (!observer_answer(ob, ob->y, false)) {
+            count(b, k);
+            return observer_fail(ob);
+        }
+    }
+    ob->i_time += !ob->begins_anew;
+    if (ob->i_time < ob->evaluation->task->n_time) {
+        integrator->answered(b, k);
+        return true;
+    }
+    count(b, k);
+    return observer_finish(ob, EVALUATION_OK);
+}
+
+/* Answers the measurements in the latest steps of these seats; of those that have met a stop, the ones before it. */
+static void answer(struct batch *b, unsigned waiting, unsigned stopped)
+{
+    for (;;) {
+        EACH_SEAT(k, waiting) {
+            double t = b->seat[k]->t, next = next_measurement(b->seat[k]);
+            if (next > t || (stopped & bit(k) && next == t))
+                waiting &= ~bit(k);
+        }
+        waiting &= b->live;
+        if (!waiting)
+            return;
+        unsigned ended = b->integrator->observe(b, waiting);
+        EACH_SEAT(k, waiting)
+            settle(b, k, !(ended & bit(k)) && answer_one(b, k));
+    }
+}
+
+/* Looks at steps in which a state went below zero: takes those back that went past a pole. Returns these. */
+static unsigned take_back(struct batch *b, unsigned fell)
+{
+    unsigned taken = 0;
+    EACH_SEAT(k, fell) {
+        struct observer *ob = b->seat[k];
+        const double *y = b->integrator->at_end(b, k);
+        if (!positive_crosses(ob, y))
+            continue;
+        const double *before = b->integrator->at_beginning(b, k);
+        enum step_fate fate = b->integrator->take_back(b, k, before ? positive_part(ob, ob->t_before, before, y) : 1);
+        if (fate == STEP_STANDS)
+            continue;
+        taken |= bit(k);
+        if (fate == STEP_IS_REPEATED)
+            continue;
+        answer(b, bit(k), 0);
+        if (b->live & bit(k) && b->integrator->go_to(b, bit(k), 0))
+            finish(b, k);
+        else if (b->live & bit(k))
+            start_again(b, k);
+    }
+    return taken;
+}
+
+/* False: a state is impossibly far below zero, and the evaluation is finished. */
+static bool look_for_fall(struct batch *b, int k)
+{
+    struct observer *ob = b->seat[k];
+    const double *y = b->integrator->at_end(b, k);
+    if (positive_crosses(ob, y)) {
+        const double *before = b->integrator->at_beginning(b, k);
+        if (before)
+            positive_fall(ob, ob->t_before, before, y);
+    }
+    size_t fallen = positive_look(ob, y);
+    if (b->integrator->saw_step)
+        b->integrator->saw_step(b, k);
+    if (fallen == ob->n_state)
+        return true;
+    count(b, k);
+    return observer_fall(ob, fallen);
+}
+
+struct seat_step {
+    struct batch *batch;
+    int k;
+};
+
+static const double *inside(void *context, double t)
+{
+    const struct seat_step *step = context;
+    return step->batch->integrator->inside(step->batch, step->k, t);
+}
+
+/* Seats whose latest step has met a stop; `rooted`: inside of the step, at a root. */
+static unsigned find_stops(struct batch *b, unsigned seats, unsigned *rooted)
+{
+    unsigned stopped = 0;
+    EACH_SEAT(k, seats) {
+        struct observer *ob = b->seat[k];
+        struct seat_step seat = {b, k};
+        const struct latest_step step = {.state_at = inside, .context = &seat};
+        if (!ob->has_stops)
+            continue;
+        bool is_root = root_find(ob, &step, ob->t_before);
+        *rooted |= (unsigned)is_root << k;
+        stopped |= (unsigned)(is_root || ob->t >= ob->stops->next) << k;
+    }
+    return stopped;
+}
+
+/* What happens at the stops of these seats. */
+static void pass_stops(struct batch *b, unsigned stopped, unsigned rooted)
+{
+    unsigned ended = stopped ? b->integrator->go_to(b, stopped, rooted & stopped) : 0;
+    EACH_SEAT(k, stopped) {
+        struct observer *ob = b->seat[k];
+        settle(b, k, !(ended & bit(k)) && stops_happen(ob, ob->y, false));
+        if (!(b->live & bit(k)))
+            continue;
+        if (ob->stops->restarts) {
+            start_again(b, k);
+        } else if (ob->evaluation->n_step >= ob->evaluation->max_steps) {
+            observer_spent(ob);
+            finish(b, k);
+        } else if (b->integrator->reload) {
+            b->integrator->reload(b, k);
+        }
+    }
+}
+
+/* After a step without a stop, of an evaluation that has stops or forcing. */
+static bool attend(struct batch *b, int k)
+{
+    struct observer *ob = b->seat[k];
+    if (b->integrator->attend)
+        b->integrator->attend(b, k);
+    if (!stops_await_steady_state(ob))
+        return true;
+    if (steady_is_lost(ob)) {
+        count(b, k);
+        return false;
+    }
+    if (!steady_is_due(ob) || !b->integrator->look_for_steady_state(b, k))
+        return true;
+    count(b, k);
+    return observer_answer_until(ob, INFINITY, 1, ob->y, false);
+}
+
+/* No further step is possible: begins again with other sizes of states, if these may be the reason. */
+static void recover(struct batch *b, int k)
+{
+    struct observer *ob = b->seat[k];
+    bool is_rescued = b->integrator->may_be_sizes(b, k) && tolerance_rescue(ob, ob->y);
+    if (is_rescued)
+        count(b, k);
+    if (is_rescued || b->integrator->fail(b, k))
+        start_again(b, k);
+    else
+        finish(b, k);
+}
+
+void drive_step(struct batch *b)
+{
+    const struct integrator *integrator = b->integrator;
+    unsigned began = b->live;
+    struct integrator_events events = integrator->attempt(b);
+    EACH_SEAT(k, events.finished)
+        finish(b, k);
+    unsigned taken = events.fell ? take_back(b, events.fell) : 0;
+    unsigned moved = events.moved & ~taken, attended = moved & b->attended, rooted = 0;
+    unsigned stopped = attended ? find_stops(b, attended, &rooted) : 0;
+    if (!integrator->count)
+        EACH_SEAT(k, moved)
+            b->seat[k]->evaluation->t_reached = b->seat[k]->t;
+    EACH_SEAT(k, events.fell & ~taken & (integrator->shows_all_steps ? ~0u : ~rooted))
+        if (!look_for_fall(b, k))
+            finish(b, k);
+    if (events.measured & ~taken & b->live)
+        answer(b, events.measured & ~taken & b->live, stopped);
+    pass_stops(b, stopped & b->live, rooted);
+    EACH_SEAT(k, attended & b->live & ~stopped)
+        settle(b, k, attend(b, k));
+    EACH_SEAT(k, events.failed & b->live & ~stopped)
+        recover(b, k);
+    EACH_SEAT(k, events.spent & ~events.failed & b->live & ~stopped) {
+        count(b, k);
+        observer_spent(b->seat[k]);
+        finish(b, k);
+    }
+    EACH_SEAT(k, began & ~b->live & ~b->finished & ~b->ended) {
+        count(b, k);
+        open(b, k, true);
+    }
+    while (b->ended) {
+        int k = __builtin_ctz(b->ended);
+        b->ended &= ~bit(k);
+        if (period_next(b->seat[k]))
+            open(b, k, false);
+        else
+            b->finished |= bit(k);
+    }
+}

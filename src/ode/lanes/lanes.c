@@ -1,0 +1,365 @@
+/* Lanes as an integrator: eight evaluations of one model side by side in the registers of a core. Each has its own time, step
+ * size and error test; all make an attempt at a step together, and a lane whose evaluation is finished takes the next one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/engine_batch.h"
+
+#include "ode/drive.h"
+#include "ode/lanes/guest.h"
+#include "ode/observation.h"
+#include "ode/tolerance.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Shared by all workers. */
+struct plan {
+    const struct stiffit_model *abi;
+    struct lanes_plan *lanes;
+    struct linear_plan *linear;
+    size_t n_id;               /* of columns: parameters, and others */
+    const struct lanes_kernel *kernel;
+    bool follows_sizes;
+};
+
+/* A worker's lanes; lane k holds the evaluation of seat k. */
+struct lanes_batch {
+    struct batch base;
+    const struct plan *plan;
+    struct lanes_room room;
+    bool is_filled;             /* every lane holds the numbers of some evaluation */
+    uint32_t *parameter;        /* n_id: of each column */
+    int32_t *column;            /* n_id: of each id, or -1 */
+    bool *wanted;               /* n_id: some evaluation in a lane has this id */
+    lanes *inside;
+    struct lanes_view view;
+    struct linear *linear;      /* for steady states */
+};
+
+static struct lanes_batch *lanes_of(struct batch *batch) { return (struct lanes_batch *)batch; }
+static struct guest *guest_of(const struct lanes_batch *own, int k) { return (struct guest *)own->base.seat[k]; }
+
+static const char *refusal(const struct stiffit_model *abi)
+{
+    return !abi->lanes ? "has no functions of lanes"
+           : !lanes_kernel_is_fast() ? "cannot run in lanes on a CPU without fused multiply-add"
+           : abi->n_state == 0 ? "has no states" : NULL;
+}
+
+static void plan_free(void *own)
+{
+    struct plan *plan = own;
+    lanes_plan_free(plan->lanes);
+    linear_plan_free(plan->linear);
+    free(plan);
+}
+
+static void *plan_new(const struct stiffit_model *abi, const struct ode_options *options, struct error *error)
+{
+    struct plan *plan = calloc(1, sizeof *plan);
+    bool is_wrong = false;
+    if (!plan)
+        return NULL;
+    *plan = (struct plan){.abi = abi, .n_id = abi->n_parameter + options->n_none, .follows_sizes = options->atol == 0,
+                          .kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"))};
+    plan->lanes = lanes_plan_new(abi, &is_wrong);
+    plan->linear = linear_plan_new(abi, LINEAR_DENSE, error);
+    if (plan->lanes && plan->linear)
+        return plan;
+    plan_free(plan);
+    if (is_wrong)
+        error_set(error, STATUS_BAD_MODEL, "the patterns of the model %s for lanes are wrong", abi->name);
+    return NULL;
+}
+
+static const char *linear_solver(const void *plan)
+{
+    (void)plan;
+    return "lanes";
+}
+
+static struct observer *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+{
+    struct guest *guest = guest_new(abi, options);
+    (void)plan;
+    return guest ? &guest->o : NULL;
+}
+
+static void simulation_free(struct observer *ob) { guest_free((struct guest *)ob); }
+
+static void batch_free(struct batch *base)
+{
+    struct lanes_batch *own = lanes_of(base);
+    lanes_room_fini(&own->room);
+    free(own->parameter);
+    free(own->column);
+    free(own->wanted);
+    free(own->inside);
+    free(own->view.values);
+    free(own->view.out);
+    free(own->view.is_wanted);
+    linear_free(own->linear);
+    free(own);
+}
+
+static struct batch *batch_new(const void *own)
+{
+    const struct plan *plan = own;
+    size_t n_id = plan->n_id, n_inside = plan->lanes->n * (1 + n_id);
+    size_t n_observable = plan->lanes->n_observe ? plan->abi->n_observable : 0;
+    struct lanes_batch *batch = aligned_alloc(64, (sizeof *batch + 63) / 64 * 64);
+    if (!batch)
+        return NULL;
+    memset(batch, 0, sizeof *batch);
+    batch->plan = plan;
+    batch->parameter = calloc(n_id, sizeof *batch->parameter);
+    batch->column = calloc(n_id, sizeof *batch->column);
+    batch->wanted = calloc(n_id, sizeof *batch->wanted);
+    batch->inside = aligned_alloc(64, n_inside * sizeof *batch->inside);
+    batch->view.values = aligned_alloc(64, (plan->lanes->n_observe + 1) * sizeof(lanes));
+    batch->view.out = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
+    batch->view.is_wanted = calloc(n_observable + 1, sizeof(bool));
+    batch->linear = linear_new(plan->linear);
+    if (lanes_room_init(&batch->room, plan->lanes, n_id - plan->abi->n_parameter) && batch->parameter && batch->column &&
+        batch->wanted && batch->inside && batch->view.values && batch->view.out && batch->view.is_wanted && batch->linear) {
+        batch->room.follows_sizes = plan->follows_sizes;
+        return &batch->base;
+    }
+    batch_free(&batch->base);
+    return NULL;
+}
+
+/* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
+static void mark_wanted(struct lanes_batch *own, const struct guest *new)
+{
+    memset(own->wanted, 0, own->plan->n_id * sizeof *own->wanted);
+    for (int k = 0; k <= N_LANE; k++) {
+        const struct guest *guest = k == N_LANE ? new : (own->base.live >> k & 1) ? guest_of(own, k) : NULL;
+        for (size_t b = 0; guest && b < guest->o.n_block; b++)
+            own->wanted[guest->id[b]] = true;
+    }
+}
+
+/* Gives a column to each parameter that is wanted. False: out of memory. */
+static bool arrange(struct lanes_batch *own, const struct guest *new)
+{
+    size_t n_id = own->plan->n_id, n_column = 0;
+    bool same = true;
+    mark_wanted(own, new);
+    for (uint32_t j = 0; j < n_id; j++)
+        if (own->wanted[j]) {
+            same = same && n_column < own->room.n_column && own->parameter[n_column] == j;
+            n_column++;
+        }
+    if (same && n_column == own->room.n_column)
+        return true;
+    for (int k = 0; k < N_LANE; k++)
+        if (own->base.live >> k & 1)
+            guest_store(guest_of(own, k), &own->room, k, own->column);
+    n_column = 0;
+    for (uint32_t j = 0; j < n_id; j++) {
+        own->column[j] = own->wanted[j] ? (int32_t)n_column : -1;
+        if (own->wanted[j])
+            own->parameter[n_column++] = j;
+    }
+    bool good = lanes_room_set_columns(&own->room, n_column, own->parameter);
+    for (int k = 0; good && k < N_LANE; k++)
+        if (own->base.live >> k & 1)
+            guest_load(guest_of(own, k), &own->room, k, own->column, true);
+    return good;
+}
+
+static bool enter(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    struct guest *guest = guest_of(own, k);
+    if (!arrange(own, guest))
+        return false;
+    /* Lanes that hold nothing yet hold the same, so that they compute nothing unusual. */
+    for (int other = 0; !own->is_filled && other < N_LANE; other++)
+        guest_load(guest, &own->room, other, own->column, false);
+    guest_load(guest, &own->room, k, own->column, true);
+    own->is_filled = true;
+    return true;
+}
+
+static void reload(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    guest_load(guest_of(own, k), &own->room, k, own->column, true);
+}
+
+static void rest(struct batch *b, int k)
+{
+    struct lanes_room *room = &lanes_of(b)->room;
+    room->live[k] = 0;
+    room->infused &= ~(1u << k);
+}
+
+static void leave(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    guest_store(guest_of(own, k), &own->room, k, own->column);
+}
+
+static void count(struct batch *b, int k) { guest_count(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+
+static struct integrator_events attempt(struct batch *b)
+{
+    struct lanes_batch *own = lanes_of(b);
+    const struct lanes_room *room = &own->room;
+    struct lanes_events events = own->plan->kernel->attempt(&own->room);
+    unsigned seen = events.fell | events.measured | events.underflow | events.spent | (events.moved & b->attended);
+    for (unsigned left = seen & b->live; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        b->seat[k]->t_before = room->t_before[k];
+        b->seat[k]->t = room->t[k];
+    }
+    return (struct integrator_events){.moved = events.moved, .measured = events.measured, .fell = events.fell,
+                                      .failed = events.underflow, .spent = events.spent};
+}
+
+static const double *inside(struct batch *b, int k, double t)
+{
+    return guest_inside(guest_of(lanes_of(b), k), &lanes_of(b)->room, k, t);
+}
+
+static const double *at_end(struct batch *b, int k) { return guest_at_end(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+
+static const double *at_beginning(struct batch *b, int k) { return guest_of(lanes_of(b), k)->y_before; }
+
+static void saw_step(struct batch *b, int k) { lanes_of(b)->room.watched[k] = -positive_watches(b->seat[k]); }
+
+static enum step_fate take_back(struct batch *b, int k, double part)
+{
+    return guest_takes_back(guest_of(lanes_of(b), k), &lanes_of(b)->room, k, part) ? STEP_IS_REPEATED : STEP_STANDS;
+}
+
+/* The states and sensitivities of some lanes at their `t`, a time in their latest steps. Others are at the ends of theirs. */
+static void look_inside(struct lanes_batch *own, unsigned seats, const double t[N_LANE], bool is_root)
+{
+    struct lanes_room *room = &own->room;
+    lanes s;
+    for (int k = 0; k < N_LANE; k++) {
+        bool is_end = !(seats >> k & 1) || (t[k] == room->t[k] && !is_root);
+        s[k] = is_end ? 1 : (t[k] - room->t_before[k]) / room->h_used[k];
+    }
+    own->plan->kernel->inside(room, &s, own->inside);
+}
+
+/* As tolerance_drop_vanished, for the sensitivities found inside. */
+static void drop_vanished(struct lanes_batch *own, unsigned waiting)
+{
+    const struct lanes_room *room = &own->room;
+    size_t n = room->plan->n;
+    for (int k = 0; room->follows_sizes && k < N_LANE; k++) {
+        double part = room->rtol[k] * room->fraction[k];
+        for (size_t i = 0; waiting >> k & 1 && i < n; i++) {
+            double least = part * part * room->size[i][k];
+            for (size_t c = 0; fabs(own->inside[i][k]) <= least && c < room->n_column; c++)
+                if (fabs(own->inside[i + (1 + c) * n][k]) <= least * room->unit[c][k])
+                    own->inside[i + (1 + c) * n][k] = 0;
+        }
+    }
+}
+
+/* The observables of what was found inside, where the model's functions of lanes give them. */
+static void observe_all(struct lanes_batch *own, unsigned which)
+{
+    struct lanes_room *room = &own->room;
+    struct lanes_view *view = &own->view;
+    if (!room->plan->n_observe)
+        return;
+    memset(view->is_wanted, 0, room->plan->abi->n_observable * sizeof *view->is_wanted);
+    for (int k = 0; k < N_LANE; k++)
+        if (which >> k & 1)
+            observation_mark(&guest_of(own, k)->o, view->is_wanted);
+    own->plan->kernel->observe(room, &room->t_next, own->inside, view->is_wanted, view->values, view->out);
+}
+
+static unsigned observe(struct batch *b, unsigned seats)
+{
+    struct lanes_batch *own = lanes_of(b);
+    for (unsigned left = seats; left; left &= left - 1) /* steps with a root end there now */
+        own->room.t[__builtin_ctz(left)] = b->seat[__builtin_ctz(left)]->t;
+    look_inside(own, seats, (const double *)&own->room.t_next, false);
+    drop_vanished(own, seats);
+    observe_all(own, seats);
+    return 0;
+}
+
+static bool answer(struct batch *b, int k)
+{
+    const struct lanes_batch *own = lanes_of(b);
+    return guest_answer(guest_of(own, k), &own->room, k, own->column, &own->view);
+}
+
+static void fetch(struct batch *b, int k)
+{
+    const struct lanes_batch *own = lanes_of(b);
+    guest_take_inside(guest_of(own, k), own->column, own->inside, k);
+    guest_follow(guest_of(own, k), &own->room, k);
+}
+
+static void answered(struct batch *b, int k) { guest_answered(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+
+static unsigned go_to(struct batch *b, unsigned seats, unsigned rooted)
+{
+    struct lanes_batch *own = lanes_of(b);
+    double t[N_LANE] = {0};
+    for (int k = 0; k < N_LANE; k++)
+        t[k] = seats >> k & 1 ? b->seat[k]->t : 0;
+    if (rooted)
+        look_inside(own, rooted, t, true);
+    for (int k = 0; k < N_LANE; k++) {
+        if (!(seats >> k & 1))
+            continue;
+        own->room.t[k] = t[k];
+        guest_store(guest_of(own, k), &own->room, k, own->column);
+        if (rooted >> k & 1)
+            guest_take_inside(guest_of(own, k), own->column, own->inside, k);
+        guest_begin_count(guest_of(own, k), &own->room, k);
+    }
+    return 0;
+}
+
+static bool start(struct observer *ob) { return guest_start((struct guest *)ob); }
+
+static bool prepare(struct observer *ob)
+{
+    guest_prepare((struct guest *)ob);
+    return true;
+}
+
+static void attend(struct batch *b, int k) { guest_attend(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+
+static bool look_for_steady_state(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    guest_store(guest_of(own, k), &own->room, k, own->column);
+    return guest_look_for_steady_state(guest_of(own, k), own->linear, (double *)own->inside);
+}
+
+static bool may_be_sizes(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    guest_store(guest_of(own, k), &own->room, k, own->column);
+    return guest_may_be_sizes(&own->room, k);
+}
+
+static bool fail(struct batch *b, int k)
+{
+    guest_fail(guest_of(lanes_of(b), k), &lanes_of(b)->room, k);
+    return false;
+}
+
+static const struct integrator lanes_integrator = {
+    .name = "lanes", .width = N_LANE, .refusal = refusal, .plan_new = plan_new, .plan_free = plan_free,
+    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free,
+    .batch_new = batch_new, .batch_free = batch_free, .prepare = prepare, .start = start, .enter = enter, .reload = reload,
+    .rest = rest, .leave = leave, .count = count, .attempt = attempt, .inside = inside, .at_end = at_end,
+    .at_beginning = at_beginning, .observe = observe, .answer = answer, .fetch = fetch, .answered = answered, .go_to = go_to,
+    .take_back = take_back, .saw_step = saw_step, .attend = attend, .look_for_steady_state = look_for_steady_state,
+    .may_be_sizes = may_be_sizes, .fail = fail};
+const struct engine_table engine_lanes = ENGINE_OF_BATCHES(&lanes_integrator, N_LANE);
