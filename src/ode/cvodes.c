@@ -56,7 +56,10 @@ static struct integrator_events attempt(struct batch *b)
     }
     if (!workspace_step(ws))
         return (struct integrator_events){.failed = 1};
-    return (struct integrator_events){.moved = 1, .fell = 1, .spent = evaluation->n_step >= evaluation->max_steps,
+    bool is_plain = !ob->has_stops && positive_is_plain(ob, ob->y);
+    if (is_plain)
+        ob->evaluation->t_reached = ob->t;
+    return (struct integrator_events){.moved = 1, .fell = !is_plain, .spent = evaluation->n_step >= evaluation->max_steps,
                                       .measured = ob->i_time < task->n_time && task->time[ob->i_time] <= ob->t};
 }
 
@@ -158,7 +161,7 @@ static bool fail(struct batch *b, int k)
 }
 
 static const struct integrator cvodes = {
-    .name = "cvodes", .width = 1, .shows_all_steps = true, .plan_new = plan_new, .plan_free = plan_free,
+    .name = "cvodes", .width = 1, .shows_stops = true, .plan_new = plan_new, .plan_free = plan_free,
     .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare,
     .initial = initial, .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .inside = inside, .at_end = at_end,
     .at_beginning = at_beginning, .observe = observe, .answered = answered, .go_to = go_to, .take_back = take_back,

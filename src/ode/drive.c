@@ -13,10 +13,10 @@
 
 static unsigned bit(int k) { return 1u << k; }
 
-/* The seats of a mask, the lowest first. */
+/* The seats of a mask, the lowest first; a loop's `break` would not end it. */
 #define EACH_SEAT(k, seats) \
-    for (unsigned left_ = (seats), k##_set = 1; left_ && k##_set; left_ &= left_ - 1, k##_set = 1) \
-        for (int k = __builtin_ctz(left_); k##_set; k##_set = 0)
+    for (unsigned k##_left = (seats), k##_first = 1; k##_left; k##_left &= k##_left - 1, k##_first = 1) \
+        for (int k = __builtin_ctz(k##_left); k##_first; k##_first = 0)
 
 static void count(struct batch *b, int k)
 {
@@ -231,48 +231,40 @@ static void answer(struct batch *b, unsigned waiting, unsigned stopped)
     }
 }
 
-/* Looks at steps in which a state went below zero: takes those back that went past a pole. Returns these. */
-static unsigned take_back(struct batch *b, unsigned fell)
-{
-    unsigned taken = 0;
-    EACH_SEAT(k, fell) {
-        struct observer *ob = b->seat[k];
-        const double *y = b->integrator->at_end(b, k);
-        if (!positive_crosses(ob, y))
-            continue;
-        const double *before = b->integrator->at_beginning(b, k);
-        enum step_fate fate = b->integrator->take_back(b, k, before ? positive_part(ob, ob->t_before, before, y) : 1);
-        if (fate == STEP_STANDS)
-            continue;
-        taken |= bit(k);
-        if (fate == STEP_IS_REPEATED)
-            continue;
-        answer(b, bit(k), 0);
-        if (b->live & bit(k) && b->integrator->go_to(b, bit(k), 0))
-            finish(b, k);
-        else if (b->live & bit(k))
-            start_again(b, k);
-    }
-    return taken;
-}
-
-/* False: a state is impossibly far below zero, and the evaluation is finished. */
-static bool look_for_fall(struct batch *b, int k)
+/* Looks at a step in which a state went below zero. True: it is taken back, because the state went past a pole. */
+static bool take_back(struct batch *b, int k, const double *y)
 {
     struct observer *ob = b->seat[k];
-    const double *y = b->integrator->at_end(b, k);
-    if (positive_crosses(ob, y)) {
-        const double *before = b->integrator->at_beginning(b, k);
+    const double *before = b->integrator->at_beginning(b, k);
+    enum step_fate fate = b->integrator->take_back(b, k, before ? positive_part(ob, ob->t_before, before, y) : 1);
+    if (fate != STEP_ENDS_EARLIER)
+        return fate != STEP_STANDS;
+    answer(b, bit(k), 0);
+    if (b->live & bit(k) && b->integrator->go_to(b, bit(k), 0))
+        finish(b, k);
+    else if (b->live & bit(k))
+        start_again(b, k);
+    return true;
+}
+
+/* Ends evaluations in which a state is impossibly far below zero. crossed: seats with a state that has just gone below it. */
+static void look_for_falls(struct batch *b, unsigned seats, unsigned crossed)
+{
+    EACH_SEAT(k, seats) {
+        struct observer *ob = b->seat[k];
+        const double *y = b->integrator->at_end(b, k);
+        const double *before = crossed & bit(k) && positive_crosses(ob, y) ? b->integrator->at_beginning(b, k) : NULL;
         if (before)
             positive_fall(ob, ob->t_before, before, y);
+        size_t fallen = positive_look(ob, y);
+        if (b->integrator->saw_step)
+            b->integrator->saw_step(b, k);
+        if (fallen == ob->n_state)
+            continue;
+        count(b, k);
+        observer_fall(ob, fallen);
+        finish(b, k);
     }
-    size_t fallen = positive_look(ob, y);
-    if (b->integrator->saw_step)
-        b->integrator->saw_step(b, k);
-    if (fallen == ob->n_state)
-        return true;
-    count(b, k);
-    return observer_fall(ob, fallen);
 }
 
 struct seat_step {
@@ -354,24 +346,11 @@ static void recover(struct batch *b, int k)
         finish(b, k);
 }
 
-void drive_step(struct batch *b)
+/* What follows an attempt in the seats of which it is more than a step. */
+static void follow_up(struct batch *b, struct integrator_events events, unsigned attended, unsigned stopped, unsigned rooted)
 {
-    const struct integrator *integrator = b->integrator;
-    unsigned began = b->live;
-    struct integrator_events events = integrator->attempt(b);
-    EACH_SEAT(k, events.finished)
-        finish(b, k);
-    unsigned taken = events.fell ? take_back(b, events.fell) : 0;
-    unsigned moved = events.moved & ~taken, attended = moved & b->attended, rooted = 0;
-    unsigned stopped = attended ? find_stops(b, attended, &rooted) : 0;
-    if (!integrator->count)
-        EACH_SEAT(k, moved)
-            b->seat[k]->evaluation->t_reached = b->seat[k]->t;
-    EACH_SEAT(k, events.fell & ~taken & (integrator->shows_all_steps ? ~0u : ~rooted))
-        if (!look_for_fall(b, k))
-            finish(b, k);
-    if (events.measured & ~taken & b->live)
-        answer(b, events.measured & ~taken & b->live, stopped);
+    if (events.measured & b->live)
+        answer(b, events.measured & b->live, stopped);
     pass_stops(b, stopped & b->live, rooted);
     EACH_SEAT(k, attended & b->live & ~stopped)
         settle(b, k, attend(b, k));
@@ -382,6 +361,11 @@ void drive_step(struct batch *b)
         observer_spent(b->seat[k]);
         finish(b, k);
     }
+}
+
+/* Begins again where tolerances must be relative, and begins what follows an evaluation that has ended. */
+static void follow_evaluations(struct batch *b, unsigned began)
+{
     EACH_SEAT(k, began & ~b->live & ~b->finished & ~b->ended) {
         count(b, k);
         open(b, k, true);
@@ -394,4 +378,41 @@ void drive_step(struct batch *b)
         else
             b->finished |= bit(k);
     }
+}
+
+/* Looks at the steps in which something happens. */
+static void follow_steps(struct batch *b, struct integrator_events events)
+{
+    const struct integrator *integrator = b->integrator;
+    unsigned taken = 0, crossed = 0, stopped = 0, rooted = 0;
+    EACH_SEAT(k, events.finished)
+        finish(b, k);
+    EACH_SEAT(k, events.fell) {
+        const double *y = integrator->at_end(b, k);
+        if (positive_crosses(b->seat[k], y)) {
+            crossed |= bit(k);
+            taken |= take_back(b, k, y) ? bit(k) : 0;
+        }
+    }
+    events.moved &= ~taken;
+    events.fell &= ~taken;
+    events.measured &= ~taken;
+    unsigned attended = events.moved & b->attended;
+    if (attended)
+        stopped = find_stops(b, attended, &rooted);
+    if (!integrator->count)
+        EACH_SEAT(k, events.fell)
+            b->seat[k]->evaluation->t_reached = b->seat[k]->t;
+    look_for_falls(b, integrator->shows_stops ? events.fell : events.fell & ~rooted, crossed | rooted);
+    follow_up(b, events, attended, stopped, rooted);
+}
+
+void drive_step(struct batch *b)
+{
+    unsigned began = b->live;
+    struct integrator_events events = b->integrator->attempt(b);
+    if (events.measured | events.fell | events.failed | events.spent | events.finished | (events.moved & b->attended))
+        follow_steps(b, events);
+    if (b->live != began)
+        follow_evaluations(b, began);
 }

@@ -24,7 +24,7 @@ struct batch {
 struct integrator_events {
     unsigned moved;    /* the step was accepted */
     unsigned measured; /* and has reached the next measurement */
-    unsigned fell;     /* and a state may have gone below zero in it */
+    unsigned fell;     /* and a state may be below zero; or it is to be looked at for another reason */
     unsigned failed;   /* no further step is possible */
     unsigned spent;    /* the budget of steps is used up */
     unsigned finished; /* the integrator has ended the evaluation */
@@ -38,7 +38,7 @@ enum step_fate { STEP_STANDS, STEP_IS_REPEATED, STEP_ENDS_EARLIER };
 struct integrator {
     const char *name;
     int width;             /* seats of a batch */
-    bool shows_all_steps;  /* each accepted step is in `fell` */
+    bool shows_stops;      /* steps with a root are in `fell`, too */
     /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
     const char *(*refusal)(const struct stiffit_model *abi);
 

@@ -62,6 +62,20 @@ bool positive_crosses(const struct observer *ob, const double *y)
     return false;
 }
 
+bool positive_is_plain(struct observer *ob, const double *y)
+{
+    struct positive *p = ob->positive;
+    for (size_t i = 0; i < ob->n_state; i++)
+        if (!(y[i] >= 0) && !(y[i] < 0 && p->side[i] == BELOW))
+            return false;
+    for (size_t i = 0; i < ob->n_state; i++) {
+        double magnitude = fabs(y[i]);
+        p->size[i] = magnitude > p->size[i] ? magnitude : p->size[i];
+        p->side[i] = y[i] >= 0 ? ABOVE : BELOW;
+    }
+    return true;
+}
+
 /* Whether the slope of state i would not be negative if the state were zero. */
 static bool cannot_fall(struct observer *ob, size_t i, double t, const double *y)
 {

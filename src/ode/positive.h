@@ -16,6 +16,8 @@ void positive_free(struct positive *positive); /* NULL is legal */
 void positive_begin(struct observer *observer, const double *y);
 /* After a jump to y: only the integrator's steps may fall. */
 void positive_jump(struct observer *observer, const double *y);
+/* After a step that ended at y: whether no state has fallen below zero in it or earlier; nothing else need then be called. */
+bool positive_is_plain(struct observer *observer, const double *y);
 /* After a step that ended at y: whether a state has fallen below zero in it. Then call positive_fall, too. */
 bool positive_crosses(const struct observer *observer, const double *y);
 /* Where a state has passed a pole in such a step, by more than its error: the part of the step, at most, that leaves all states
