@@ -36,6 +36,8 @@ enum { MOST_RESCUES = 8 };
  * part its tolerance is at least ROUNDING times its reach: the states that drive it are known no better. */
 #define PART 1e-3
 #define ROUNDING (4 * DBL_EPSILON)
+/* A state that others must reach first begins like a power of time: so much larger is its guess. */
+#define LATE 100
 /* A new estimate is worth its price if the one so far, ROUNDING times that, is at least this part of the present tolerance, or
  * would be if it grew like the span's square. */
 #define DUE 0.1
@@ -95,7 +97,7 @@ static void guess_sizes(struct observer *ob, const double *y, double span, doubl
             continue;
         double by_rate = known && span < INFINITY ? span * fabs(f[i]) : 0;
         ob->born[i] = ob->t;
-        guess[i] = fmin(by_rate > PART * ob->reach[i] ? by_rate : ob->reach[i], DBL_MAX * DBL_EPSILON);
+        guess[i] = fmin(by_rate > PART * ob->reach[i] ? by_rate : LATE * ob->reach[i], DBL_MAX * DBL_EPSILON);
         if (guess[i] == 0) /* nothing that is known drives it */
             guess[i] = largest > 0 ? largest : 1;
         ob->grows = ob->grows || ob->reach[i] > 0;
