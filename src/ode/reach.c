@@ -19,6 +19,8 @@
 /* Rounds after the last one that has reached a state: for what decays faster than the span. More would follow what grows
  * exponentially far beyond its growth in the span. */
 enum { MORE_ROUNDS = 2 };
+/* Rounds end if they change no reach by more than this part. */
+#define SETTLED 0.1
 /* Parts of the span after which the right-hand side is evaluated. */
 static const double later[] = {0.38, 1};
 enum { N_LATER = sizeof later / sizeof *later };
@@ -110,9 +112,11 @@ void reach_estimate(struct observer *ob, const double *y, double span, const boo
     span = span < INFINITY ? span : 0;
     memset(reach, 0, n * sizeof *reach);
     memcpy(probe, y, n * sizeof *probe);
-    size_t most = n + MORE_ROUNDS;
     bool changes = true;
-    for (size_t left = 1 + MORE_ROUNDS; left > 0 && most > 0 && find_drive(ob, probe, span, &changes, drive, decay); left--, most--)
+    for (size_t k = 0, left = 1 + MORE_ROUNDS; left > 0 && k < n + MORE_ROUNDS; k++, left--) {
+        if (!find_drive(ob, probe, span, &changes, drive, decay))
+            break;
+        bool settled = true;
         for (size_t i = 0; i < n; i++) {
             double rate = per_span + decay[i];
             if (!rests[i] || !(rate > 0))
@@ -121,9 +125,12 @@ void reach_estimate(struct observer *ob, const double *y, double span, const boo
             bool is_new = now > 0 && reach[i] == 0;
             left = is_new ? 1 + MORE_ROUNDS : left;
             changes = changes || is_new; /* what it multiplies was hidden by its zero */
+            settled = settled && fabs(now - reach[i]) <= SETTLED * now;
             reach[i] = now;
             probe[i] = now > fabs(y[i]) ? copysign(now, drive[i]) : y[i];
         }
+        left = settled ? 1 : left;
+    }
     double *moved = decay + n, *found = moved + n;
     memset(noise, 0, n * sizeof *noise);
     if (!find_noise(ob, probe, span, moved, found))
