@@ -447,13 +447,16 @@ static enum outcome run_rounds(struct descent *descent)
 /* Leaves a start that is orders of magnitude off, parameter by parameter. */
 static enum asked leap(struct descent *descent)
 {
-    bool may = !descent->is_adjoint && !descent->asker->is_near;
-    while (may && fit_leap_find(&descent->leap, descent->asker, descent->best)) {
+    while (!descent->asker->is_near) {
+        enum asked known = descent->is_adjoint ? fit_metric_ask(&descent->metric, descent->asker, descent->best->theta) : ASKED_OK;
+        const struct fit_point *point = descent->is_adjoint ? &descent->metric.point : descent->best;
+        if (known != ASKED_OK || !fit_leap_find(&descent->leap, descent->asker, point))
+            return known == ASKED_END ? ASKED_END : ASKED_OK;
         memcpy(descent->trial->theta, descent->leap.theta, descent->n * sizeof(double));
         enum asked asked = fit_ask(descent->asker, descent->trial, true);
         if (asked == ASKED_END)
             return ASKED_END;
-        if (fit_leap_is_good(&descent->leap, descent->best->f, asked == ASKED_OK ? descent->trial->f : (double)NAN))
+        if (fit_leap_is_good(&descent->leap, descent->asker, descent->best->f, asked == ASKED_OK ? descent->trial->f : (double)NAN))
             take_trial(descent);
     }
     return ASKED_OK;
