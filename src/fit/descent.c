@@ -452,8 +452,12 @@ static enum outcome run_rounds(struct descent *descent)
 static enum asked leap(struct descent *descent)
 {
     while (!descent->asker->is_near) {
-        enum asked known = descent->is_adjoint ? fit_metric_ask(&descent->metric, descent->asker, descent->best->theta) : ASKED_OK;
-        const struct fit_point *point = descent->is_adjoint ? &descent->metric.point : descent->best;
+        const struct fit_point *point = descent->best;
+        enum asked known = ASKED_OK;
+        if (descent->is_adjoint) { /* these derivatives are the first round's metric, too */
+            known = fit_metric_ask(&descent->metric, descent->asker, descent->best->theta);
+            point = &descent->metric.point;
+        }
         if (known != ASKED_OK || !fit_leap_find(&descent->leap, descent->asker, point))
             return known == ASKED_END ? ASKED_END : ASKED_OK;
         memcpy(descent->trial->theta, descent->leap.theta, descent->n * sizeof(double));

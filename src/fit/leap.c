@@ -1,5 +1,6 @@
 /* Gauss and Newton's step of one parameter, in natural units even if it is fitted on a logarithmic scale: predictions are
- * linear in an amplitude, not in its logarithm.
+ * linear in an amplitude, not in its logarithm. For one of the noise, the size of the residuals: the most likely value of a
+ * standard deviation.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/leap.h"
 
@@ -79,7 +80,8 @@ static double promise_of_noise(const struct fit_asker *asker, const struct fit_p
 }
 
 /* The best leap of all parameters of the predictions, or of the noise alone; `least`: what it must promise. */
-static void find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point, bool of_noise, double least)
+static void find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point, bool of_noise,
+                 double least)
 {
     const struct fit_map *map = &asker->map;
     double goal = 0;

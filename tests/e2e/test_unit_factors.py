@@ -263,9 +263,10 @@ def test_no_method_needs_to_know_the_unit(tmp):
         squares, sigma, least = likeliest(sets)
         label = f"{name}, {method}, {share}, unit {unit:g}"
         assert np.all(fits["status"] == "converged"), label
-        # Of the sum of squares 1e-5, which errors of 1e-6 of the predictions leave; a likelihood changes by half of n times that.
+        # of the squares 1e-5, which errors of 1e-6 of the predictions leave: a likelihood changes by half of n times that
         if name == "noise":
-            np.testing.assert_allclose(np.sum(fits["objective"]) - n * np.log(unit), least, rtol=0, atol=0.5e-5 * n, err_msg=label)
+            found = np.sum(fits["objective"]) - n * np.log(unit)
+            np.testing.assert_allclose(found, least, rtol=0, atol=0.5e-5 * n, err_msg=label)
             np.testing.assert_allclose(fits["parameters"][:, 3] / unit, sigma, rtol=1e-3, err_msg=label)
         else:
             np.testing.assert_allclose(2 * np.sum(fits["objective"]) / unit**2, squares, rtol=1e-5, err_msg=label)
