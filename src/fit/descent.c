@@ -464,7 +464,8 @@ static enum asked leap(struct descent *descent)
         enum asked asked = fit_ask(descent->asker, descent->trial, true);
         if (asked == ASKED_END)
             return ASKED_END;
-        if (fit_leap_is_good(&descent->leap, descent->asker, descent->best->f, asked == ASKED_OK ? descent->trial->f : (double)NAN))
+        double after = asked == ASKED_OK ? descent->trial->f : (double)NAN;
+        if (fit_leap_is_good(&descent->leap, descent->asker, descent->best->f, after))
             take_trial(descent);
     }
     return ASKED_OK;
