@@ -5,6 +5,7 @@
 #include "ode/adjoint_tape.h"
 #include "ode/dense.h"
 #include "ode/observation.h"
+#include "ode/outcome.h"
 #include "ode/wide.h"
 #include "ode/workspace.h"
 
@@ -85,7 +86,7 @@ static struct adjoint *adjoint_new(const struct workspace *ws)
 
 bool adjoint_fail_memory(struct workspace *ws)
 {
-    return observer_stop(&ws->o, EVALUATION_NO_MEMORY, "no memory to keep the integrator's steps for the backward pass");
+    return outcome_fail(&ws->o, EVALUATION_NO_MEMORY, "no memory to keep the integrator's steps for the backward pass");
 }
 
 bool adjoint_begin(struct workspace *ws)
@@ -126,9 +127,9 @@ bool adjoint_open(struct workspace *ws, double t)
             return false;
         adjoint->chunk_room = room;
     }
-    adjoint->chunks[i] = (struct checkpoint){.t = t, .i_time = ws->o.i_time};
+    adjoint->chunks[i] = (struct checkpoint){.t = t, .i_time = ws->o.rows.i_time};
     memcpy(adjoint->chunk_states + i * length, vector_data(ws->y), 2 * n * sizeof(double));
-    memcpy(adjoint->chunk_states + i * length + 2 * n, ws->o.sizes, (3 * n + 1) * sizeof(double));
+    memcpy(adjoint->chunk_states + i * length + 2 * n, ws->o.tolerance.sizes, (3 * n + 1) * sizeof(double));
     adjoint->i_chunk = i;
     adjoint->n_chunk++;
     return true;
@@ -150,7 +151,7 @@ bool adjoint_record(struct workspace *ws)
     if (!tape_step(tape, vector_data(ws->y)))
         return adjoint_fail_memory(ws);
     if (tape->lost) {
-        observer_stop(&ws->o, EVALUATION_ODE_FAILED, "the integrator failed too often in one step for the backward pass to "
+        outcome_fail(&ws->o, EVALUATION_ODE_FAILED, "the integrator failed too often in one step for the backward pass to "
                                                      "repeat it");
         return false;
     }
@@ -172,7 +173,7 @@ bool adjoint_close(struct workspace *ws)
 {
     struct adjoint *adjoint = ws->adjoint;
     if (ws->pass == PASS_REPLAY && adjoint->chunks[adjoint->i_chunk + 1].t != ws->o.t) {
-        observer_stop(&ws->o, EVALUATION_MODEL_FAILED, "the model is not a pure function: the integrator's steps could not be "
+        outcome_fail(&ws->o, EVALUATION_MODEL_FAILED, "the model is not a pure function: the integrator's steps could not be "
                                                        "repeated for the backward pass; the forward pass succeeded");
         return false;
     }
@@ -195,10 +196,10 @@ bool adjoint_turn(struct workspace *ws)
     bool noise = evaluation->noise && ws->o.abi->noise;
     if (!request->weigh(request->context, evaluation) || !all_finite(request->by_prediction, n_row) ||
         (noise && !all_finite(request->by_noise, n_row))) {
-        observer_stop(&ws->o, EVALUATION_MODEL_FAILED, "the objective or its derivatives are not finite");
+        outcome_fail(&ws->o, EVALUATION_MODEL_FAILED, "the objective or its derivatives are not finite");
         return false;
     }
-    ws->o.i_row = n_row;
+    ws->o.rows.i_row = n_row;
     ws->pass = PASS_BACKWARD;
     memset(adjoint->gradient, 0, evaluation->n_sens * sizeof(double));
     memset(adjoint->carry, 0, ws->o.n_state * sizeof(double));
@@ -272,24 +273,24 @@ static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint, const
     double *w = adjoint->w;
     memcpy(w, mu, n * sizeof(double));
     if (derivatives_rhs_parameter(&ws->o.model, step->t, y, ws->rhs_parameter) != STIFFIT_OK)
-        return observer_fail(&ws->o);
+        return outcome_model_failed(&ws->o);
     enum linear_result result = LINEAR_OK;
     if (step->kept != SIZE_MAX) {
         result = linear_solve_transposed_kept(ws->linear, tape->numbers + step->kept, w);
     } else {
         if (newton_jacobian(ws, step->t, y, NULL, false) != STIFFIT_OK)
-            return observer_fail(&ws->o);
+            return outcome_model_failed(&ws->o);
         ws->o.n_factor++;
         result = linear_factor(ws->linear, step->gamma);
         if (result == LINEAR_OK)
             result = linear_solve_transposed(ws->linear, w);
     }
     if (result == LINEAR_NO_MEMORY) {
-        observer_stop(&ws->o, EVALUATION_NO_MEMORY, "no memory for the linear solver of the backward pass");
+        outcome_fail(&ws->o, EVALUATION_NO_MEMORY, "no memory for the linear solver of the backward pass");
         return false;
     }
     if (result != LINEAR_OK || !all_finite(w, n)) {
-        observer_stop(&ws->o, EVALUATION_ODE_FAILED, "the backward pass met a singular matrix or an adjoint that overflows; "
+        outcome_fail(&ws->o, EVALUATION_ODE_FAILED, "the backward pass met a singular matrix or an adjoint that overflows; "
                                                      "the forward pass succeeded");
         return false;
     }
@@ -311,7 +312,7 @@ static bool back_over_calls(struct workspace *ws, struct adjoint *adjoint, const
             continue;
         if (newton_jacobian(ws, step->call_t[k], y, NULL, false) != STIFFIT_OK ||
             derivatives_rhs_parameter(&ws->o.model, step->call_t[k], y, ws->rhs_parameter) != STIFFIT_OK)
-            return observer_fail(&ws->o);
+            return outcome_model_failed(&ws->o);
         linear_multiply_transposed(ws->linear, x, adjoint->scratch);
         add_rhs_parameter(ws, 1, x, adjoint->gradient);
         add_row(adjoint, step->calls, step->outputs, column, 1, adjoint->scratch);
@@ -325,7 +326,7 @@ static bool back_over(struct workspace *ws, struct adjoint *adjoint, const struc
     size_t n = ws->o.n_state, n_column = adjoint->tape.n_column;
     memset(adjoint->before_live, 0, n_column * sizeof(bool));
     if (!add_outputs(ws, adjoint, step))
-        return observer_fail(&ws->o);
+        return outcome_model_failed(&ws->o);
     for (size_t i = step->vectors; i < step->solve; i++)
         if (adjoint->after_live[terms[i].row])
             add(adjoint, terms[i].column, terms[i].factor, adjoint->after + terms[i].row * n, n);
@@ -350,22 +351,22 @@ static bool finish_at_start(struct workspace *ws, struct adjoint *adjoint)
     bool initial = false;
     for (size_t i = adjoint->n_chunk ? adjoint->chunks[0].i_time : evaluation->task->n_time; i-- > 0;)
         if (!observation_weigh(&ws->o, i, adjoint->at_time + i * n, ws->tape ? adjoint->carry : NULL, adjoint->gradient))
-            return observer_fail(&ws->o);
+            return outcome_model_failed(&ws->o);
     for (size_t k = 0; k < evaluation->n_sens && n; k++)
         initial = initial || derivatives_use(ws->o.abi, evaluation->sens[k]) & STIFFIT_USE_INITIAL;
     if (initial && derivatives_initial_parameter(&ws->o.model, ws->o.columns) != STIFFIT_OK)
-        return observer_fail(&ws->o);
+        return outcome_model_failed(&ws->o);
     for (size_t k = 0; k < evaluation->n_sens && initial; k++) {
         size_t j = evaluation->sens[k];
         if (derivatives_use(ws->o.abi, j) & STIFFIT_USE_INITIAL)
             adjoint->gradient[k] += dense_dot(ws->o.columns + j * n, adjoint->carry, n);
     }
     if (!all_finite(adjoint->gradient, evaluation->n_sens)) {
-        observer_stop(&ws->o, EVALUATION_ODE_FAILED, "the gradient overflows");
+        outcome_fail(&ws->o, EVALUATION_ODE_FAILED, "the gradient overflows");
         return false;
     }
     memcpy(evaluation->adjoint->gradient, adjoint->gradient, evaluation->n_sens * sizeof(double));
-    return observer_finish(&ws->o, EVALUATION_OK);
+    return outcome_set(&ws->o, EVALUATION_OK);
 }
 
 bool adjoint_step(struct workspace *ws, double *t)
@@ -375,7 +376,7 @@ bool adjoint_step(struct workspace *ws, double *t)
     size_t n = ws->o.n_state;
     if (adjoint->position > 0) {
         if (evaluation->n_step >= evaluation->max_steps) {
-            observer_stop(&ws->o, EVALUATION_BUDGET, "the budget of integrator steps is used up in the backward pass");
+            outcome_fail(&ws->o, EVALUATION_BUDGET, "the budget of integrator steps is used up in the backward pass");
             return false;
         }
         evaluation->n_step++;
@@ -394,8 +395,8 @@ bool adjoint_step(struct workspace *ws, double *t)
     const struct checkpoint *chunk = &adjoint->chunks[--adjoint->i_chunk];
     const double *states = adjoint->chunk_states + adjoint->i_chunk * (5 * n + 1);
     memcpy(vector_data(ws->y), states, 2 * n * sizeof(double));
-    memcpy(ws->o.sizes, states + 2 * n, (3 * n + 1) * sizeof(double));
-    ws->o.i_time = chunk->i_time;
+    memcpy(ws->o.tolerance.sizes, states + 2 * n, (3 * n + 1) * sizeof(double));
+    ws->o.rows.i_time = chunk->i_time;
     ws->pass = PASS_REPLAY;
     *t = chunk->t;
     return true;

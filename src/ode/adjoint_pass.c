@@ -2,6 +2,10 @@
  * forward again over a chunk whose record was dropped. It has no stops.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/observation.h"
+
+#include "ode/outcome.h"
+#include "ode/positive.h"
+#include "ode/stops.h"
 #include "ode/tolerance.h"
 #include "ode/workspace.h"
 
@@ -11,31 +15,31 @@
  * finished. If begins_anew is set, the rest is not answered. */
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
-    struct observer *ob = &ws->o;
-    const struct ode_task *task = ob->evaluation->task;
-    while (ob->i_time < task->n_time && !ob->begins_anew) {
-        double t = task->time[ob->i_time];
+    struct simulation *sim = &ws->o;
+    const struct ode_task *task = sim->evaluation->task;
+    while (sim->rows.i_time < task->n_time && !sim->begins_anew) {
+        double t = task->time[sim->rows.i_time];
         if (t > t_now)
             break;
         if (!initial && !workspace_go_to(ws, t))
             return false;
-        if (!adjoint_keep(ws, ob->i_time, initial))
+        if (!adjoint_keep(ws, sim->rows.i_time, initial))
             return adjoint_fail_memory(ws);
-        if (ws->pass == PASS_FORWARD && !observer_answer(ob, ob->n_state ? ob->y : NULL, initial))
-            return observer_fail(ob);
-        ob->i_time += !ob->begins_anew;
-        if (!initial && ob->grows)
-            tolerance_look(ob, ob->y);
+        if (ws->pass == PASS_FORWARD && !observation_answer(sim, sim->n_state ? sim->y : NULL, initial))
+            return outcome_model_failed(sim);
+        sim->rows.i_time += !sim->begins_anew;
+        if (!initial && sim->tolerance.grows)
+            tolerance_look(sim, sim->y);
     }
-    return ob->begins_anew || ws->pass == PASS_REPLAY || ob->i_time < task->n_time || adjoint_turn(ws);
+    return sim->begins_anew || ws->pass == PASS_REPLAY || sim->rows.i_time < task->n_time || adjoint_turn(ws);
 }
 
 bool adjoint_pass_begin(struct workspace *ws)
 {
-    struct observer *ob = &ws->o;
-    if (ob->n_state > 0 && ws->y_at)
-        root_look_begin(ob, ob->y);
-    if (!answer_until(ws, ob->n_state > 0 ? ob->t : INFINITY, true))
+    struct simulation *sim = &ws->o;
+    if (sim->n_state > 0 && ws->y_at)
+        root_look_begin(sim, sim->y);
+    if (!answer_until(ws, sim->n_state > 0 ? sim->t : INFINITY, true))
         return false;
     return ws->pass == PASS_BACKWARD || workspace_start(ws);
 }
@@ -75,30 +79,30 @@ static const double *inside(void *context, double t) { return workspace_inside(c
 /* Whether the states allow the step to stand. */
 static bool look_at_step(struct workspace *ws)
 {
-    struct observer *ob = &ws->o;
+    struct simulation *sim = &ws->o;
     const struct latest_step step = {.state_at = inside, .context = ws};
     if (ws->y_at)
-        root_look(ob, &step, ob->t_before);
-    ob->evaluation->t_reached = ob->t;
-    if (positive_crosses(ob, ob->y)) {
+        root_look(sim, &step, sim->t_before);
+    sim->evaluation->t_reached = sim->t;
+    if (positive_crosses(sim, sim->y)) {
         const double *before = workspace_before(ws);
         if (before)
-            positive_fall(ob, ob->t_before, before, ob->y);
+            positive_fall(sim, sim->t_before, before, sim->y);
     }
-    size_t fallen = positive_look(ob, ob->y);
-    return fallen == ob->n_state || observer_fall(ob, fallen);
+    size_t fallen = positive_look(sim, sim->y);
+    return fallen == sim->n_state || outcome_fell(sim, fallen);
 }
 
 bool adjoint_pass_step(struct workspace *ws)
 {
-    struct observer *ob = &ws->o;
+    struct simulation *sim = &ws->o;
     if (ws->pass == PASS_BACKWARD)
         return step_backward(ws);
-    if (ob->evaluation->n_step >= ob->evaluation->max_steps)
-        return observer_spent(ob);
+    if (sim->evaluation->n_step >= sim->evaluation->max_steps)
+        return outcome_fail(sim, EVALUATION_BUDGET, "the budget of integrator steps is used up");
     if (!workspace_step(ws))
         return workspace_fail(ws) && workspace_start(ws);
     if (ws->pass == PASS_FORWARD && !look_at_step(ws))
         return false;
-    return ws->tape ? record(ws) : answer_until(ws, ob->t, false);
+    return ws->tape ? record(ws) : answer_until(ws, sim->t, false);
 }

@@ -3,6 +3,7 @@
 #include "ode/engine_batch.h"
 
 #include "ode/drive.h"
+#include "ode/positive.h"
 #include "ode/steady.h"
 #include "ode/tolerance.h"
 #include "ode/workspace.h"
@@ -22,45 +23,45 @@ static void plan_free(void *plan) { linear_plan_free(plan); }
 
 static const char *linear_solver(const void *plan) { return linear_solver_word[linear_plan_kind(plan)]; }
 
-static struct observer *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
 {
     struct workspace *workspace = workspace_new(abi, options, plan);
     return workspace ? &workspace->o : NULL;
 }
 
-static void simulation_free(struct observer *ob) { workspace_free((struct workspace *)ob); }
+static void simulation_free(struct simulation *sim) { workspace_free((struct workspace *)sim); }
 
-static bool prepare(struct observer *ob)
+static bool prepare(struct simulation *sim)
 {
-    struct workspace *ws = (struct workspace *)ob;
+    struct workspace *ws = (struct workspace *)sim;
     workspace_prepare(ws);
-    return !ob->evaluation->adjoint || adjoint_begin(ws) || adjoint_fail_memory(ws);
+    return !sim->evaluation->adjoint || adjoint_begin(ws) || adjoint_fail_memory(ws);
 }
 
-static int initial(struct observer *ob) { return workspace_initial((struct workspace *)ob); }
+static int initial(struct simulation *sim) { return workspace_initial((struct workspace *)sim); }
 
-static bool begin_adjoint(struct observer *ob) { return adjoint_pass_begin((struct workspace *)ob); }
+static bool begin_adjoint(struct simulation *sim) { return adjoint_pass_begin((struct workspace *)sim); }
 
-static bool start(struct observer *ob) { return workspace_start((struct workspace *)ob); }
+static bool start(struct simulation *sim) { return workspace_start((struct workspace *)sim); }
 
 static struct integrator_events attempt(struct batch *b)
 {
     struct workspace *ws = workspace_of(b);
-    struct observer *ob = &ws->o;
-    const struct evaluation *evaluation = ob->evaluation;
+    struct simulation *sim = &ws->o;
+    const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
     if (evaluation->adjoint) {
         bool goes_on = adjoint_pass_step(ws);
-        b->live = goes_on && !ob->begins_anew;
+        b->live = goes_on && !sim->begins_anew;
         return (struct integrator_events){.finished = !goes_on};
     }
     if (!workspace_step(ws))
         return (struct integrator_events){.failed = 1};
-    bool is_plain = !ob->has_stops && positive_is_plain(ob, ob->y);
+    bool is_plain = !sim->has_stops && positive_is_plain(sim, sim->y);
     if (is_plain)
-        ob->evaluation->t_reached = ob->t;
+        sim->evaluation->t_reached = sim->t;
     return (struct integrator_events){.moved = 1, .fell = !is_plain, .spent = evaluation->n_step >= evaluation->max_steps,
-                                      .measured = ob->i_time < task->n_time && task->time[ob->i_time] <= ob->t};
+                                      .measured = sim->rows.i_time < task->n_time && task->time[sim->rows.i_time] <= sim->t};
 }
 
 static const double *inside(struct batch *b, int k, double t)
@@ -86,15 +87,15 @@ static const double *at_beginning(struct batch *b, int k)
 
 static unsigned observe(struct batch *b, unsigned seats)
 {
-    const struct observer *ob = b->seat[0];
-    return workspace_go_to(workspace_of(b), ob->evaluation->task->time[ob->i_time]) ? 0 : seats;
+    const struct simulation *sim = b->seat[0];
+    return workspace_go_to(workspace_of(b), sim->evaluation->task->time[sim->rows.i_time]) ? 0 : seats;
 }
 
 static void answered(struct batch *b, int k)
 {
-    struct observer *ob = b->seat[k];
-    if (ob->grows)
-        tolerance_look(ob, ob->y);
+    struct simulation *sim = b->seat[k];
+    if (sim->tolerance.grows)
+        tolerance_look(sim, sim->y);
 }
 
 static unsigned go_to(struct batch *b, unsigned seats, unsigned rooted)
@@ -107,14 +108,14 @@ static unsigned go_to(struct batch *b, unsigned seats, unsigned rooted)
 static enum step_fate take_back(struct batch *b, int k, double part)
 {
     struct workspace *ws = workspace_of(b);
-    struct observer *ob = b->seat[k];
-    double t = ob->t, before = ob->t_before;
+    struct simulation *sim = b->seat[k];
+    double t = sim->t, before = sim->t_before;
     if (!(part < 1 && part * (t - before) > 4 * DBL_EPSILON * fabs(t)))
         return STEP_STANDS;
-    ob->t = before + part * (t - before);
-    CVodeGetDky(ws->cvode, ob->t, 0, ws->y);
-    if (positive_crosses(ob, ob->y)) {
-        ob->t = before;
+    sim->t = before + part * (t - before);
+    CVodeGetDky(ws->cvode, sim->t, 0, ws->y);
+    if (positive_crosses(sim, sim->y)) {
+        sim->t = before;
         CVodeGetDky(ws->cvode, before, 0, ws->y);
     }
     return STEP_ENDS_EARLIER;
@@ -128,7 +129,7 @@ struct look {
 static bool rhs(void *context, double *ydot)
 {
     struct look *look = context;
-    size_t n_number = look->ws->o.n_state * (1 + look->ws->o.n_block);
+    size_t n_number = look->ws->o.n_state * (1 + look->ws->o.blocks.n);
     look->ws->factor_gamma = 0; /* the corrector's factors are gone */
     bool good = newton_rhs(look->ws->o.t, look->ws->y, look->f, look->ws) == 0;
     memcpy(ydot, vector_data(look->f), n_number * sizeof *ydot);

@@ -56,7 +56,7 @@ struct derivatives {
     double *rate, *rate_parameter;
     int64_t n_rhs, n_jacobian;       /* calls, including those for difference quotients */
     struct model_failure failure;
-    /* What depends on the evaluation's parameters; those of `other` are another row's (observer.h). */
+    /* What depends on the evaluation's parameters; those of `other` are another row's (simulation.h). */
     struct derivatives_feed {
         const double *p;
         size_t n_sens;

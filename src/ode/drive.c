@@ -3,9 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/drive.h"
 
+#include "ode/blocks.h"
 #include "ode/observation.h"
+#include "ode/outcome.h"
 #include "ode/period.h"
+#include "ode/positive.h"
 #include "ode/steady.h"
+#include "ode/stops.h"
 #include "ode/tolerance.h"
 
 #include <math.h>
@@ -34,19 +38,19 @@ static void rest(struct batch *b, int k)
 
 void drive_stop(struct batch *b, int k, enum evaluation_outcome outcome, const char *why)
 {
-    struct observer *ob = b->seat[k];
+    struct simulation *sim = b->seat[k];
     if (b->live & bit(k))
         count(b, k);
-    ob->evaluation = ob->request; /* not that of a period */
-    period_drop(ob);
-    observer_stop(ob, outcome, why);
+    sim->evaluation = sim->request; /* not that of a period */
+    period_drop(sim);
+    outcome_fail(sim, outcome, why);
     rest(b, k);
     b->finished |= bit(k);
 }
 
 static void enter(struct batch *b, int k)
 {
-    const struct observer *ob = b->seat[k];
+    const struct simulation *sim = b->seat[k];
     if (b->integrator->enter && !b->integrator->enter(b, k)) {
         for (int other = 0; other < b->integrator->width; other++)
             if (b->seat[other] && !((b->finished | b->ended) & bit(other)))
@@ -54,82 +58,90 @@ static void enter(struct batch *b, int k)
         return;
     }
     b->live |= bit(k);
-    b->attended |= (unsigned)(ob->has_stops || ob->forcing) << k;
+    b->attended |= (unsigned)(sim->has_stops || sim->forcing) << k;
 }
 
 /* Answers all rows of a model without states. */
-static bool answer_without_states(struct observer *ob)
+static bool answer_without_states(struct simulation *sim)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    for (; ob->i_time < task->n_time; ob->i_time++) {
-        int side = task->time_side ? task->time_side[ob->i_time] : 0;
-        if (ob->has_stops && !stops_set_inputs(ob, task->time[ob->i_time], side))
+    const struct ode_task *task = sim->evaluation->task;
+    for (; sim->rows.i_time < task->n_time; sim->rows.i_time++) {
+        int side = task->time_side ? task->time_side[sim->rows.i_time] : 0;
+        if (sim->has_stops && !stops_set_inputs(sim, task->time[sim->rows.i_time], side))
             return false;
-        if (!observer_answer(ob, NULL, true))
-            return observer_fail(ob);
+        if (!observation_answer(sim, NULL, true))
+            return outcome_model_failed(sim);
     }
-    return observer_finish(ob, EVALUATION_OK);
+    return outcome_set(sim, EVALUATION_OK);
 }
 
-static bool start(const struct integrator *integrator, struct observer *ob)
+/* The budget of steps is used up. */
+static bool fail_spent(struct simulation *sim)
 {
-    if (ob->evaluation->n_step >= ob->evaluation->max_steps)
-        return observer_spent(ob);
-    return integrator->start(ob);
+    return outcome_fail(sim, EVALUATION_BUDGET,
+                        stops_await_steady_state(sim) ? "no steady state within the budget of integrator steps"
+                                                      : "the budget of integrator steps is used up");
 }
 
-static bool compute_initial_state(const struct integrator *integrator, struct observer *ob)
+static bool start(const struct integrator *integrator, struct simulation *sim)
 {
-    if ((integrator->initial ? integrator->initial(ob) : observer_initial(ob, ob->y)) != STIFFIT_OK)
-        return observer_fail(ob);
-    if (ob->evaluation->task->n_time > 0) {
-        observer_begin_given(ob, ob->y);
-        tolerance_begin(ob, ob->y);
-        positive_begin(ob, ob->y);
+    if (sim->evaluation->n_step >= sim->evaluation->max_steps)
+        return fail_spent(sim);
+    return integrator->start(sim);
+}
+
+static bool compute_initial_state(const struct integrator *integrator, struct simulation *sim)
+{
+    if ((integrator->initial ? integrator->initial(sim) : blocks_initial(sim, sim->y)) != STIFFIT_OK)
+        return outcome_model_failed(sim);
+    if (sim->evaluation->task->n_time > 0) {
+        blocks_begin_given(sim, sim->y);
+        tolerance_begin(sim, sim->y);
+        positive_begin(sim, sim->y);
     }
     return true;
 }
 
-static bool begin(const struct integrator *integrator, struct observer *ob, bool is_relative)
+static bool begin(const struct integrator *integrator, struct simulation *sim, bool is_relative)
 {
-    struct evaluation *evaluation = ob->evaluation;
+    struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    observer_begin(ob, is_relative);
-    if (evaluation->adjoint && (ob->has_stops || task->n_variant)) {
+    simulation_begin(sim, is_relative);
+    if (evaluation->adjoint && (sim->has_stops || task->n_variant)) {
         snprintf(evaluation->reason, sizeof evaluation->reason,
                  "the adjoint method does not go through doses, inputs and events, nor parameters of periods and rows");
-        return observer_finish(ob, EVALUATION_ODE_FAILED);
+        return outcome_set(sim, EVALUATION_ODE_FAILED);
     }
     if (!integrator->prepare)
-        observer_choose_blocks(ob);
-    else if (!integrator->prepare(ob))
+        blocks_choose(sim);
+    else if (!integrator->prepare(sim))
         return false;
-    if (derivatives_begin(&ob->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
+    if (derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
         STIFFIT_OK)
-        return observer_fail(ob);
-    if (ob->has_stops && !stops_begin(ob))
+        return outcome_model_failed(sim);
+    if (sim->has_stops && !stops_begin(sim))
         return false;
-    if (ob->n_state > 0 && !compute_initial_state(integrator, ob))
+    if (sim->n_state > 0 && !compute_initial_state(integrator, sim))
         return false;
     if (task->n_time == 0 && !evaluation->adjoint)
-        return observer_finish(ob, EVALUATION_OK);
+        return outcome_set(sim, EVALUATION_OK);
     if (evaluation->adjoint)
-        return integrator->begin_adjoint(ob);
-    if (ob->n_state == 0)
-        return answer_without_states(ob);
-    if (ob->has_stops && !stops_begin_state(ob, ob->y))
+        return integrator->begin_adjoint(sim);
+    if (sim->n_state == 0)
+        return answer_without_states(sim);
+    if (sim->has_stops && !stops_begin_state(sim, sim->y))
         return false;
-    bool goes_on = ob->has_stops ? stops_happen(ob, ob->y, true) : observer_answer_until(ob, ob->t, 1, ob->y, true);
-    return goes_on && start(integrator, ob);
+    bool goes_on = sim->has_stops ? stops_happen(sim, sim->y, true) : observation_answer_until(sim, sim->t, 1, sim->y, true);
+    return goes_on && start(integrator, sim);
 }
 
 /* Begins an evaluation in a seat, or what follows it where it ends at once. */
 static void open(struct batch *b, int k, bool is_relative)
 {
-    struct observer *ob = b->seat[k];
-    bool goes_on = begin(b->integrator, ob, is_relative);
-    while (!goes_on && period_next(ob))
-        goes_on = begin(b->integrator, ob, false);
+    struct simulation *sim = b->seat[k];
+    bool goes_on = begin(b->integrator, sim, is_relative);
+    while (!goes_on && period_next(sim))
+        goes_on = begin(b->integrator, sim, false);
     if (goes_on)
         enter(b, k);
     else
@@ -154,12 +166,12 @@ static void settle(struct batch *b, int k, bool goes_on)
 
 void drive_begin(struct batch *b, int k)
 {
-    struct observer *ob = b->seat[k];
-    struct evaluation *evaluation = ob->evaluation = ob->request;
+    struct simulation *sim = b->seat[k];
+    struct evaluation *evaluation = sim->evaluation = sim->request;
     evaluation->reason[0] = '\0';
     evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
-    ob->n_factor = 0;
-    if (period_begin(ob))
+    sim->n_factor = 0;
+    if (period_begin(sim))
         open(b, k, false);
     else
         b->finished |= bit(k);
@@ -175,7 +187,7 @@ void drive_leave(struct batch *b, int k)
     b->seat[k] = NULL;
 }
 
-/* Starts the integrator again in a seat, from the state at observer.t. */
+/* Starts the integrator again in a seat, from the state at simulation.t. */
 static void start_again(struct batch *b, int k)
 {
     if (!start(b->integrator, b->seat[k]))
@@ -185,32 +197,32 @@ static void start_again(struct batch *b, int k)
 }
 
 /* The time of the next measurement; INFINITY also if there is none. */
-static double next_measurement(const struct observer *ob)
+static double next_measurement(const struct simulation *sim)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    return ob->i_time < task->n_time ? task->time[ob->i_time] : INFINITY;
+    const struct ode_task *task = sim->evaluation->task;
+    return sim->rows.i_time < task->n_time ? task->time[sim->rows.i_time] : INFINITY;
 }
 
 /* Answers the measurement at which `observe` has been. */
 static bool answer_one(struct batch *b, int k)
 {
     const struct integrator *integrator = b->integrator;
-    struct observer *ob = b->seat[k];
+    struct simulation *sim = b->seat[k];
     if (!integrator->answer || !integrator->answer(b, k)) {
         if (integrator->fetch)
             integrator->fetch(b, k);
-        if (!observer_answer(ob, ob->y, false)) {
+        if (!observation_answer(sim, sim->y, false)) {
             count(b, k);
-            return observer_fail(ob);
+            return outcome_model_failed(sim);
         }
     }
-    ob->i_time += !ob->begins_anew;
-    if (ob->i_time < ob->evaluation->task->n_time) {
+    sim->rows.i_time += !sim->begins_anew;
+    if (sim->rows.i_time < sim->evaluation->task->n_time) {
         integrator->answered(b, k);
         return true;
     }
     count(b, k);
-    return observer_finish(ob, EVALUATION_OK);
+    return outcome_set(sim, EVALUATION_OK);
 }
 
 /* Answers the measurements in the latest steps of these seats; of those that have met a stop, the ones before it. */
@@ -234,9 +246,9 @@ static void answer(struct batch *b, unsigned waiting, unsigned stopped)
 /* Looks at a step in which a state went below zero. True: it is taken back, because the state went past a pole. */
 static bool take_back(struct batch *b, int k, const double *y)
 {
-    struct observer *ob = b->seat[k];
+    struct simulation *sim = b->seat[k];
     const double *before = b->integrator->at_beginning(b, k);
-    enum step_fate fate = b->integrator->take_back(b, k, before ? positive_part(ob, ob->t_before, before, y) : 1);
+    enum step_fate fate = b->integrator->take_back(b, k, before ? positive_part(sim, sim->t_before, before, y) : 1);
     if (fate != STEP_ENDS_EARLIER)
         return fate != STEP_STANDS;
     answer(b, bit(k), 0);
@@ -251,18 +263,18 @@ static bool take_back(struct batch *b, int k, const double *y)
 static void look_for_falls(struct batch *b, unsigned seats, unsigned crossed)
 {
     EACH_SEAT(k, seats) {
-        struct observer *ob = b->seat[k];
+        struct simulation *sim = b->seat[k];
         const double *y = b->integrator->at_end(b, k);
-        const double *before = crossed & bit(k) && positive_crosses(ob, y) ? b->integrator->at_beginning(b, k) : NULL;
+        const double *before = crossed & bit(k) && positive_crosses(sim, y) ? b->integrator->at_beginning(b, k) : NULL;
         if (before)
-            positive_fall(ob, ob->t_before, before, y);
-        size_t fallen = positive_look(ob, y);
+            positive_fall(sim, sim->t_before, before, y);
+        size_t fallen = positive_look(sim, y);
         if (b->integrator->saw_step)
             b->integrator->saw_step(b, k);
-        if (fallen == ob->n_state)
+        if (fallen == sim->n_state)
             continue;
         count(b, k);
-        observer_fall(ob, fallen);
+        outcome_fell(sim, fallen);
         finish(b, k);
     }
 }
@@ -283,14 +295,14 @@ static unsigned find_stops(struct batch *b, unsigned seats, unsigned *rooted)
 {
     unsigned stopped = 0;
     EACH_SEAT(k, seats) {
-        struct observer *ob = b->seat[k];
+        struct simulation *sim = b->seat[k];
         struct seat_step seat = {b, k};
         const struct latest_step step = {.state_at = inside, .context = &seat};
-        if (!ob->has_stops)
+        if (!sim->has_stops)
             continue;
-        bool is_root = root_find(ob, &step, ob->t_before);
+        bool is_root = root_find(sim, &step, sim->t_before);
         *rooted |= (unsigned)is_root << k;
-        stopped |= (unsigned)(is_root || ob->t >= ob->stops->next) << k;
+        stopped |= (unsigned)(is_root || sim->t >= sim->stops->next) << k;
     }
     return stopped;
 }
@@ -300,14 +312,14 @@ static void pass_stops(struct batch *b, unsigned stopped, unsigned rooted)
 {
     unsigned ended = stopped ? b->integrator->go_to(b, stopped, rooted & stopped) : 0;
     EACH_SEAT(k, stopped) {
-        struct observer *ob = b->seat[k];
-        settle(b, k, !(ended & bit(k)) && stops_happen(ob, ob->y, false));
+        struct simulation *sim = b->seat[k];
+        settle(b, k, !(ended & bit(k)) && stops_happen(sim, sim->y, false));
         if (!(b->live & bit(k)))
             continue;
-        if (ob->stops->restarts) {
+        if (sim->stops->restarts) {
             start_again(b, k);
-        } else if (ob->evaluation->n_step >= ob->evaluation->max_steps) {
-            observer_spent(ob);
+        } else if (sim->evaluation->n_step >= sim->evaluation->max_steps) {
+            fail_spent(sim);
             finish(b, k);
         } else if (b->integrator->reload) {
             b->integrator->reload(b, k);
@@ -318,26 +330,26 @@ static void pass_stops(struct batch *b, unsigned stopped, unsigned rooted)
 /* After a step without a stop, of an evaluation that has stops or forcing. */
 static bool attend(struct batch *b, int k)
 {
-    struct observer *ob = b->seat[k];
+    struct simulation *sim = b->seat[k];
     if (b->integrator->attend)
         b->integrator->attend(b, k);
-    if (!stops_await_steady_state(ob))
+    if (!stops_await_steady_state(sim))
         return true;
-    if (steady_is_lost(ob)) {
+    if (steady_is_lost(sim)) {
         count(b, k);
         return false;
     }
-    if (!steady_is_due(ob) || !b->integrator->look_for_steady_state(b, k))
+    if (!steady_is_due(sim) || !b->integrator->look_for_steady_state(b, k))
         return true;
     count(b, k);
-    return observer_answer_until(ob, INFINITY, 1, ob->y, false);
+    return observation_answer_until(sim, INFINITY, 1, sim->y, false);
 }
 
 /* No further step is possible: begins again with other sizes of states, if these may be the reason. */
 static void recover(struct batch *b, int k)
 {
-    struct observer *ob = b->seat[k];
-    bool is_rescued = b->integrator->may_be_sizes(b, k) && tolerance_rescue(ob, ob->y);
+    struct simulation *sim = b->seat[k];
+    bool is_rescued = b->integrator->may_be_sizes(b, k) && tolerance_rescue(sim, sim->y);
     if (is_rescued)
         count(b, k);
     if (is_rescued || b->integrator->fail(b, k))
@@ -358,7 +370,7 @@ static void follow_up(struct batch *b, struct integrator_events events, unsigned
         recover(b, k);
     EACH_SEAT(k, events.spent & ~events.failed & b->live & ~stopped) {
         count(b, k);
-        observer_spent(b->seat[k]);
+        fail_spent(b->seat[k]);
         finish(b, k);
     }
 }

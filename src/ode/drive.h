@@ -5,22 +5,22 @@
 #pragma once
 
 #include "base/error.h"
-#include "ode/observer.h"
+#include "ode/simulation.h"
 
 enum { BATCH_WIDEST = 32 };
 
 /* Seat k is bit k. */
 struct batch {
     const struct integrator *integrator;
-    struct observer *seat[BATCH_WIDEST]; /* NULL: free */
+    struct simulation *seat[BATCH_WIDEST]; /* NULL: free */
     unsigned live;      /* seats whose evaluation goes on */
     unsigned ended;     /* within a step: those whose evaluation has ended, maybe to be followed by another one */
     unsigned finished;  /* seats whose evaluation has ended, and that the caller must clear */
     unsigned attended;  /* live seats with stops or forcing */
 };
 
-/* The result of an attempt, by seat. For seats in `moved`, `fell` or `failed` that are attended or measured, observer.t_before
- * and observer.t are the ends of the latest step. */
+/* The result of an attempt, by seat. For seats in `moved`, `fell` or `failed` that are attended or measured, simulation.t_before
+ * and simulation.t are the ends of the latest step. */
 struct integrator_events {
     unsigned moved;    /* the step was accepted */
     unsigned measured; /* and has reached the next measurement */
@@ -34,7 +34,7 @@ struct integrator_events {
 enum step_fate { STEP_STANDS, STEP_IS_REPEATED, STEP_ENDS_EARLIER };
 
 /* Functions that may be NULL say so. Those that return bool return false if the evaluation is finished. States are put into
- * observer.y: blocks, the state and its sensitivities. */
+ * simulation.y: blocks, the state and its sensitivities. */
 struct integrator {
     const char *name;
     int width;             /* seats of a batch */
@@ -47,19 +47,19 @@ struct integrator {
     void *(*plan_new)(const struct stiffit_model *abi, const struct ode_options *options, struct error *error);
     void (*plan_free)(void *plan);
     const char *(*linear_solver)(const void *plan);
-    struct observer *(*simulation_new)(const void *plan, const struct stiffit_model *abi, const struct ode_options *options);
-    void (*simulation_free)(struct observer *simulation);
+    struct simulation *(*simulation_new)(const void *plan, const struct stiffit_model *abi, const struct ode_options *options);
+    void (*simulation_free)(struct simulation *simulation);
     struct batch *(*batch_new)(const void *plan);
     void (*batch_free)(struct batch *batch);
 
     /* The beginning of an evaluation. prepare chooses the blocks; initial computes the initial state (a code of the model).
-     * NULL: those that observer.h chooses and computes. begin_adjoint takes the place of the rest for evaluations with adjoint;
+     * NULL: those that simulation.h chooses and computes. begin_adjoint takes the place of the rest for evaluations with adjoint;
      * NULL: there are none. */
-    bool (*prepare)(struct observer *simulation);
-    int (*initial)(struct observer *simulation);
-    bool (*begin_adjoint)(struct observer *simulation);
-    /* Starts from the state at observer.t, at the beginning or behind a stop. */
-    bool (*start)(struct observer *simulation);
+    bool (*prepare)(struct simulation *simulation);
+    int (*initial)(struct simulation *simulation);
+    bool (*begin_adjoint)(struct simulation *simulation);
+    /* Starts from the state at simulation.t, at the beginning or behind a stop. */
+    bool (*start)(struct simulation *simulation);
 
     /* Seats: a simulation comes in (false: out of memory for all); its state has changed; it no longer moves; it leaves; its
      * counters and time go into the evaluation. NULL: nothing to do. */
@@ -73,21 +73,21 @@ struct integrator {
 
     /* States in the latest step. observe and go_to return seats that they had to end. */
     const double *(*inside)(struct batch *batch, int k, double t); /* without sensitivities, until the next call; or NULL */
-    const double *(*at_end)(struct batch *batch, int k);           /* at observer.t */
+    const double *(*at_end)(struct batch *batch, int k);           /* at simulation.t */
     const double *(*at_beginning)(struct batch *batch, int k);     /* at t_before, without sensitivities; or NULL */
     unsigned (*observe)(struct batch *batch, unsigned seats);      /* at the next measurement of each */
     bool (*answer)(struct batch *batch, int k); /* after it: answers the measurement; false: fetch its state. Or NULL */
-    void (*fetch)(struct batch *batch, int k);  /* after it, if observe does not put states into observer.y. Or NULL */
+    void (*fetch)(struct batch *batch, int k);  /* after it, if observe does not put states into simulation.y. Or NULL */
     void (*answered)(struct batch *batch, int k);
-    unsigned (*go_to)(struct batch *batch, unsigned seats, unsigned rooted); /* observer.t; rooted: inside of the step */
+    unsigned (*go_to)(struct batch *batch, unsigned seats, unsigned rooted); /* simulation.t; rooted: inside of the step */
 
     /* After at_end and at_beginning: part of the step that leaves all states above zero, or 1. */
     enum step_fate (*take_back)(struct batch *batch, int k, double part);
     void (*saw_step)(struct batch *batch, int k); /* positive.h has seen it. Or NULL */
     void (*attend)(struct batch *batch, int k);   /* before the next step: what forcing.h says of it. Or NULL */
-    /* Looks whether the steady state has come (steady.h); observer.y is then the steady state. */
+    /* Looks whether the steady state has come (steady.h); simulation.y is then the steady state. */
     bool (*look_for_steady_state)(struct batch *batch, int k);
-    /* After a failure: puts the latest state into observer.y, and says whether the sizes of states may be the reason. */
+    /* After a failure: puts the latest state into simulation.y, and says whether the sizes of states may be the reason. */
     bool (*may_be_sizes)(struct batch *batch, int k);
     bool (*fail)(struct batch *batch, int k); /* true: it can start again from there */
 };

@@ -17,7 +17,7 @@ enum { STEPS_PER_LOOK = 16 };
 
 struct slot {
     _Alignas(64) atomic_bool taken; /* a cache line each: workers acquire and release all the time */
-    struct observer *simulation;
+    struct simulation *simulation;
 };
 
 struct batch_pool {
@@ -68,7 +68,7 @@ static bool make_slots(struct batch_pool *pool, size_t n)
 static bool fill_slots(struct batch_pool *pool, const struct ode_options *options)
 {
     for (size_t i = 0; i < pool->n_slot; i++) {
-        struct observer *simulation = pool->integrator->simulation_new(pool->plan, pool->abi, options);
+        struct simulation *simulation = pool->integrator->simulation_new(pool->plan, pool->abi, options);
         if (!simulation)
             return false;
         simulation->slot = i;
@@ -123,7 +123,7 @@ static size_t take_slot(struct batch_pool *pool, size_t preferred)
 
 static void give_back(struct batch_pool *pool, struct evaluation *evaluation)
 {
-    const struct observer *simulation = evaluation->state;
+    const struct simulation *simulation = evaluation->state;
     atomic_store(&pool->slot[simulation->slot].taken, false);
     evaluation->state = NULL;
 }
@@ -193,7 +193,7 @@ void engine_batch_submit(struct engine *base, struct evaluation *evaluation)
         return;
     }
     engine->preferred[k] = take_slot(pool, engine->preferred[k]);
-    struct observer *simulation = pool->slot[engine->preferred[k]].simulation;
+    struct simulation *simulation = pool->slot[engine->preferred[k]].simulation;
     engine->batch->seat[k] = evaluation->state = simulation;
     simulation->request = evaluation;
     drive_begin(engine->batch, k);

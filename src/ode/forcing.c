@@ -93,11 +93,11 @@ void forcing_free(struct forcing *f)
 }
 
 /* The values at time t. A function that cannot be computed keeps its value. */
-static void evaluate(struct observer *ob, double t, double *value)
+static void evaluate(struct simulation *sim, double t, double *value)
 {
-    struct forcing *f = ob->forcing;
+    struct forcing *f = sim->forcing;
     const double *last = f->value[WINDOW - 1];
-    if (derivatives_forcing(&ob->model, t, value) != STIFFIT_OK)
+    if (derivatives_forcing(&sim->model, t, value) != STIFFIT_OK)
         memcpy(value, last, f->n * sizeof *value);
     for (size_t k = 0; k < f->n; k++) {
         if (!isfinite(value[k]))
@@ -136,11 +136,11 @@ static bool is_seen(double a, double b, double h, double lower, double upper, do
 }
 
 /* Whether the samples at both ends of a span tell all about it. */
-static bool is_resolved(struct observer *ob, double from, const double *first, double to, const double *last)
+static bool is_resolved(struct simulation *sim, double from, const double *first, double to, const double *last)
 {
-    struct forcing *f = ob->forcing;
+    struct forcing *f = sim->forcing;
     const double *bound = f->bound;
-    if (derivatives_forcing_range(&ob->model, from, to, f->bound) != STIFFIT_OK)
+    if (derivatives_forcing_range(&sim->model, from, to, f->bound) != STIFFIT_OK)
         return false;
     for (size_t k = 0; k < f->n; k++)
         if (!is_seen(first[k], last[k], to - from, bound[k], bound[k + f->n], bound[k + 2 * f->n], bound[k + 3 * f->n],
@@ -150,10 +150,10 @@ static bool is_resolved(struct observer *ob, double from, const double *first, d
 }
 
 /* The time of the next sample; after the last one, its time again. */
-static double next_time(struct observer *ob)
+static double next_time(struct simulation *sim)
 {
-    struct forcing *f = ob->forcing;
-    const struct ode_task *task = ob->evaluation->task;
+    struct forcing *f = sim->forcing;
+    const struct ode_task *task = sim->evaluation->task;
     while (f->i_gap < task->n_time && task->time[f->i_gap] <= f->gap_begin)
         f->i_gap++;
     if (f->i_gap == task->n_time) {
@@ -169,39 +169,39 @@ static double next_time(struct observer *ob)
 }
 
 /* Takes the next sample: at the next time, or earlier if something may be hidden before it. */
-static void sample(struct observer *ob)
+static void sample(struct simulation *sim)
 {
-    struct forcing *f = ob->forcing;
+    struct forcing *f = sim->forcing;
     double from = f->time[WINDOW - 1];
     const double *first = f->value[WINDOW - 1];
     bool is_good = true;
     if (f->n_ahead == 0) {
-        f->time_ahead[f->n_ahead++] = next_time(ob);
-        evaluate(ob, f->time_ahead[0], f->ahead);
+        f->time_ahead[f->n_ahead++] = next_time(sim);
+        evaluate(sim, f->time_ahead[0], f->ahead);
     }
     for (;;) {
         double *last = f->ahead + (f->n_ahead - 1) * f->n, to = f->time_ahead[f->n_ahead - 1];
         double middle = from + 0.5 * (to - from);
-        is_good = !ob->model.abi->forcing_range || !(to > from) || is_resolved(ob, from, first, to, last);
+        is_good = !sim->model.abi->forcing_range || !(to > from) || is_resolved(sim, from, first, to, last);
         if (is_good || f->n_ahead > DEPTH || f->n_halving == MOST_HALVINGS || !(middle - from > BEHIND * fabs(middle)))
             break;
         f->n_halving++;
         f->time_ahead[f->n_ahead++] = middle;
-        evaluate(ob, middle, last + f->n);
+        evaluate(sim, middle, last + f->n);
     }
     f->n_ahead--;
     add_sample(f, f->time_ahead[f->n_ahead], f->ahead + f->n_ahead * f->n, !is_good);
 }
 
 /* Encloses the largest change of function k between two times; returns the end of the enclosure. */
-static double enclose(struct observer *ob, size_t k, double from, double to, double low, double high)
+static double enclose(struct simulation *sim, size_t k, double from, double to, double low, double high)
 {
-    struct forcing *f = ob->forcing;
+    struct forcing *f = sim->forcing;
     double whole = fabs(high - low);
     int i = 0;
     for (; i < BISECTIONS && fabs(high - low) > 0.5 * whole; i++) {
         double middle = from + 0.5 * (to - from);
-        if (derivatives_forcing(&ob->model, middle, f->between) != STIFFIT_OK || !isfinite(f->between[k]))
+        if (derivatives_forcing(&sim->model, middle, f->between) != STIFFIT_OK || !isfinite(f->between[k]))
             break;
         if (fabs(f->between[k] - low) > fabs(high - f->between[k])) {
             to = middle;
@@ -236,9 +236,9 @@ static void add_stop(struct forcing *f, double t, double reach)
 }
 
 /* Finds the stops of the window's second cell. */
-static void look(struct observer *ob)
+static void look(struct simulation *sim)
 {
-    struct forcing *f = ob->forcing;
+    struct forcing *f = sim->forcing;
     f->n_stop = f->i_stop = 0;
     for (size_t k = 0; k < f->n; k++) {
         double now = f->value[2][k] - f->value[1][k];
@@ -246,7 +246,7 @@ static void look(struct observer *ob)
         if (!(fabs(now) > ROUNDING * f->size[k]))
             continue;
         if (is_abrupt(f, k))
-            add_stop(f, enclose(ob, k, f->time[1], f->time[2], f->value[1][k], f->value[2][k]), 0);
+            add_stop(f, enclose(sim, k, f->time[1], f->time[2], f->value[1][k], f->value[2][k]), 0);
         else if (f->direction[k] == -direction)
             add_stop(f, f->time[1], fmin(f->time[2] - f->time[1], f->time[1] - f->time[0]));
         f->direction[k] = direction;
@@ -256,25 +256,25 @@ static void look(struct observer *ob)
 }
 
 /* The first stop after t; infinity if there is none. */
-static struct stop next_stop(struct observer *ob, double t)
+static struct stop next_stop(struct simulation *sim, double t)
 {
-    struct forcing *f = ob->forcing;
+    struct forcing *f = sim->forcing;
     for (;;) {
-        double least = t + CLOSEST * (fabs(ob->evaluation->task->t0) + fabs(ob->t_far));
+        double least = t + CLOSEST * (fabs(sim->evaluation->task->t0) + fabs(sim->t_far));
         for (; f->i_stop < f->n_stop; f->i_stop++)
             if (f->stop[f->i_stop].t > least)
                 return f->stop[f->i_stop];
         if (f->n_end > 1)
             return (struct stop){.t = INFINITY};
-        sample(ob);
-        look(ob);
+        sample(sim);
+        look(sim);
     }
 }
 
-void forcing_begin(struct observer *ob)
+void forcing_begin(struct simulation *sim)
 {
-    struct forcing *f = ob->forcing;
-    const struct ode_task *task = ob->evaluation->task;
+    struct forcing *f = sim->forcing;
+    const struct ode_task *task = sim->evaluation->task;
     size_t n_part = SAMPLES / task->n_time;
     f->n_part = n_part > SAMPLES_LEAST ? n_part : SAMPLES_LEAST;
     f->n_stop = f->i_stop = f->i_gap = f->i_part = 0;
@@ -289,17 +289,17 @@ void forcing_begin(struct observer *ob)
         f->is_unresolved[i] = false;
         memset(f->value[i], 0, f->n * sizeof(double));
     }
-    evaluate(ob, task->t0, f->ahead);
+    evaluate(sim, task->t0, f->ahead);
     add_sample(f, task->t0, f->ahead, false);
     add_sample(f, task->t0, f->ahead, false);
-    sample(ob);
+    sample(sim);
 }
 
-double forcing_bound(struct observer *ob, double step)
+double forcing_bound(struct simulation *sim, double step)
 {
-    struct forcing *f = ob->forcing;
-    struct stop stop = next_stop(ob, ob->t);
-    double left = stop.t - ob->t;
+    struct forcing *f = sim->forcing;
+    struct stop stop = next_stop(sim, sim->t);
+    double left = stop.t - sim->t;
     if (left == INFINITY)
         return INFINITY;
     if (f->is_fresh)
@@ -308,9 +308,9 @@ double forcing_bound(struct observer *ob, double step)
     if (2 * step < stop.reach)
         return INFINITY;
     if (NEARLY * step >= left) {
-        tolerance_wake(ob, stop.t, WAKE * BEHIND * fabs(stop.t));
+        tolerance_wake(sim, stop.t, WAKE * BEHIND * fabs(stop.t));
         return stop.t;
     }
     /* two steps of similar length instead of a very short last one */
-    return 2 * step > left ? ob->t + 0.5 * left : INFINITY;
+    return 2 * step > left ? sim->t + 0.5 * left : INFINITY;
 }

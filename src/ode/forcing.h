@@ -6,15 +6,15 @@
 #include <stdbool.h>
 #include <stiffit/model.h>
 
-struct observer;
+struct simulation;
 struct forcing;
 
 /* NULL: out of memory. Only for models with forcing functions. */
 struct forcing *forcing_new(const struct stiffit_model *abi);
 void forcing_free(struct forcing *forcing); /* NULL is legal */
 
-/* Call this when the integrator has been started at observer.t; it may pass any later time of the task. */
-void forcing_begin(struct observer *observer);
+/* Call this when the integrator has been started at simulation.t; it may pass any later time of the task. */
+void forcing_begin(struct simulation *simulation);
 /* Call this before a step of about the length `step`: returns the time at which an input jumps or turns, or an earlier one,
  * where the step must end; INFINITY: none is near. */
-double forcing_bound(struct observer *observer, double step);
+double forcing_bound(struct simulation *simulation, double step);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/stops_parts.h"
 
-#include "ode/observer.h"
+#include "ode/simulation.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,24 +16,24 @@ struct meeting {
 };
 
 /* What happens now moves by dt; the first's is kept in s->dt_cause. */
-static void meet(struct observer *ob, struct meeting *meeting, const double *dt, bool is_place)
+static void meet(struct simulation *sim, struct meeting *meeting, const double *dt, bool is_place)
 {
-    double *first = ob->stops->dt_cause;
-    for (size_t k = 0; k < ob->n_block; k++) {
+    double *first = sim->stops->dt_cause;
+    for (size_t k = 0; k < sim->blocks.n; k++) {
         meeting->differs |= !meeting->is_first && fabs(dt[k] - first[k]) > 1e-9 * fmax(fabs(dt[k]), fabs(first[k]));
         meeting->is_place |= is_place && dt[k] != 0;
     }
     if (meeting->is_first)
-        memcpy(first, dt, ob->n_block * sizeof(double));
+        memcpy(first, dt, sim->blocks.n * sizeof(double));
     meeting->is_first = false;
 }
 
 /* sum += sign f(y), and *size its terms. */
-static void add_rhs(struct observer *ob, const double *y, double sign, double *sum, double *size)
+static void add_rhs(struct simulation *sim, const double *y, double sign, double *sum, double *size)
 {
-    struct stops *s = ob->stops;
-    bool known = derivatives_rhs(&ob->model, ob->t, y, s->f) == STIFFIT_OK;
-    for (size_t j = 0; j < ob->n_state; j++) {
+    struct stops *s = sim->stops;
+    bool known = derivatives_rhs(&sim->model, sim->t, y, s->f) == STIFFIT_OK;
+    for (size_t j = 0; j < sim->n_state; j++) {
         sum[j] += known ? sign * s->f[j] : NAN;
         size[j] += fabs(s->f[j]);
     }
@@ -41,85 +41,85 @@ static void add_rhs(struct observer *ob, const double *y, double sign, double *s
 
 /* Whether what is due are doses and infusions alone, whose order does not matter: all together change the right-hand side by
  * the sum of what each changes. They cause no events. */
-static bool adds_up(struct observer *ob, const double *y)
+static bool adds_up(struct simulation *sim, const double *y)
 {
-    struct stops *s = ob->stops;
-    size_t n = ob->n_state;
+    struct stops *s = sim->stops;
+    size_t n = sim->n_state;
     double *sum = s->all, *size = s->f_left, *together = s->y_new;
     struct course course;
     memset(sum, 0, n * sizeof *sum);
     memset(size, 0, n * sizeof *size);
     memcpy(together, y, n * sizeof *y);
-    add_rhs(ob, y, 1, sum, size);
+    add_rhs(sim, y, 1, sum, size);
     for (size_t i = 0; i < s->n_dose; i++) {
-        size_t state = ob->evaluation->task->dose[s->dose[i].dose].target;
+        size_t state = sim->evaluation->task->dose[s->dose[i].dose].target;
         if (s->dose[i].t > s->limit || s->dose[i].is_steady)
             continue;
-        if (!jump_course(ob, &s->dose[i], &course))
+        if (!jump_course(sim, &s->dose[i], &course))
             return false;
-        if (jump_infuses(s, ob->t, &course))
+        if (jump_infuses(s, sim->t, &course))
             continue;
         memcpy(s->star, y, n * sizeof *y);
         s->star[state] += course.amount;
-        add_rhs(ob, s->star, 1, sum, size);
-        add_rhs(ob, y, -1, sum, size);
+        add_rhs(sim, s->star, 1, sum, size);
+        add_rhs(sim, y, -1, sum, size);
         together[state] += course.amount;
     }
-    add_rhs(ob, together, -1, sum, size);
+    add_rhs(sim, together, -1, sum, size);
     for (size_t j = 0; j < n; j++)
         if (!(fabs(sum[j]) <= 1e-9 * size[j]))
             return false;
     return true;
 }
 
-bool meet_look(struct observer *ob, const double *y)
+bool meet_look(struct simulation *sim, const double *y)
 {
-    struct stops *s = ob->stops;
-    const struct ode_task *task = ob->evaluation->task;
+    struct stops *s = sim->stops;
+    const struct ode_task *task = sim->evaluation->task;
     struct meeting meeting = {.is_first = true};
-    bool is_after = false, is_start = ob->t == task->t0, is_measured = false, is_addition = s->abi->n_event == 0 && !s->is_root;
+    bool is_after = false, is_start = sim->t == task->t0, is_measured = false, is_addition = s->abi->n_event == 0 && !s->is_root;
     size_t n_root = 0;
     double slope;
-    if (ob->n_block == 0 || ob->pace)
+    if (sim->blocks.n == 0 || sim->blocks.is_pace)
         return true;
-    for (size_t i = ob->i_time; i < task->n_time && task->time[i] <= s->limit; i++) {
+    for (size_t i = sim->rows.i_time; i < task->n_time && task->time[i] <= s->limit; i++) {
         is_measured = true;
         is_after = is_after || (task->time_side && task->time_side[i] > 0);
     }
     bool is_fixed = (s->i_call < task->n_call && task->call[s->i_call].time <= s->limit) ||
                     (s->i_phase < task->n_phase && task->phase[s->i_phase] <= s->limit);
     for (size_t i = 0; i < s->abi->n_input; i++)
-        is_fixed |= !(s->abi->input_linear && s->abi->input_linear[i]) && schedule_next_knot(ob, i) <= s->limit;
+        is_fixed |= !(s->abi->input_linear && s->abi->input_linear[i]) && schedule_next_knot(sim, i) <= s->limit;
     if (is_fixed && !is_start) {
-        memset(s->dt, 0, ob->n_block * sizeof(double));
-        meet(ob, &meeting, s->dt, false);
+        memset(s->dt, 0, sim->blocks.n * sizeof(double));
+        meet(sim, &meeting, s->dt, false);
         is_addition = false;
     }
     for (size_t i = 0; i < s->n_function; i++) {
         n_root += s->is_root && root_matters(s, i);
         if (s->fixed[i] > s->limit)
             continue;
-        if (!jump_fixed(ob, y, i, s->dt))
+        if (!jump_fixed(sim, y, i, s->dt))
             return false;
-        meet(ob, &meeting, s->dt, is_measured || is_start);
+        meet(sim, &meeting, s->dt, is_measured || is_start);
         is_addition = false;
     }
     for (size_t i = 0; i < s->n_later; i++)
         if (s->later[i].t <= s->limit)
-            meet(ob, &meeting, schedule_numbers(s, i), is_measured);
+            meet(sim, &meeting, schedule_numbers(s, i), is_measured);
     for (size_t i = 0; i < s->n_dose; i++)
         if (s->dose[i].t <= s->limit && !s->dose[i].is_steady) {
             struct course course;
-            if (!jump_course(ob, &s->dose[i], &course))
+            if (!jump_course(sim, &s->dose[i], &course))
                 return false;
-            meet(ob, &meeting, s->dt, is_after || (is_measured && s->dose[i].t > schedule_dose_time(ob, &s->dose[i])));
+            meet(sim, &meeting, s->dt, is_after || (is_measured && s->dose[i].t > schedule_dose_time(sim, &s->dose[i])));
         }
     for (size_t i = 0; i < s->n_function && (is_measured || !meeting.is_first || n_root > 1); i++)
         if (s->is_root && root_matters(s, i)) {
-            if (!root_differentiate(ob, y, i, s->f_left, s->dt, &slope))
+            if (!root_differentiate(sim, y, i, s->f_left, s->dt, &slope))
                 return false;
-            meet(ob, &meeting, s->dt, is_measured);
+            meet(sim, &meeting, s->dt, is_measured);
         }
-    ob->evaluation->crosses |= meeting.is_place || (meeting.differs && !(is_addition && adds_up(ob, y)));
+    sim->evaluation->crosses |= meeting.is_place || (meeting.differs && !(is_addition && adds_up(sim, y)));
     return true;
 }

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/near.h"
 
-#include "ode/observer.h"
+#include "ode/simulation.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,9 +21,9 @@ static double reach_of(const struct placing *placing) { return NEAR_PART * (plac
  * false: they cannot be computed. */
 static bool place_look(struct placing *placing, double t)
 {
-    struct observer *ob = placing->ob;
-    struct stops *s = ob->stops;
-    size_t n = ob->n_state;
+    struct simulation *sim = placing->sim;
+    struct stops *s = sim->stops;
+    size_t n = sim->n_state;
     double *size = s->y_new;
     const double *y = placing->step->state_at(placing->step->context, placing->begin);
     for (size_t j = 0; j < n; j++)
@@ -32,23 +32,23 @@ static bool place_look(struct placing *placing, double t)
     for (size_t j = 0; j < n && y; j++)
         size[j] = fmax(size[j], fabs(y[j]));
     if (y)
-        root_evaluate(ob, t, y, s->value);
-    return y && derivatives_rhs(&ob->model, t, y, s->f) == STIFFIT_OK &&
-           derivatives_by_state_and_time(&ob->model, MODEL_WHEN, t, y, s->by_state) == STIFFIT_OK;
+        root_evaluate(sim, t, y, s->value);
+    return y && derivatives_rhs(&sim->model, t, y, s->f) == STIFFIT_OK &&
+           derivatives_by_state_and_time(&sim->model, MODEL_WHEN, t, y, s->by_state) == STIFFIT_OK;
 }
 
 /* The slope of an event's trigger along the trajectory at the time of place_look, and the size of a value that is near 0. */
 static double width_of(const struct placing *placing, size_t event, double t, double *slope)
 {
-    const struct observer *ob = placing->ob;
-    const struct stops *s = ob->stops;
-    size_t n = ob->n_state, n_row = s->abi->n_event;
+    const struct simulation *sim = placing->sim;
+    const struct stops *s = sim->stops;
+    size_t n = sim->n_state, n_row = s->abi->n_event;
     const double *by = s->by_state + event, *size = s->y_new;
     double tolerance = 0;
     *slope = by[n * n_row];
     for (size_t j = 0; j < n; j++) {
         *slope += by[j * n_row] * s->f[j];
-        tolerance += fabs(by[j * n_row]) * (ob->rtol * size[j] + ob->tolerance_beyond[j]);
+        tolerance += fabs(by[j * n_row]) * (sim->tolerance.rtol * size[j] + sim->tolerance.beyond[j]);
     }
     return fmin(NEAR * tolerance, fabs(*slope) * reach_of(placing)) + fabs(*slope) * STOPS_CLOSEST * fabs(t);
 }
@@ -56,12 +56,12 @@ static double width_of(const struct placing *placing, size_t event, double t, do
 /* The place that a root at `t` is moved to, if it is within `reach`: the next stop, or else a measurement. */
 static double place_near(const struct placing *placing, double t, double reach)
 {
-    const struct observer *ob = placing->ob;
-    const struct ode_task *task = ob->evaluation->task;
-    double next = ob->stops->next, best = t, distance = reach;
+    const struct simulation *sim = placing->sim;
+    const struct ode_task *task = sim->evaluation->task;
+    double next = sim->stops->next, best = t, distance = reach;
     if (fabs(next - t) <= reach && next <= placing->end)
         return next;
-    for (size_t i = ob->i_time; i < task->n_time && task->time[i] <= fmin(t + reach, placing->end); i++)
+    for (size_t i = sim->rows.i_time; i < task->n_time && task->time[i] <= fmin(t + reach, placing->end); i++)
         if (task->time[i] > placing->begin && fabs(task->time[i] - t) <= distance) {
             best = task->time[i];
             distance = fabs(best - t);
@@ -72,7 +72,7 @@ static double place_near(const struct placing *placing, double t, double reach)
 /* Counts as true the triggers that are near their roots at the place t. True: any. */
 static bool take_near(struct placing *placing, double t)
 {
-    struct stops *s = placing->ob->stops;
+    struct stops *s = placing->sim->stops;
     bool any = false;
     for (size_t event = 0, i = s->abi->n_switching; event < s->abi->n_event; event++, i++) {
         double slope, width = width_of(placing, event, t, &slope);
@@ -86,7 +86,7 @@ static bool take_near(struct placing *placing, double t)
 
 void near_move_root(struct placing *placing, double *t, bool is_jump)
 {
-    struct stops *s = placing->ob->stops;
+    struct stops *s = placing->sim->stops;
     size_t n = s->abi->n_switching;
     double reach = 0, place = *t;
     memcpy(s->sample, s->value, s->n_function * sizeof(double));
@@ -104,15 +104,15 @@ void near_move_root(struct placing *placing, double *t, bool is_jump)
     if (place != *t && !place_look(placing, place))
         return;
     if (place != *t && !is_jump)
-        memcpy(s->f_left, s->f, placing->ob->n_state * sizeof *s->f);
+        memcpy(s->f_left, s->f, placing->sim->n_state * sizeof *s->f);
     *t = place;
     take_near(placing, *t);
 }
 
-static bool is_measured(const struct observer *ob, double t)
+static bool is_measured(const struct simulation *sim, double t)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    size_t i = ob->i_time;
+    const struct ode_task *task = sim->evaluation->task;
+    size_t i = sim->rows.i_time;
     while (i < task->n_time && task->time[i] < t)
         i++;
     return i < task->n_time && task->time[i] == t;
@@ -130,10 +130,10 @@ static bool may_be_near(const struct stops *s)
 
 bool near_look_at_end(struct placing *placing)
 {
-    struct stops *s = placing->ob->stops;
-    bool is_place = placing->end >= s->next || is_measured(placing->ob, placing->end);
+    struct stops *s = placing->sim->stops;
+    bool is_place = placing->end >= s->next || is_measured(placing->sim, placing->end);
     if (!is_place || !may_be_near(s) || !place_look(placing, placing->end) || !take_near(placing, placing->end))
         return false;
-    memcpy(s->f_left, s->f, placing->ob->n_state * sizeof *s->f);
+    memcpy(s->f_left, s->f, placing->sim->n_state * sizeof *s->f);
     return true;
 }

@@ -6,7 +6,7 @@
 
 /* The part of a step that is examined. */
 struct placing {
-    struct observer *ob;
+    struct simulation *sim;
     const struct latest_step *step;
     double begin, end;
 };

@@ -142,10 +142,10 @@ static int solve_state(struct workspace *ws, const struct system *s, const doubl
 /* df/dp for block k, NULL if it is 0; f for the block of the pace. */
 static const double *rhs_column(struct workspace *ws, size_t k)
 {
-    if (ws->o.pace)
+    if (ws->o.blocks.is_pace)
         return ws->probe_column;
     if (!ws->probe)
-        return ws->o.block_rhs[k] ? ws->rhs_parameter + ws->o.block_parameter[k] * ws->o.n_state : NULL;
+        return ws->o.blocks.in_rhs[k] ? ws->rhs_parameter + ws->o.blocks.parameter[k] * ws->o.n_state : NULL;
     probe_combine(ws, ws->rhs_parameter, STIFFIT_USE_RHS, ws->probe_column);
     return ws->probe_column;
 }
@@ -155,30 +155,30 @@ static const double *rhs_column(struct workspace *ws, size_t k)
 static int solve_sensitivities(struct workspace *ws, const struct system *s)
 {
     size_t n = ws->o.n_state;
-    int code = newton_jacobian(ws, s->t, ws->y_now, NULL, ws->o.pace);
-    if (code == STIFFIT_OK && !ws->o.pace)
+    int code = newton_jacobian(ws, s->t, ws->y_now, NULL, ws->o.blocks.is_pace);
+    if (code == STIFFIT_OK && !ws->o.blocks.is_pace)
         code = derivatives_rhs_parameter(&ws->o.model, s->t, ws->y_now, ws->rhs_parameter);
-    for (size_t i = 0; i < n && ws->o.pace; i++) /* f, from the corrector's equation */
+    for (size_t i = 0; i < n && ws->o.blocks.is_pace; i++) /* f, from the corrector's equation */
         ws->probe_column[i] = (s->correction[i] + s->rl1 * s->zn1[i]) / s->gamma;
     if (code != STIFFIT_OK)
         return model_trouble(ws, code);
     if ((code = factor(ws, s)) != 0)
         return code;
-    for (size_t k = 0; k < ws->o.n_block; k++) {
+    for (size_t k = 0; k < ws->o.blocks.n; k++) {
         const double *predicted = s->predicted + (k + 1) * n, *zn1 = s->zn1 + (k + 1) * n;
         const double *by_parameter = rhs_column(ws, k);
         double *column = ws->o.columns + k * n;
         for (size_t i = 0; i < n; i++)
             column[i] = predicted[i] - s->rl1 * zn1[i] + (by_parameter ? s->gamma * by_parameter[i] : 0);
     }
-    enum linear_result result = linear_solve(ws->linear, ws->o.columns, ws->o.n_block);
+    enum linear_result result = linear_solve(ws->linear, ws->o.columns, ws->o.blocks.n);
     if (result != LINEAR_OK)
         return linear_trouble(ws, result);
-    if (!all_finite(ws->o.columns, n * ws->o.n_block))
+    if (!all_finite(ws->o.columns, n * ws->o.blocks.n))
         return trouble(ws, TROUBLE_DIVERGED);
     const double *predicted = s->predicted + n;
     double *correction = s->correction + n;
-    for (size_t i = 0; i < n * ws->o.n_block; i++)
+    for (size_t i = 0; i < n * ws->o.blocks.n; i++)
         correction[i] = ws->o.columns[i] - predicted[i];
     return 0;
 }
@@ -195,7 +195,7 @@ static int op_solve(SUNNonlinearSolver solver, N_Vector predicted, N_Vector corr
         return -1;
     s.zn1 = vector_data(zn1);
     int code = solve_state(ws, &s, vector_data(weights), tolerance);
-    if (code == 0 && ws->o.n_block)
+    if (code == 0 && ws->o.blocks.n)
         code = solve_sensitivities(ws, &s);
     if (code == 0)
         ws->trouble = TROUBLE_NONE;
@@ -243,15 +243,15 @@ int newton_rhs(sunrealtype t, N_Vector y_vector, N_Vector ydot_vector, void *wor
     const double *y = vector_data(y_vector);
     double *ydot = vector_data(ydot_vector);
     int code = derivatives_rhs(&ws->o.model, t, y, ydot);
-    if (code == STIFFIT_OK && ws->o.n_block) {
-        code = newton_jacobian(ws, t, y, ydot, ws->o.pace);
-        if (code == STIFFIT_OK && !ws->o.pace)
+    if (code == STIFFIT_OK && ws->o.blocks.n) {
+        code = newton_jacobian(ws, t, y, ydot, ws->o.blocks.is_pace);
+        if (code == STIFFIT_OK && !ws->o.blocks.is_pace)
             code = derivatives_rhs_parameter(&ws->o.model, t, y, ws->rhs_parameter);
-        if (ws->o.pace)
+        if (ws->o.blocks.is_pace)
             memcpy(ws->probe_column, ydot, n * sizeof(double));
         if (code == STIFFIT_OK)
-            linear_multiply(ws->linear, y + n, ydot + n, ws->o.n_block);
-        for (size_t k = 0; k < ws->o.n_block && code == STIFFIT_OK; k++) {
+            linear_multiply(ws->linear, y + n, ydot + n, ws->o.blocks.n);
+        for (size_t k = 0; k < ws->o.blocks.n && code == STIFFIT_OK; k++) {
             const double *by_parameter = rhs_column(ws, k);
             for (size_t i = 0; i < n && by_parameter; i++)
                 ydot[(k + 1) * n + i] += by_parameter[i];

@@ -2,7 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/observation.h"
 
+#include "ode/blocks.h"
+#include "ode/outcome.h"
+#include "ode/tolerance.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The largest error of a prediction that may come from the absolute part of the states' tolerances: relative to sigma; if that
@@ -10,78 +15,107 @@
  * observable has its own largest prediction. */
 static const double ERROR_OF_SIGMA = 0.01, ERROR_OF_LARGEST = 100;
 
-/* The derivatives of the wanted observables by state. */
-static int differentiate_by_state(struct observer *ob, bool noise, double t, const double *y)
+bool rows_init(struct rows *rows, const struct stiffit_model *abi, const struct ode_options *options)
 {
-    const struct derivatives *d = &ob->model;
-    int code = derivatives_by_state(&ob->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, ob->h_state);
-    const double *column = ob->h_state;
-    ob->n_term = 0;
-    for (size_t i = 0; code == STIFFIT_OK && i < ob->n_state; i++, column += ob->abi->n_observable)
+    size_t n = abi->n_state, n_observable = abi->n_observable, n_parameter = abi->n_parameter + options->n_none;
+    rows->seen = calloc(n * (2 + blocks_most(abi, options)) + 1, sizeof(double));
+    rows->h = calloc(n_observable + 1, sizeof(double));
+    rows->h_state = calloc(n_observable * n + 1, sizeof(double));
+    rows->term = calloc(n_observable * n + 1, sizeof *rows->term);
+    rows->h_parameter = calloc(n_observable * n_parameter + 1, sizeof(double));
+    rows->h_row = calloc(n_observable * n_parameter + 1, sizeof(double));
+    rows->is_wanted = calloc(n_observable + 1, sizeof *rows->is_wanted);
+    rows->h_largest = calloc(n_observable + 1, sizeof(double));
+    return rows->seen && rows->h && rows->h_state && rows->term && rows->h_parameter && rows->h_row && rows->is_wanted &&
+           rows->h_largest;
+}
+
+void rows_fini(struct rows *rows)
+{
+    void *const arrays[] = {rows->seen, rows->h, rows->h_state, rows->term, rows->h_parameter, rows->h_row, rows->is_wanted,
+                            rows->h_largest};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+}
+
+void rows_begin(struct simulation *sim)
+{
+    sim->rows.i_time = sim->rows.i_row = 0;
+    memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
+}
+
+/* The derivatives of the wanted observables by state. */
+static int differentiate_by_state(struct simulation *sim, bool noise, double t, const double *y)
+{
+    const struct derivatives *d = &sim->model;
+    int code = derivatives_by_state(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, sim->rows.h_state);
+    const double *column = sim->rows.h_state;
+    sim->rows.n_term = 0;
+    for (size_t i = 0; code == STIFFIT_OK && i < sim->n_state; i++, column += sim->abi->n_observable)
         for (size_t w = 0; w < d->n_wanted; w++)
             if (column[d->wanted[w]] != 0)
-                ob->term[ob->n_term++] = (struct observer_term){d->wanted[w], (uint32_t)i, column[d->wanted[w]]};
+                sim->rows.term[sim->rows.n_term++] = (struct row_term){d->wanted[w], (uint32_t)i, column[d->wanted[w]]};
     return code;
 }
 
 /* At +infinity the time at which the steady state was found. */
-static double time_of(const struct observer *ob, size_t i_time)
+static double time_of(const struct simulation *sim, size_t i_time)
 {
-    double t = ob->evaluation->task->time[i_time];
-    return t == INFINITY ? ob->t : t;
+    double t = sim->evaluation->task->time[i_time];
+    return t == INFINITY ? sim->t : t;
 }
 
 /* The derivatives of the wanted observables by parameter, if any of these is in use directly, and by state. */
-static int differentiate(struct observer *ob, bool noise, double t, const double *y, bool *is_direct)
+static int differentiate(struct simulation *sim, bool noise, double t, const double *y, bool *is_direct)
 {
-    const struct evaluation *evaluation = ob->evaluation;
-    bool by_state = ob->n_block && !ob->pace;
+    const struct evaluation *evaluation = sim->evaluation;
+    bool by_state = sim->blocks.n && !sim->blocks.is_pace;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE, used = 0;
     for (size_t k = 0; k < evaluation->n_sens; k++)
-        used |= derivatives_use(ob->abi, ob->sens[k]) & use;
+        used |= derivatives_use(sim->abi, sim->blocks.sens[k]) & use;
     *is_direct = used;
     enum point_function which = noise ? MODEL_NOISE : MODEL_OBSERVE;
-    int code = used ? derivatives_by_parameter(&ob->model, which, t, y, ob->h_parameter) : STIFFIT_OK;
+    int code = used ? derivatives_by_parameter(&sim->model, which, t, y, sim->rows.h_parameter) : STIFFIT_OK;
     if (code == STIFFIT_OK && by_state)
-        code = differentiate_by_state(ob, noise, t, y);
-    ob->has_terms = code == STIFFIT_OK && by_state && !noise && ob->abi->observe_state;
+        code = differentiate_by_state(sim, noise, t, y);
+    sim->rows.has_terms = code == STIFFIT_OK && by_state && !noise && sim->abi->observe_state;
     return code;
 }
 
-/* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into ob->h_row (n_observable x n_sens). */
-static void add_up(struct observer *ob, bool noise, const double *y)
+/* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into sim->rows.h_row (n_observable x n_sens). */
+static void add_up(struct simulation *sim, bool noise, const double *y)
 {
-    size_t n = ob->n_state, n_observable = ob->abi->n_observable;
-    const struct evaluation *evaluation = ob->evaluation;
+    size_t n = sim->n_state, n_observable = sim->abi->n_observable;
+    const struct evaluation *evaluation = sim->evaluation;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
-        uint32_t j = ob->sens[k];
-        double *row = ob->h_row + k * n_observable;
-        bool direct = derivatives_use(ob->abi, j) & use;
+        uint32_t j = sim->blocks.sens[k];
+        double *row = sim->rows.h_row + k * n_observable;
+        bool direct = derivatives_use(sim->abi, j) & use;
         for (size_t o = 0; o < n_observable; o++)
-            row[o] = direct ? ob->h_parameter[o + j * n_observable] : 0;
-        if (ob->sens_block[k] < 0)
+            row[o] = direct ? sim->rows.h_parameter[o + j * n_observable] : 0;
+        if (sim->blocks.of_sens[k] < 0)
             continue;
-        const double *s = y + ((size_t)ob->sens_block[k] + 1) * n;
-        for (const struct observer_term *term = ob->term; term < ob->term + ob->n_term; term++)
+        const double *s = y + ((size_t)sim->blocks.of_sens[k] + 1) * n;
+        for (const struct row_term *term = sim->rows.term; term < sim->rows.term + sim->rows.n_term; term++)
             row[term->observable] += term->value * s[term->state];
     }
 }
 
 /* The same for the most frequent case, and faster: each of n_row rows has an observable of its own, which depends on one state
  * and on no parameter directly. False: it is another case. */
-static bool add_up_single(struct observer *ob, size_t n_row, const double *y, double *derivative, size_t stride, bool *finite)
+static bool add_up_single(struct simulation *sim, size_t n_row, const double *y, double *derivative, size_t stride, bool *finite)
 {
-    const struct evaluation *evaluation = ob->evaluation;
-    const struct observer_term *term = ob->term;
-    bool single = ob->has_terms && !evaluation->column && ob->n_term == n_row && ob->model.n_wanted == n_row;
+    const struct evaluation *evaluation = sim->evaluation;
+    const struct row_term *term = sim->rows.term;
+    bool single = sim->rows.has_terms && !evaluation->column && sim->rows.n_term == n_row && sim->model.n_wanted == n_row;
     for (size_t i = 0; single && i < n_row; i++)
-        single = term[i].observable == ob->model.wanted[i];
+        single = term[i].observable == sim->model.wanted[i];
     for (size_t k = 0; single && k < evaluation->n_sens; k++)
-        single = ob->sens_block[k] >= 0;
+        single = sim->blocks.of_sens[k] >= 0;
     double odd = 0;
     for (size_t k = 0; single && k < evaluation->n_sens; k++, derivative += stride) {
-        const double *s = y + ((size_t)ob->sens_block[k] + 1) * ob->n_state;
+        const double *s = y + ((size_t)sim->blocks.of_sens[k] + 1) * sim->n_state;
         for (size_t i = 0; i < n_row; i++) {
             double derived = 0 + term[i].value * s[term[i].state];
             derivative[i] = derived;
@@ -95,29 +129,29 @@ static bool add_up_single(struct observer *ob, size_t n_row, const double *y, do
 static bool has_sigma(const struct ode_task *task, size_t i) { return task->row_sigma && !isnan(task->row_sigma[i]); }
 
 /* Sets the observables that rows first..last-1 need. For noise, rows with a sigma of their own need none. */
-static void choose_wanted(struct observer *ob, bool noise, size_t first, size_t last)
+static void choose_wanted(struct simulation *sim, bool noise, size_t first, size_t last)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    struct derivatives *d = &ob->model;
-    memset(ob->is_wanted, 0, ob->abi->n_observable * sizeof(bool));
+    const struct ode_task *task = sim->evaluation->task;
+    struct derivatives *d = &sim->model;
+    memset(sim->rows.is_wanted, 0, sim->abi->n_observable * sizeof(bool));
     d->n_wanted = 0;
     for (size_t i = first; i < last; i++) {
         uint32_t o = task->row_observable[i];
-        if (ob->is_wanted[o] || (noise && has_sigma(task, i)))
+        if (sim->rows.is_wanted[o] || (noise && has_sigma(task, i)))
             continue;
-        ob->is_wanted[o] = true;
+        sim->rows.is_wanted[o] = true;
         d->wanted[d->n_wanted++] = o;
     }
 }
 
 /* Fills (prediction, d_prediction) or (noise, d_noise) for rows first..last-1. */
-static bool fill_values(struct observer *ob, bool noise, size_t first, size_t last, double t, const double *y, double *value)
+static bool fill_values(struct simulation *sim, bool noise, size_t first, size_t last, double t, const double *y, double *value)
 {
-    const struct evaluation *evaluation = ob->evaluation;
+    const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    struct derivatives *d = &ob->model;
+    struct derivatives *d = &sim->model;
     enum point_function which = noise ? MODEL_NOISE : MODEL_OBSERVE;
-    bool good = d->n_wanted == 0 || derivatives_value(d, which, t, y, ob->h) == STIFFIT_OK;
+    bool good = d->n_wanted == 0 || derivatives_value(d, which, t, y, sim->rows.h) == STIFFIT_OK;
     if (!good && !evaluation->lenient)
         return false;
     for (size_t i = first; i < last; i++) {
@@ -126,33 +160,33 @@ static bool fill_values(struct observer *ob, bool noise, size_t first, size_t la
         if (!computed) { /* this row alone may be computable */
             d->n_wanted = 1;
             d->wanted[0] = o;
-            computed = derivatives_value(d, which, t, y, ob->h) == STIFFIT_OK;
+            computed = derivatives_value(d, which, t, y, sim->rows.h) == STIFFIT_OK;
         }
-        value[i] = own ? task->row_sigma[i] : computed ? ob->h[o] : (double)NAN;
+        value[i] = own ? task->row_sigma[i] : computed ? sim->rows.h[o] : (double)NAN;
     }
     return true;
 }
 
-static bool fill_derivatives(struct observer *ob, bool noise, size_t first, size_t last, double t, const double *y,
+static bool fill_derivatives(struct simulation *sim, bool noise, size_t first, size_t last, double t, const double *y,
                              double *derivative)
 {
-    const struct evaluation *evaluation = ob->evaluation;
+    const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
     const uint32_t *column = evaluation->column;
     size_t stride = evaluation->stride ? evaluation->stride : task->n_row;
     bool is_direct = false, finite = true;
-    if (ob->model.n_wanted > 0 && differentiate(ob, noise, t, y, &is_direct) != STIFFIT_OK)
+    if (sim->model.n_wanted > 0 && differentiate(sim, noise, t, y, &is_direct) != STIFFIT_OK)
         return false;
-    bool done = !is_direct && add_up_single(ob, last - first, y, derivative + first, stride, &finite);
-    if (!done && ob->model.n_wanted > 0)
-        add_up(ob, noise, y);
+    bool done = !is_direct && add_up_single(sim, last - first, y, derivative + first, stride, &finite);
+    if (!done && sim->model.n_wanted > 0)
+        add_up(sim, noise, y);
     for (size_t k = 0; column && k < evaluation->n_sens; k++)
         for (size_t i = first; i < last; i++)
             derivative[i + column[k] * stride] = 0;
     for (size_t k = 0; !done && k < evaluation->n_sens; k++)
         for (size_t i = first; i < last; i++) {
             bool own = noise && has_sigma(task, i);
-            double derived = own ? 0 : ob->h_row[task->row_observable[i] + k * ob->abi->n_observable];
+            double derived = own ? 0 : sim->rows.h_row[task->row_observable[i] + k * sim->abi->n_observable];
             if (column)
                 derivative[i + column[k] * stride] += derived;
             else
@@ -160,20 +194,20 @@ static bool fill_derivatives(struct observer *ob, bool noise, size_t first, size
             finite = finite && isfinite(derived);
         }
     if (!finite)
-        ob->model.failure = (struct model_failure){.where = "derivatives of the observables", .t = t,
+        sim->model.failure = (struct model_failure){.where = "derivatives of the observables", .t = t,
                                                    .not_finite = true};
     return finite;
 }
 
-static bool fill(struct observer *ob, bool noise, size_t first, size_t last, double t, const double *y, double *value,
+static bool fill(struct simulation *sim, bool noise, size_t first, size_t last, double t, const double *y, double *value,
                  double *derivative)
 {
-    const struct evaluation *evaluation = ob->evaluation;
-    choose_wanted(ob, noise, first, last);
-    if (!fill_values(ob, noise, first, last, t, y, value))
+    const struct evaluation *evaluation = sim->evaluation;
+    choose_wanted(sim, noise, first, last);
+    if (!fill_values(sim, noise, first, last, t, y, value))
         return false;
     return !derivative || evaluation->n_sens == 0 || evaluation->adjoint ||
-           fill_derivatives(ob, noise, first, last, t, y, derivative);
+           fill_derivatives(sim, noise, first, last, t, y, derivative);
 }
 
 /* Rows of one variant follow each other. */
@@ -185,112 +219,157 @@ static size_t end_of_variant(const struct ode_task *task, size_t first, size_t l
     return end;
 }
 
-size_t observation_end(const struct observer *ob)
+size_t observation_end(const struct simulation *sim)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    size_t last = ob->i_row;
-    while (last < task->n_row && task->row_time[last] <= ob->i_time)
+    const struct ode_task *task = sim->evaluation->task;
+    size_t last = sim->rows.i_row;
+    while (last < task->n_row && task->row_time[last] <= sim->rows.i_time)
         last++;
     return last;
 }
 
-void observation_mark(const struct observer *ob, bool *is_wanted)
+void observation_mark(const struct simulation *sim, bool *is_wanted)
 {
-    for (size_t i = ob->i_row, end = observation_end(ob); i < end; i++)
-        is_wanted[ob->evaluation->task->row_observable[i]] = true;
+    for (size_t i = sim->rows.i_row, end = observation_end(sim); i < end; i++)
+        is_wanted[sim->evaluation->task->row_observable[i]] = true;
 }
 
-bool observation_fill(struct observer *ob, size_t i_time, const double *y)
+/* Predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its sensitivities at that
+ * time (contiguous blocks). NULL if there are no states. False: the model failed. */
+static bool fill_rows(struct simulation *sim, size_t i_time, const double *y)
 {
-    const struct evaluation *evaluation = ob->evaluation;
+    const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t first = ob->i_row, last = observation_end(ob);
-    ob->has_terms = false;
-    ob->i_row = last;
+    size_t first = sim->rows.i_row, last = observation_end(sim);
+    sim->rows.has_terms = false;
+    sim->rows.i_row = last;
     if (first == last)
         return true;
-    double t = time_of(ob, i_time);
+    double t = time_of(sim, i_time);
     bool good = true;
     for (size_t end; first < last && good; first = end) {
         end = end_of_variant(task, first, last);
-        if (!observer_begin_variant(ob, first))
+        if (!blocks_begin_variant(sim, first))
             return false;
-        good = (!evaluation->noise || !ob->abi->noise ||
-                fill(ob, true, first, end, t, y, evaluation->noise, evaluation->d_noise)) &&
-               fill(ob, false, first, end, t, y, evaluation->prediction, evaluation->d_prediction);
-        observer_end_variant(ob, first);
+        good = (!evaluation->noise || !sim->abi->noise ||
+                fill(sim, true, first, end, t, y, evaluation->noise, evaluation->d_noise)) &&
+               fill(sim, false, first, end, t, y, evaluation->prediction, evaluation->d_prediction);
+        blocks_end_variant(sim, first);
     }
-    ob->has_terms = ob->has_terms && !task->row_variant;
+    sim->rows.has_terms = sim->rows.has_terms && !task->row_variant;
     return good;
 }
 
 /* The errors of all observables that are due to the integrator's absolute tolerances. States still close to 0 at an early time,
  * which will grow, do not count. */
-static void excesses(const struct observer *ob, double *excess)
+static void excesses(const struct simulation *sim, double *excess)
 {
-    memset(excess, 0, ob->abi->n_observable * sizeof *excess);
-    for (const struct observer_term *term = ob->term; term < ob->term + ob->n_term; term++)
-        if (ob->sizes[term->state + ob->n_state] == 0)
-            excess[term->observable] += fabs(term->value) * ob->tolerance_beyond[term->state];
+    memset(excess, 0, sim->abi->n_observable * sizeof *excess);
+    for (const struct row_term *term = sim->rows.term; term < sim->rows.term + sim->rows.n_term; term++)
+        if (sim->tolerance.sizes[term->state + sim->n_state] == 0)
+            excess[term->observable] += fabs(term->value) * sim->tolerance.beyond[term->state];
 }
 
 /* Whether rows first..last-1, of one variant, do. */
-static bool asks_relative(struct observer *ob, size_t first, size_t last, size_t i_time, const double *y)
+static bool asks_relative(struct simulation *sim, size_t first, size_t last, size_t i_time, const double *y)
 {
-    bool known = ob->has_terms;
+    bool known = sim->rows.has_terms;
     if (!known) {
-        choose_wanted(ob, false, first, last);
-        ob->model.is_relative = true;
-        known = differentiate_by_state(ob, false, time_of(ob, i_time), y) == STIFFIT_OK;
-        ob->model.is_relative = false;
+        choose_wanted(sim, false, first, last);
+        sim->model.is_relative = true;
+        known = differentiate_by_state(sim, false, time_of(sim, i_time), y) == STIFFIT_OK;
+        sim->model.is_relative = false;
     }
     if (known)
-        excesses(ob, ob->h);
-    return observation_rows_ask_relative(ob, first, last, known ? ob->h : NULL);
+        excesses(sim, sim->rows.h);
+    return observation_rows_ask_relative(sim, first, last, known ? sim->rows.h : NULL);
 }
 
-bool observation_rows_ask_relative(struct observer *ob, size_t first, size_t last, const double *error)
+bool observation_rows_ask_relative(struct simulation *sim, size_t first, size_t last, const double *error)
 {
-    const struct evaluation *evaluation = ob->evaluation;
+    const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    double by_sigma = fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * ob->rtol);
+    double by_sigma = fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * sim->tolerance.rtol);
     for (size_t i = first; i < last; i++) {
-        double size = fabs(evaluation->prediction[i]), *largest = &ob->h_largest[task->row_sigma ? 0 : task->row_observable[i]];
-        double sigma = evaluation->noise && ob->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
+        double size = fabs(evaluation->prediction[i]), *largest = &sim->rows.h_largest[task->row_sigma ? 0 : task->row_observable[i]];
+        double sigma = evaluation->noise && sim->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
         *largest = size > *largest ? size : *largest;
         if (task->row_is_log && task->row_is_log[i])
             sigma *= size;
-        double allowed = isnan(sigma) ? ERROR_OF_LARGEST * ob->rtol * *largest : by_sigma * sigma;
+        double allowed = isnan(sigma) ? ERROR_OF_LARGEST * sim->tolerance.rtol * *largest : by_sigma * sigma;
         if (isnan(size) || (error && error[task->row_observable[i]] > allowed))
             return true;
     }
     return false;
 }
 
-bool observation_asks_relative(struct observer *ob, size_t i_time, const double *y)
+/* Call this after fill_rows, but not at the initial time. Whether these rows need more accurate states than the states' sizes
+ * give: for example, the logarithm of a state that has decayed far. */
+static bool time_asks_relative(struct simulation *sim, size_t i_time, const double *y)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    size_t last = ob->i_row, first = last;
+    const struct ode_task *task = sim->evaluation->task;
+    size_t last = sim->rows.i_row, first = last;
     bool asks = false;
     while (first > 0 && task->row_time[first - 1] >= i_time)
         first--;
     for (size_t end; first < last && !asks; first = end) {
         end = end_of_variant(task, first, last);
-        if (!observer_begin_variant(ob, first))
+        if (!blocks_begin_variant(sim, first))
             return false;
-        asks = asks_relative(ob, first, end, i_time, y);
-        observer_end_variant(ob, first);
+        asks = asks_relative(sim, first, end, i_time, y);
+        blocks_end_variant(sim, first);
     }
     return asks;
 }
 
+/* Gives back the state at the last time and its derivatives. */
+static void give_end(const struct simulation *sim, const double *y)
+{
+    const struct evaluation *evaluation = sim->evaluation;
+    size_t n = sim->n_state;
+    memcpy(evaluation->end, y, n * sizeof *y);
+    for (size_t k = 0; k < evaluation->n_sens; k++) {
+        double *column = evaluation->end + (1 + k) * n;
+        if (sim->blocks.of_sens[k] < 0)
+            memset(column, 0, n * sizeof *y);
+        else
+            memcpy(column, y + (size_t)(1 + sim->blocks.of_sens[k]) * n, n * sizeof *y);
+    }
+}
+
+bool observation_answer(struct simulation *sim, const double *y, bool initial)
+{
+    const double *seen = y;
+    if (sim->blocks.n && !sim->blocks.is_pace)
+        seen = tolerance_drop_vanished(sim, y, sim->rows.seen);
+    bool good = fill_rows(sim, sim->rows.i_time, seen);
+    if (sim->evaluation->end && sim->n_state && sim->rows.i_time + 1 == sim->evaluation->task->n_time)
+        give_end(sim, y);
+    bool relative = initial || sim->tolerance.atol > 0 || sim->tolerance.is_relative;
+    sim->begins_anew = !relative && (!good || time_asks_relative(sim, sim->rows.i_time, y));
+    return good || sim->begins_anew;
+}
+
+bool observation_answer_until(struct simulation *sim, double t, int side, const double *y, bool initial)
+{
+    const struct ode_task *task = sim->evaluation->task;
+    for (; sim->rows.i_time < task->n_time && !sim->begins_anew; sim->rows.i_time += !sim->begins_anew) {
+        int own_side = task->time_side ? task->time_side[sim->rows.i_time] : 0;
+        if (task->time[sim->rows.i_time] > t || (task->time[sim->rows.i_time] == t && own_side > side))
+            return true;
+        if (!observation_answer(sim, y, initial))
+            return outcome_model_failed(sim);
+    }
+    return sim->begins_anew || outcome_set(sim, EVALUATION_OK);
+}
+
 /* Adds the same rows' share of the gradient. */
-static bool weigh(struct observer *ob, bool noise, size_t first, size_t last, double t, const double *y,
+static bool weigh(struct simulation *sim, bool noise, size_t first, size_t last, double t, const double *y,
                   const double *weights, double *by_state, double *gradient)
 {
-    const struct evaluation *evaluation = ob->evaluation;
-    size_t n = ob->n_state, n_observable = ob->abi->n_observable;
-    double *weight = ob->h; /* by observable */
+    const struct evaluation *evaluation = sim->evaluation;
+    size_t n = sim->n_state, n_observable = sim->abi->n_observable;
+    double *weight = sim->rows.h; /* by observable */
     bool any = false;
     memset(weight, 0, n_observable * sizeof(double));
     for (size_t i = first; i < last; i++) {
@@ -301,35 +380,35 @@ static bool weigh(struct observer *ob, bool noise, size_t first, size_t last, do
     }
     if (!any)
         return true;
-    choose_wanted(ob, noise, first, last);
-    const struct derivatives *d = &ob->model;
-    if (derivatives_by_parameter(&ob->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, ob->h_parameter) != STIFFIT_OK ||
-        (by_state && derivatives_by_state(&ob->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, ob->h_state) != STIFFIT_OK))
+    choose_wanted(sim, noise, first, last);
+    const struct derivatives *d = &sim->model;
+    if (derivatives_by_parameter(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, sim->rows.h_parameter) != STIFFIT_OK ||
+        (by_state && derivatives_by_state(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, sim->rows.h_state) != STIFFIT_OK))
         return false;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         size_t j = evaluation->sens[k];
-        for (size_t w = 0; derivatives_use(ob->abi, j) & use && w < d->n_wanted; w++)
-            gradient[k] += weight[d->wanted[w]] * ob->h_parameter[d->wanted[w] + j * n_observable];
+        for (size_t w = 0; derivatives_use(sim->abi, j) & use && w < d->n_wanted; w++)
+            gradient[k] += weight[d->wanted[w]] * sim->rows.h_parameter[d->wanted[w] + j * n_observable];
     }
     for (size_t i = 0; by_state && i < n; i++)
         for (size_t w = 0; w < d->n_wanted; w++)
-            by_state[i] += weight[d->wanted[w]] * ob->h_state[d->wanted[w] + i * n_observable];
+            by_state[i] += weight[d->wanted[w]] * sim->rows.h_state[d->wanted[w] + i * n_observable];
     return true;
 }
 
-bool observation_weigh(struct observer *ob, size_t i_time, const double *y, double *by_state, double *gradient)
+bool observation_weigh(struct simulation *sim, size_t i_time, const double *y, double *by_state, double *gradient)
 {
-    const struct evaluation *evaluation = ob->evaluation;
+    const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t last = ob->i_row, first = last;
+    size_t last = sim->rows.i_row, first = last;
     while (first > 0 && task->row_time[first - 1] >= i_time)
         first--;
-    ob->i_row = first;
+    sim->rows.i_row = first;
     if (first == last || evaluation->n_sens == 0)
         return true;
-    double t = time_of(ob, i_time);
-    return weigh(ob, false, first, last, t, y, evaluation->adjoint->by_prediction, by_state, gradient) &&
-           (!evaluation->noise || !ob->abi->noise ||
-            weigh(ob, true, first, last, t, y, evaluation->adjoint->by_noise, by_state, gradient));
+    double t = time_of(sim, i_time);
+    return weigh(sim, false, first, last, t, y, evaluation->adjoint->by_prediction, by_state, gradient) &&
+           (!evaluation->noise || !sim->abi->noise ||
+            weigh(sim, true, first, last, t, y, evaluation->adjoint->by_noise, by_state, gradient));
 }

@@ -1,22 +1,30 @@
-/* Computes the rows of an evaluation from the state at their time.
+/* The measurements of an evaluation: which one is the next, and their rows from the state at their time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ode/observer.h"
+#include "ode/simulation.h"
 
-/* Predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its sensitivities at that
- * time (contiguous blocks). NULL if there are no states. False: the model failed. */
-bool observation_fill(struct observer *observer, size_t i_time, const double *y);
-/* Call this after observation_fill, but not at the initial time. Whether these rows need more accurate states than the states'
- * sizes give: for example, the logarithm of a state that has decayed far. */
-bool observation_asks_relative(struct observer *observer, size_t i_time, const double *y);
-/* The same for rows first ... last - 1, from the errors of their observables (n_observable) that are due to absolute
- * tolerances; NULL: these are unknown, and only predictions count. */
-bool observation_rows_ask_relative(struct observer *observer, size_t first, size_t last, const double *error);
+/* False: out of memory; rows_fini is legal then. */
+bool rows_init(struct rows *rows, const struct stiffit_model *abi, const struct ode_options *options);
+void rows_fini(struct rows *rows);
+/* The first measurement is the next one. */
+void rows_begin(struct simulation *simulation);
+
+/* Answers the rows of the next task time from the state and its sensitivities there (blocks; NULL if there are no states).
+ * False: they cannot be computed. If begins_anew is set, the evaluation must be begun again, with relative tolerances. */
+bool observation_answer(struct simulation *simulation, const double *y, bool initial);
+/* Answers all measurements before t, and those at t up to a side, from the state at t. If begins_anew is set, the rest is not
+ * answered. False: the evaluation is finished. */
+bool observation_answer_until(struct simulation *simulation, double t, int side, const double *y, bool initial);
+
+/* For integrators that compute rows themselves: whether rows first ... last - 1 need more accurate states than the states' sizes
+ * give, from the errors of their observables (n_observable) that are due to absolute tolerances; NULL: these are unknown, and
+ * only predictions count. */
+bool observation_rows_ask_relative(struct simulation *simulation, size_t first, size_t last, const double *error);
 /* The end of the rows of the next time; and marks their observables. */
-size_t observation_end(const struct observer *observer);
-void observation_mark(const struct observer *observer, bool *is_wanted);
+size_t observation_end(const struct simulation *simulation);
+void observation_mark(const struct simulation *simulation, bool *is_wanted);
 /* For the backward pass, from the last time to the first: adds the derivatives of these rows, weighted as in
  * evaluation.adjoint: those by the state to by_state (n_state, or NULL if none is wanted), the direct ones by parameter to
  * gradient (n_sens). */
-bool observation_weigh(struct observer *observer, size_t i_time, const double *y, double *by_state, double *gradient);
+bool observation_weigh(struct simulation *simulation, size_t i_time, const double *y, double *by_state, double *gradient);

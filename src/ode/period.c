@@ -2,6 +2,7 @@
 #include "ode/period.h"
 
 #include "ode/dense.h"
+#include "ode/outcome.h"
 #include "ode/stops_parts.h"
 
 #include <math.h>
@@ -94,9 +95,9 @@ static struct period *period_new(const struct stiffit_model *abi)
 }
 
 /* Ends the outer evaluation. */
-static bool fail(struct observer *ob, enum evaluation_outcome outcome, const char *why)
+static bool fail(struct simulation *sim, enum evaluation_outcome outcome, const char *why)
 {
-    struct period *p = ob->period;
+    struct period *p = sim->period;
     struct evaluation *outer = p->outer;
     char reason[sizeof outer->reason];
     snprintf(reason, sizeof reason, "%s", why);
@@ -104,17 +105,17 @@ static bool fail(struct observer *ob, enum evaluation_outcome outcome, const cha
     outer->n_step = p->n_step;
     outer->t_reached = p->time;
     p->outer = NULL;
-    ob->evaluation = outer;
-    return observer_finish(ob, outcome);
+    sim->evaluation = outer;
+    return outcome_set(sim, outcome);
 }
 
-static bool fail_memory(struct observer *ob) { return fail(ob, EVALUATION_NO_MEMORY, "no memory for steady doses"); }
+static bool fail_memory(struct simulation *sim) { return fail(sim, EVALUATION_NO_MEMORY, "no memory for steady doses"); }
 
 /* Evaluates n_interval intervals from the state at the beginning of `begin`; first: from the model's. */
-static bool pass(struct observer *ob, bool is_first)
+static bool pass(struct simulation *sim, bool is_first)
 {
-    struct period *p = ob->period;
-    size_t n = ob->n_state;
+    struct period *p = sim->period;
+    size_t n = sim->n_state;
     const struct evaluation *outer = p->outer;
     double tighter = outer->tighter > 0 ? outer->tighter : 1;
     p->dose.time = p->time - p->n_interval * p->dose.interval;
@@ -126,11 +127,11 @@ static bool pass(struct observer *ob, bool is_first)
     p->inner = (struct evaluation){.engine = outer->engine, .task = &p->task, .p = outer->p, .sens = p->sens,
                                    .n_sens = p->n_own + (is_first ? 0 : n), .begin = is_first ? NULL : p->begin, .end = p->end,
                                    .max_steps = outer->max_steps - p->n_step, .deadline_ns = INT64_MAX,
-                                   .tighter = tighter * fmax(1, fmin(TIGHTER, ob->options.rtol / tighter / LEAST)),
+                                   .tighter = tighter * fmax(1, fmin(TIGHTER, sim->options.rtol / tighter / LEAST)),
                                    .named = outer->named};
     p->n_pass++;
-    ob->evaluation = &p->inner;
-    ob->n_factor = 0;
+    sim->evaluation = &p->inner;
+    sim->n_factor = 0;
     return true;
 }
 
@@ -151,20 +152,20 @@ static void hold_inputs(struct period *p, const struct stiffit_model *abi, const
 }
 
 /* Goes on to the next steady dose, or to the outer evaluation. */
-static bool next_period(struct observer *ob)
+static bool next_period(struct simulation *sim)
 {
-    struct period *p = ob->period;
+    struct period *p = sim->period;
     struct evaluation *outer = p->outer;
     const struct ode_task *task = outer->task;
     while (p->i_dose < task->n_dose && !task->dose[p->i_dose].steady)
         p->i_dose++;
     if (p->i_dose < task->n_dose && task->n_phase && task->dose[p->i_dose].time >= task->phase[0])
-        return fail(ob, EVALUATION_MODEL_FAILED, "a steady dose after a change of parameters is not supported");
+        return fail(sim, EVALUATION_MODEL_FAILED, "a steady dose after a change of parameters is not supported");
     if (p->i_dose < task->n_dose) {
         p->dose = task->dose[p->i_dose++];
         p->dose.steady = DOSE_CONTINUES;
         p->time = p->dose.time;
-        hold_inputs(p, ob->abi, task->input);
+        hold_inputs(p, sim->abi, task->input);
         p->end_time = p->time - schedule_slack(&p->dose);
         p->task = (struct ode_task){.covariate = task->covariate, .n_dose = 1, .dose = &p->dose, .input = p->input,
                                     .n_time = 1, .time = &p->end_time};
@@ -172,37 +173,37 @@ static bool next_period(struct observer *ob)
         p->n_interval = 1;
         p->n_newton = 0;
         p->was_near = false;
-        memset(p->size, 0, ob->n_state * sizeof(double));
-        return pass(ob, true);
+        memset(p->size, 0, sim->n_state * sizeof(double));
+        return pass(sim, true);
     }
     p->outer = NULL;
-    ob->stops->steady = p->found;
-    ob->stops->n_steady_column = p->n_own;
-    ob->stops->steady_crosses = p->crosses;
+    sim->stops->steady = p->found;
+    sim->stops->n_steady_column = p->n_own;
+    sim->stops->steady_crosses = p->crosses;
     outer->n_step = p->n_step;
-    ob->evaluation = outer;
-    ob->n_factor = 0;
+    sim->evaluation = outer;
+    sim->n_factor = 0;
     return true;
 }
 
-void period_drop(struct observer *ob)
+void period_drop(struct simulation *sim)
 {
-    if (ob->period)
-        ob->period->outer = NULL;
+    if (sim->period)
+        sim->period->outer = NULL;
 }
 
-bool period_begin(struct observer *ob)
+bool period_begin(struct simulation *sim)
 {
-    struct evaluation *evaluation = ob->request;
-    period_drop(ob);
-    if (ob->n_state == 0 || !ode_has_periods(evaluation->task) || evaluation->adjoint)
+    struct evaluation *evaluation = sim->request;
+    period_drop(sim);
+    if (sim->n_state == 0 || !ode_has_periods(evaluation->task) || evaluation->adjoint)
         return true;
-    struct period *p = ob->period ? ob->period : period_new(ob->abi);
-    size_t n = ob->n_state, n_steady = 0;
+    struct period *p = sim->period ? sim->period : period_new(sim->abi);
+    size_t n = sim->n_state, n_steady = 0;
     if (!p) {
-        return observer_stop(ob, EVALUATION_NO_MEMORY, "no memory for steady doses");
+        return outcome_fail(sim, EVALUATION_NO_MEMORY, "no memory for steady doses");
     }
-    ob->period = p;
+    sim->period = p;
     p->outer = evaluation;
     p->i_dose = p->n_found = p->n_own = 0;
     p->n_step = 0;
@@ -218,10 +219,10 @@ bool period_begin(struct observer *ob)
     size_t room = n_steady * n * (1 + p->n_own);
     double *found = room > p->room ? realloc(p->found, room * sizeof *found) : p->found;
     if (!found)
-        return fail_memory(ob);
+        return fail_memory(sim);
     p->room = room > p->room ? room : p->room;
     p->found = found;
-    return next_period(ob);
+    return next_period(sim);
 }
 
 /* x += (I - M)^-1 (b - (I - M) x) for n_column columns, where (I - M) may be singular, with an error that is small beside x or
@@ -279,44 +280,44 @@ static bool is_elsewhere(const struct period *p, size_t n, const double *y)
 }
 
 /* Follows the simulated trajectory for more intervals at once. */
-static bool simulate_on(struct observer *ob)
+static bool simulate_on(struct simulation *sim)
 {
-    struct period *p = ob->period;
-    memcpy(p->begin, p->reached, ob->n_state * sizeof(double));
+    struct period *p = sim->period;
+    memcpy(p->begin, p->reached, sim->n_state * sizeof(double));
     p->n_newton = 0;
     p->was_near = false;
     p->n_interval = 2 * p->n_interval < MOST_INTERVAL ? 2 * p->n_interval : MOST_INTERVAL;
-    return pass(ob, false);
+    return pass(sim, false);
 }
 
-static bool fail_to_settle(struct observer *ob, size_t state, double change)
+static bool fail_to_settle(struct simulation *sim, size_t state, double change)
 {
     char why[150];
     snprintf(why, sizeof why, "no periodic state of the steady doses at t = %.6g: from one interval to the next, %.40s changes "
-             "by %.3g", ob->period->time, ob->abi->state_name[state], change / ob->period->n_interval);
-    return fail(ob, EVALUATION_ODE_FAILED, why);
+             "by %.3g", sim->period->time, sim->abi->state_name[state], change / sim->period->n_interval);
+    return fail(sim, EVALUATION_ODE_FAILED, why);
 }
 
-static bool fail_like_inner(struct observer *ob)
+static bool fail_like_inner(struct simulation *sim)
 {
-    char why[sizeof ob->period->inner.reason + 20];
-    const struct evaluation *inner = &ob->period->inner;
+    char why[sizeof sim->period->inner.reason + 20];
+    const struct evaluation *inner = &sim->period->inner;
     bool is_budget = inner->outcome == EVALUATION_BUDGET;
     snprintf(why, sizeof why, is_budget ? "%sno periodic state of the steady doses within the budget of integrator steps"
                                         : "steady doses: %s", is_budget ? "" : inner->reason);
-    return fail(ob, inner->outcome, why);
+    return fail(sim, inner->outcome, why);
 }
 
 /* The next step after an interval (or several) from y to phi. */
-static bool iterate(struct observer *ob)
+static bool iterate(struct simulation *sim)
 {
-    struct period *p = ob->period;
-    size_t n = ob->n_state, n_own = p->n_own, worst = 0;
+    struct period *p = sim->period;
+    size_t n = sim->n_state, n_own = p->n_own, worst = 0;
     double *y = p->begin, *step = p->step;
     const double *phi = p->end, *by_own = p->end + n, *m = by_own + n * n_own;
     double *change = p->begin + n, largest_change = 0, length = 0; /* the columns of `begin` are not needed any more */
     for (size_t i = 0; i < n; i++) {
-        p->size[i] = fmax(p->size[i], ob->sizes[i]);
+        p->size[i] = fmax(p->size[i], sim->tolerance.sizes[i]);
         p->size[i] = p->size[i] > 0 ? p->size[i] : 1;
         change[i] = phi[i] - y[i];
         step[i] = 0;
@@ -327,51 +328,51 @@ static bool iterate(struct observer *ob)
         }
     }
     if (p->n_pass > MOST_PASS)
-        return fail_to_settle(ob, worst, change[worst]);
+        return fail_to_settle(sim, worst, change[worst]);
     for (size_t i = 0; i < n * n; i++)
         p->matrix[i] = (i % (n + 1) == 0 ? 1 : 0) - (1 - DISCOUNT) * m[i];
     if (!dense_factor(p->matrix, n, p->pivot) || !is_stable(p, n, m) || p->n_newton > MOST_NEWTON)
-        return simulate_on(ob);
+        return simulate_on(sim);
     if (!solve(p, n, m, change, step, 1, 1, &worst))
-        return fail_to_settle(ob, worst, change[worst]);
+        return fail_to_settle(sim, worst, change[worst]);
     for (size_t i = 0; i < n; i++)
         length = fmax(length, fabs(step[i]) / p->size[i]);
     bool has_arrived = length <= ARRIVED || (p->was_near && length <= ARRIVED_AGAIN) ||
-                       (p->n_newton && largest_change <= NOISE * ob->rtol);
+                       (p->n_newton && largest_change <= NOISE * sim->tolerance.rtol);
     if (has_arrived && is_elsewhere(p, n, y))
-        return simulate_on(ob);
+        return simulate_on(sim);
     if (has_arrived) {
         double *found = p->found + p->n_found++ * n * (1 + n_own);
         for (size_t i = 0; i < n; i++)
             found[i] = y[i] + step[i];
         memcpy(found + n, p->by_own, n * n_own * sizeof *found);
-        return solve(p, n, m, by_own, found + n, n_own, 0, &worst) ? next_period(ob) : fail_to_settle(ob, worst, change[worst]);
+        return solve(p, n, m, by_own, found + n, n_own, 0, &worst) ? next_period(sim) : fail_to_settle(sim, worst, change[worst]);
     }
     for (size_t i = 0; i < n; i++)
         y[i] += step[i];
     p->n_newton++;
     p->was_near = length <= NEAR;
-    return pass(ob, false);
+    return pass(sim, false);
 }
 
-bool period_next(struct observer *ob)
+bool period_next(struct simulation *sim)
 {
-    struct period *p = ob->period;
+    struct period *p = sim->period;
     if (!p || !p->outer)
         return false;
-    size_t n = ob->n_state;
+    size_t n = sim->n_state;
     const struct evaluation *inner = &p->inner;
     bool has_failed = inner->outcome != EVALUATION_OK;
     p->n_step += inner->n_step;
     p->crosses = inner->crosses; /* of the last one */
     if (has_failed && p->n_newton && inner->outcome != EVALUATION_BUDGET && inner->outcome != EVALUATION_NO_MEMORY)
-        return simulate_on(ob);
+        return simulate_on(sim);
     if (has_failed)
-        return fail_like_inner(ob);
+        return fail_like_inner(sim);
     if (p->n_pass > 1)
-        return iterate(ob);
+        return iterate(sim);
     memcpy(p->begin, p->end, n * sizeof(double));
     memcpy(p->reached, p->end, n * sizeof(double));
     memcpy(p->by_own, p->end + n, n * p->n_own * sizeof(double));
-    return pass(ob, false);
+    return pass(sim, false);
 }

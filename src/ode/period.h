@@ -8,16 +8,16 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ode/observer.h"
+#include "ode/simulation.h"
 
 struct period;
 void period_free(struct period *period); /* NULL is legal */
 
-/* The evaluations of a request, one after the other: period_begin and period_next set observer.evaluation to the next one, which
+/* The evaluations of a request, one after the other: period_begin and period_next set simulation.evaluation to the next one, which
  * the caller simulates: one over intervals, until the periodic states are found, and then the request itself, which has no
  * others if it has no steady doses. period_begin: the first one; false: no memory. period_next: after one has ended; false: the
  * request has ended. options.n_none must include n_state if the task has steady doses. */
-bool period_begin(struct observer *observer);
-bool period_next(struct observer *observer);
+bool period_begin(struct simulation *simulation);
+bool period_next(struct simulation *simulation);
 /* There will be no next one. */
-void period_drop(struct observer *observer);
+void period_drop(struct simulation *simulation);

@@ -37,38 +37,38 @@ struct positive *positive_new(size_t n_state)
 
 void positive_free(struct positive *p) { free(p); }
 
-void positive_begin(struct observer *ob, const double *y)
+void positive_begin(struct simulation *sim, const double *y)
 {
-    struct positive *p = ob->positive;
-    for (size_t i = 0; i < ob->n_state; i++) {
+    struct positive *p = sim->positive;
+    for (size_t i = 0; i < sim->n_state; i++) {
         p->size[i] = fabs(y[i]);
         p->side[i] = y[i] < 0 ? BELOW : ABOVE;
     }
 }
 
-void positive_jump(struct observer *ob, const double *y)
+void positive_jump(struct simulation *sim, const double *y)
 {
-    for (size_t i = 0; i < ob->n_state; i++)
-        if (ob->positive->side[i] != FALLEN || y[i] >= 0)
-            ob->positive->side[i] = y[i] < 0 ? BELOW : ABOVE;
+    for (size_t i = 0; i < sim->n_state; i++)
+        if (sim->positive->side[i] != FALLEN || y[i] >= 0)
+            sim->positive->side[i] = y[i] < 0 ? BELOW : ABOVE;
 }
 
-bool positive_crosses(const struct observer *ob, const double *y)
+bool positive_crosses(const struct simulation *sim, const double *y)
 {
-    const unsigned char *side = ob->positive->side;
-    for (size_t i = 0; i < ob->n_state; i++)
+    const unsigned char *side = sim->positive->side;
+    for (size_t i = 0; i < sim->n_state; i++)
         if (y[i] < 0 && side[i] == ABOVE)
             return true;
     return false;
 }
 
-bool positive_is_plain(struct observer *ob, const double *y)
+bool positive_is_plain(struct simulation *sim, const double *y)
 {
-    struct positive *p = ob->positive;
-    for (size_t i = 0; i < ob->n_state; i++)
+    struct positive *p = sim->positive;
+    for (size_t i = 0; i < sim->n_state; i++)
         if (!(y[i] >= 0) && !(y[i] < 0 && p->side[i] == BELOW))
             return false;
-    for (size_t i = 0; i < ob->n_state; i++) {
+    for (size_t i = 0; i < sim->n_state; i++) {
         double magnitude = fabs(y[i]);
         p->size[i] = magnitude > p->size[i] ? magnitude : p->size[i];
         p->side[i] = y[i] >= 0 ? ABOVE : BELOW;
@@ -77,29 +77,29 @@ bool positive_is_plain(struct observer *ob, const double *y)
 }
 
 /* Whether the slope of state i would not be negative if the state were zero. */
-static bool cannot_fall(struct observer *ob, size_t i, double t, const double *y)
+static bool cannot_fall(struct simulation *sim, size_t i, double t, const double *y)
 {
-    double *moved = ob->columns;
-    memcpy(moved, y, ob->n_state * sizeof(double));
+    double *moved = sim->columns;
+    memcpy(moved, y, sim->n_state * sizeof(double));
     moved[i] = 0;
-    return derivatives_rhs(&ob->model, t, moved, ob->f) == STIFFIT_OK && ob->f[i] >= 0;
+    return derivatives_rhs(&sim->model, t, moved, sim->f) == STIFFIT_OK && sim->f[i] >= 0;
 }
 
-double positive_part(struct observer *ob, double t_before, const double *before, const double *y)
+double positive_part(struct simulation *sim, double t_before, const double *before, const double *y)
 {
     double part = 1;
-    for (size_t i = 0; i < ob->n_state; i++)
-        if (y[i] < 0 && before[i] > 0 && -y[i] > ERRORS * (ob->rtol * before[i] + ob->tolerance_beyond[i])
-            && ob->positive->side[i] == ABOVE && cannot_fall(ob, i, t_before, before) && cannot_fall(ob, i, ob->t, y))
+    for (size_t i = 0; i < sim->n_state; i++)
+        if (y[i] < 0 && before[i] > 0 && -y[i] > ERRORS * (sim->tolerance.rtol * before[i] + sim->tolerance.beyond[i])
+            && sim->positive->side[i] == ABOVE && cannot_fall(sim, i, t_before, before) && cannot_fall(sim, i, sim->t, y))
             part = fmin(part, AS_FAR * before[i] / (before[i] - y[i]));
     return part;
 }
 
-void positive_fall(struct observer *ob, double t_before, const double *before, const double *y)
+void positive_fall(struct simulation *sim, double t_before, const double *before, const double *y)
 {
-    unsigned char *side = ob->positive->side;
-    for (size_t i = 0; i < ob->n_state; i++)
-        if (y[i] < 0 && side[i] == ABOVE && cannot_fall(ob, i, t_before, before) && cannot_fall(ob, i, ob->t, y))
+    unsigned char *side = sim->positive->side;
+    for (size_t i = 0; i < sim->n_state; i++)
+        if (y[i] < 0 && side[i] == ABOVE && cannot_fall(sim, i, t_before, before) && cannot_fall(sim, i, sim->t, y))
             side[i] = FALLEN;
 }
 
@@ -108,24 +108,24 @@ void positive_fall(struct observer *ob, double t_before, const double *before, c
  * pole where the equations lead below zero by now, a bit later than an error of the step did; where errors of the states that
  * feed this one explain the slope, as those of y in total - y; or where the slope is too small to have led there in the time so
  * far. */
-static bool goes_on_falling(struct observer *ob, size_t i, const double *y)
+static bool goes_on_falling(struct simulation *sim, size_t i, const double *y)
 {
-    size_t n = ob->n_state;
-    double *tolerance = ob->reach_scratch, *feed = tolerance + n, *decay = feed + n;
-    if (derivatives_rhs(&ob->model, ob->t, y, ob->f) != STIFFIT_OK)
+    size_t n = sim->n_state;
+    double *tolerance = sim->tolerance.scratch, *feed = tolerance + n, *decay = feed + n;
+    if (derivatives_rhs(&sim->model, sim->t, y, sim->f) != STIFFIT_OK)
         return true;
-    double slope = ob->f[i];
-    if (!(-slope * fabs(ob->t - ob->evaluation->task->t0) >= -y[i]) || !cannot_fall(ob, i, ob->t, y))
+    double slope = sim->f[i];
+    if (!(-slope * fabs(sim->t - sim->evaluation->task->t0) >= -y[i]) || !cannot_fall(sim, i, sim->t, y))
         return false;
     for (size_t j = 0; j < n; j++)
-        tolerance[j] = ob->rtol * fabs(y[j]) + ob->tolerance_beyond[j];
-    return !reach_feed(ob, ob->t, y, tolerance, feed, decay) || -slope > FAR * feed[i];
+        tolerance[j] = sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j];
+    return !reach_feed(sim, sim->t, y, tolerance, feed, decay) || -slope > FAR * feed[i];
 }
 
-size_t positive_look(struct observer *ob, const double *y)
+size_t positive_look(struct simulation *sim, const double *y)
 {
-    struct positive *p = ob->positive;
-    for (size_t i = 0; i < ob->n_state; i++) {
+    struct positive *p = sim->positive;
+    for (size_t i = 0; i < sim->n_state; i++) {
         double magnitude = fabs(y[i]);
         p->size[i] = magnitude > p->size[i] ? magnitude : p->size[i];
         if (y[i] >= 0) {
@@ -134,17 +134,17 @@ size_t positive_look(struct observer *ob, const double *y)
         }
         if (p->side[i] == ABOVE)
             p->side[i] = BELOW;
-        double size = fmax(p->size[i], fmax(ob->sizes[i], ob->reach[i])), allowed = ob->rtol * size + ob->atol;
-        if (p->side[i] == FALLEN && magnitude > FAR * fmax(allowed, ob->tolerance_beyond[i]) && goes_on_falling(ob, i, y))
+        double size = fmax(p->size[i], fmax(sim->tolerance.sizes[i], sim->tolerance.reach[i])), allowed = sim->tolerance.rtol * size + sim->tolerance.atol;
+        if (p->side[i] == FALLEN && magnitude > FAR * fmax(allowed, sim->tolerance.beyond[i]) && goes_on_falling(sim, i, y))
             return i;
     }
-    return ob->n_state;
+    return sim->n_state;
 }
 
-bool positive_watches(const struct observer *ob)
+bool positive_watches(const struct simulation *sim)
 {
-    for (size_t i = 0; i < ob->n_state; i++)
-        if (ob->positive->side[i] == FALLEN)
+    for (size_t i = 0; i < sim->n_state; i++)
+        if (sim->positive->side[i] == FALLEN)
             return true;
     return false;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct observer;
+struct simulation;
 struct positive;
 
 /* NULL: out of memory. */
@@ -13,20 +13,20 @@ struct positive *positive_new(size_t n_state);
 void positive_free(struct positive *positive); /* NULL is legal */
 
 /* Call this at the initial state y. */
-void positive_begin(struct observer *observer, const double *y);
+void positive_begin(struct simulation *simulation, const double *y);
 /* After a jump to y: only the integrator's steps may fall. */
-void positive_jump(struct observer *observer, const double *y);
+void positive_jump(struct simulation *simulation, const double *y);
 /* After a step that ended at y: whether no state has fallen below zero in it or earlier; nothing else need then be called. */
-bool positive_is_plain(struct observer *observer, const double *y);
+bool positive_is_plain(struct simulation *simulation, const double *y);
 /* After a step that ended at y: whether a state has fallen below zero in it. Then call positive_fall, too. */
-bool positive_crosses(const struct observer *observer, const double *y);
+bool positive_crosses(const struct simulation *simulation, const double *y);
 /* Where a state has passed a pole in such a step, by more than its error: the part of the step, at most, that leaves all states
- * above zero. 1: none has. Overwrites observer.columns. */
-double positive_part(struct observer *observer, double t_before, const double *before, const double *y);
-/* Judges the states that fell in a step from (t_before, before) to (observer.t, y). Overwrites observer.columns. */
-void positive_fall(struct observer *observer, double t_before, const double *before, const double *y);
+ * above zero. 1: none has. Overwrites simulation.columns. */
+double positive_part(struct simulation *simulation, double t_before, const double *before, const double *y);
+/* Judges the states that fell in a step from (t_before, before) to (simulation.t, y). Overwrites simulation.columns. */
+void positive_fall(struct simulation *simulation, double t_before, const double *before, const double *y);
 /* After these: returns a state that is impossibly far below zero, or n_state. */
-size_t positive_look(struct observer *observer, const double *y);
+size_t positive_look(struct simulation *simulation, const double *y);
 /* Whether positive_look must see each step; otherwise only those in which a state goes below zero, and the state before them.
  * */
-bool positive_watches(const struct observer *observer);
+bool positive_watches(const struct simulation *simulation);

@@ -12,6 +12,7 @@
  * the number of parameters, which keeps it about as large as one term.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/wide.h"
+
 #include "ode/workspace.h"
 
 #include <math.h>
@@ -31,9 +32,9 @@ static double factor_of(uint32_t j)
  * the states move. No derivative by parameters is needed. */
 void pace_begin(struct workspace *ws)
 {
-    ws->o.n_block = 1;
-    ws->o.block_rhs[0] = true;
-    ws->o.block_unit[0] = 1;
+    ws->o.blocks.n = 1;
+    ws->o.blocks.in_rhs[0] = true;
+    ws->o.blocks.unit[0] = 1;
 }
 
 bool probe_begin(struct workspace *ws)
@@ -50,9 +51,9 @@ bool probe_begin(struct workspace *ws)
         return false;
     for (size_t k = 0; k < evaluation->n_sens; k++)
         ws->probe_factor[k] /= sqrt((double)n_used);
-    ws->o.n_block = 1;
-    ws->o.block_rhs[0] = true;
-    ws->o.block_unit[0] = 1;
+    ws->o.blocks.n = 1;
+    ws->o.blocks.in_rhs[0] = true;
+    ws->o.blocks.unit[0] = 1;
     return true;
 }
 

@@ -31,13 +31,13 @@ enum { N_LATER = sizeof later / sizeof *later };
 /* Larger than any size of use; products of a few of them are finite. */
 #define MOST 1e60
 
-bool reach_feed(struct observer *ob, double t, const double *y, const double *amount, double *feed, double *decay)
+bool reach_feed(struct simulation *sim, double t, const double *y, const double *amount, double *feed, double *decay)
 {
-    const struct stiffit_model *abi = ob->abi;
-    size_t n = ob->n_state;
+    const struct stiffit_model *abi = sim->abi;
+    size_t n = sim->n_state;
     bool sparse = !abi->jacobian && abi->jacobian_sparse;
-    int code = sparse ? derivatives_jacobian_sparse(&ob->model, t, y, ob->jacobian)
-                      : derivatives_jacobian(&ob->model, t, y, NULL, true, ob->jacobian);
+    int code = sparse ? derivatives_jacobian_sparse(&sim->model, t, y, sim->tolerance.jacobian)
+                      : derivatives_jacobian(&sim->model, t, y, NULL, true, sim->tolerance.jacobian);
     if (code != STIFFIT_OK)
         return false;
     memset(feed, 0, n * sizeof *feed);
@@ -48,9 +48,9 @@ bool reach_feed(struct observer *ob, double t, const double *y, const double *am
         for (size_t k = first; k < end; k++) {
             size_t i = sparse ? (size_t)abi->row_index[k] : k - first;
             if (i == j)
-                decay[i] = fmax(0, -ob->jacobian[k]);
+                decay[i] = fmax(0, -sim->tolerance.jacobian[k]);
             else
-                feed[i] += fabs(ob->jacobian[k] * amount[j]);
+                feed[i] += fabs(sim->tolerance.jacobian[k] * amount[j]);
         }
     }
     return true;
@@ -58,18 +58,18 @@ bool reach_feed(struct observer *ob, double t, const double *y, const double *am
 
 /* Sets what drives each state at y, with the sign of its direction, and how fast it decays. *changes: whether the right-hand
  * side is known to depend on time, or may; if not, it is evaluated once. False: the model cannot be computed there. */
-static bool find_drive(struct observer *ob, const double *y, double span, bool *changes, double *drive, double *decay)
+static bool find_drive(struct simulation *sim, const double *y, double span, bool *changes, double *drive, double *decay)
 {
-    struct derivatives *d = &ob->model;
-    size_t n = ob->n_state;
-    double *f = ob->f, *feed = decay + n, *first = feed + n;
-    if (!reach_feed(ob, ob->t + span, y, y, feed, decay) || derivatives_rhs(d, ob->t, y, first) != STIFFIT_OK)
+    struct derivatives *d = &sim->model;
+    size_t n = sim->n_state;
+    double *f = sim->f, *feed = decay + n, *first = feed + n;
+    if (!reach_feed(sim, sim->t + span, y, y, feed, decay) || derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
         return false;
     for (size_t i = 0; i < n; i++)
         drive[i] = first[i] + decay[i] * y[i];
     bool same = true;
     for (int k = 0; *changes && k < N_LATER; k++) {
-        if (derivatives_rhs(d, ob->t + later[k] * span, y, f) != STIFFIT_OK)
+        if (derivatives_rhs(d, sim->t + later[k] * span, y, f) != STIFFIT_OK)
             return false;
         for (size_t i = 0; i < n; i++) {
             double enters = f[i] + decay[i] * y[i];
@@ -85,16 +85,16 @@ static bool find_drive(struct observer *ob, const double *y, double span, bool *
 
 /* Sets `noise` to the rounding errors of the right-hand side at y: fourth differences of values so close together that they
  * would be nearly 0 (Hamming, Numerical Methods for Scientists and Engineers, 2nd ed., section 10.9). moved: scratch. */
-static bool find_noise(struct observer *ob, const double *y, double span, double *moved, double *noise)
+static bool find_noise(struct simulation *sim, const double *y, double span, double *moved, double *noise)
 {
     static const double binomial[] = {1, -4, 6, -4, 1};
-    size_t n = ob->n_state;
-    double *f = ob->f;
+    size_t n = sim->n_state;
+    double *f = sim->f;
     memset(noise, 0, n * sizeof *noise);
     for (int k = 0; k < 5; k++) {
         for (size_t i = 0; i < n; i++)
             moved[i] = y[i] * (1 + (k + 1) * CLOSE);
-        if (derivatives_rhs(&ob->model, ob->t + span, moved, f) != STIFFIT_OK)
+        if (derivatives_rhs(&sim->model, sim->t + span, moved, f) != STIFFIT_OK)
             return false;
         for (size_t i = 0; i < n; i++)
             noise[i] += binomial[k] * f[i];
@@ -104,17 +104,17 @@ static bool find_noise(struct observer *ob, const double *y, double span, double
     return true;
 }
 
-void reach_estimate(struct observer *ob, const double *y, double span, const bool *rests, double *reach, double *noise)
+void reach_estimate(struct simulation *sim, const double *y, double span, const bool *rests, double *reach, double *noise)
 {
-    size_t n = ob->n_state;
-    double *probe = ob->reach_scratch, *drive = probe + n, *decay = drive + n;
+    size_t n = sim->n_state;
+    double *probe = sim->tolerance.scratch, *drive = probe + n, *decay = drive + n;
     double per_span = span < INFINITY ? 1 / span : 0;
     span = span < INFINITY ? span : 0;
     memset(reach, 0, n * sizeof *reach);
     memcpy(probe, y, n * sizeof *probe);
     bool changes = true;
     for (size_t k = 0, left = 1 + MORE_ROUNDS; left > 0 && k < n + MORE_ROUNDS; k++, left--) {
-        if (!find_drive(ob, probe, span, &changes, drive, decay))
+        if (!find_drive(sim, probe, span, &changes, drive, decay))
             break;
         bool settled = true;
         for (size_t i = 0; i < n; i++) {
@@ -133,7 +133,7 @@ void reach_estimate(struct observer *ob, const double *y, double span, const boo
     }
     double *moved = decay + n, *found = moved + n;
     memset(noise, 0, n * sizeof *noise);
-    if (!find_noise(ob, probe, span, moved, found))
+    if (!find_noise(sim, probe, span, moved, found))
         return;
     for (size_t i = 0; i < n; i++)
         if (rests[i] && per_span + decay[i] > 0 && found[i] > NOISY * fabs(drive[i]))

@@ -4,7 +4,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/near.h"
 
-#include "ode/observer.h"
+#include "ode/outcome.h"
+#include "ode/simulation.h"
 
 #include <float.h>
 #include <math.h>
@@ -20,14 +21,14 @@
 /* So often is a stretch of a step divided into STOPS_PARTS where a trigger is rough. */
 enum { DEEPEST = 3 };
 
-void root_evaluate(struct observer *ob, double t, const double *y, double *value)
+void root_evaluate(struct simulation *sim, double t, const double *y, double *value)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     size_t n = s->abi->n_switching, n_event = s->abi->n_event;
-    if (n > 0 && derivatives_value(&ob->model, MODEL_SWITCHING, t, y, value) != STIFFIT_OK)
+    if (n > 0 && derivatives_value(&sim->model, MODEL_SWITCHING, t, y, value) != STIFFIT_OK)
         for (size_t i = 0; i < n; i++)
             value[i] = NAN;
-    if (n_event > 0 && derivatives_value(&ob->model, MODEL_WHEN, t, y, value + n) != STIFFIT_OK)
+    if (n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, t, y, value + n) != STIFFIT_OK)
         for (size_t i = 0; i < n_event; i++)
             value[n + i] = NAN;
 }
@@ -73,13 +74,13 @@ static void take_all(struct stops *s)
         root_take(s, i);
 }
 
-static void evaluate_at(struct observer *ob, const struct latest_step *step, double t, double *value)
+static void evaluate_at(struct simulation *sim, const struct latest_step *step, double t, double *value)
 {
     const double *y = step->state_at(step->context, t);
-    for (size_t i = 0; i < ob->stops->n_function; i++)
+    for (size_t i = 0; i < sim->stops->n_function; i++)
         value[i] = NAN;
     if (y)
-        root_evaluate(ob, t, y, value);
+        root_evaluate(sim, t, y, value);
 }
 
 static size_t add_point(double *point, size_t n, double t)
@@ -112,16 +113,16 @@ static bool is_rough(const struct stops *s, double *const at[STOPS_PARTS + 1])
 
 /* The times at which a stretch of the step is examined: each quarter, and the extrema between. 0: it must be examined in parts.
  */
-static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to, bool may_divide)
+static size_t choose_points(struct simulation *sim, const struct latest_step *step, double from, double to, bool may_divide)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     size_t n = s->n_function, n_point = 0;
     double part = (to - from) / STOPS_PARTS, *at[STOPS_PARTS + 1] = {s->last};
     for (size_t k = 1; k <= STOPS_PARTS; k++) {
         double t = k < STOPS_PARTS ? from + (double)k * part : to;
         at[k] = s->sample + (k - 1) * n;
         n_point = add_point(s->point, n_point, t);
-        evaluate_at(ob, step, t, at[k]);
+        evaluate_at(sim, step, t, at[k]);
     }
     if (may_divide && is_rough(s, at))
         return 0;
@@ -139,14 +140,14 @@ static size_t choose_points(struct observer *ob, const struct latest_step *step,
 
 /* Moves the ends of an interval together around its first change that matters; the signs become those at its beginning, the
  * values those at its end. */
-static void enclose(struct observer *ob, const struct latest_step *step, double *from, double *to)
+static void enclose(struct simulation *sim, const struct latest_step *step, double *from, double *to)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     for (;;) {
         double middle = *from + 0.5 * (*to - *from);
         if (!(middle > *from && middle < *to))
             break;
-        evaluate_at(ob, step, middle, s->value);
+        evaluate_at(sim, step, middle, s->value);
         if (any_matters(s)) {
             *to = middle;
         } else {
@@ -154,7 +155,7 @@ static void enclose(struct observer *ob, const struct latest_step *step, double 
             *from = middle;
         }
     }
-    evaluate_at(ob, step, *to, s->value);
+    evaluate_at(sim, step, *to, s->value);
 }
 
 /* Whether the functions have the signs of s->value (after their change), or those before, and none that changes is 0. */
@@ -170,12 +171,12 @@ static bool is_beside(const struct stops *s, const double *value, bool after)
 
 /* Moves an end of the interval away from numbers where a function that changes is exactly 0: the right-hand side may have the
  * value of the other side there, or a third one, as sign(0). States that change slowly stay there for many times. */
-static void leave_zero(struct observer *ob, const struct latest_step *step, double *end, double limit, bool after)
+static void leave_zero(struct simulation *sim, const struct latest_step *step, double *end, double limit, bool after)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     double *value = s->sample, unit = DBL_EPSILON * fabs(*end) + DBL_MIN, way = after ? 1 : -1, t = *end;
     for (double by = unit; way * (limit - t) >= 0 && by <= FARTHEST * unit; t = *end + way * by, by *= 2) {
-        evaluate_at(ob, step, t, value);
+        evaluate_at(sim, step, t, value);
         if (!is_beside(s, value, after))
             continue;
         *end = t;
@@ -186,148 +187,148 @@ static void leave_zero(struct observer *ob, const struct latest_step *step, doub
 }
 
 /* Whether the right-hand side jumps between two times. */
-static bool jumps(struct observer *ob, const struct latest_step *step, double from, double to)
+static bool jumps(struct simulation *sim, const struct latest_step *step, double from, double to)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     const double *y = step->state_at(step->context, to);
     double *left = s->f_left, *right = s->f, rate = 0, change = 0;
-    bool known = y && derivatives_rhs(&ob->model, to, y, right) == STIFFIT_OK;
+    bool known = y && derivatives_rhs(&sim->model, to, y, right) == STIFFIT_OK;
     /* A jump may have put the state onto the root; what is interpolated there may be beyond it. */
     y = from <= s->begin ? s->y_begin : step->state_at(step->context, from);
-    known = y && derivatives_rhs(&ob->model, from, y, left) == STIFFIT_OK && known;
-    for (size_t j = 0; j < ob->n_state && known; j++) {
+    known = y && derivatives_rhs(&sim->model, from, y, left) == STIFFIT_OK && known;
+    for (size_t j = 0; j < sim->n_state && known; j++) {
         rate = fmax(fabs(left[j]), fabs(right[j]));
         change = fmax(change, rate > 0 ? fabs(right[j] - left[j]) / rate : 0);
     }
     return !known || change > JUMP;
 }
 
-static bool has_root(struct observer *ob, const struct latest_step *step, double from, double to, bool *is_jump)
+static bool has_root(struct simulation *sim, const struct latest_step *step, double from, double to, bool *is_jump)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     bool is_root = false;
-    *is_jump = jumps(ob, step, from, to);
+    *is_jump = jumps(sim, step, from, to);
     for (size_t i = 0; i < s->n_function; i++)
         is_root = is_root || (root_matters(s, i) && (*is_jump || i >= s->abi->n_switching));
     return is_root;
 }
 
 /* The stop is a root, at time t of the step. */
-static bool stop_at(struct observer *ob, const struct latest_step *step, double t)
+static bool stop_at(struct simulation *sim, const struct latest_step *step, double t)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     const double *y = step->state_at(step->context, t);
     if (y)
-        memcpy(s->y_begin, y, ob->n_state * sizeof *y);
+        memcpy(s->y_begin, y, sim->n_state * sizeof *y);
     s->has_state = y != NULL;
-    ob->t = t;
+    sim->t = t;
     return s->is_root = true;
 }
 
 /* Examines a stretch of the step. True: the stop is a root. */
 static bool search(struct placing *placing, double from, double end, int depth)
 {
-    struct observer *ob = placing->ob;
+    struct simulation *sim = placing->sim;
     const struct latest_step *step = placing->step;
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     bool is_jump;
     double begin = from, part = (end - from) / STOPS_PARTS;
-    size_t n_point = choose_points(ob, step, from, end, depth < DEEPEST && from + part > from);
+    size_t n_point = choose_points(sim, step, from, end, depth < DEEPEST && from + part > from);
     for (int k = 1; n_point == 0 && k <= STOPS_PARTS; k++) {
         double to = k < STOPS_PARTS ? begin + k * part : end;
         if (k > 1 || depth > 0)
-            evaluate_at(ob, step, from, s->last);
+            evaluate_at(sim, step, from, s->last);
         if (search(placing, from, to, depth + 1))
             return true;
         from = to;
     }
     for (size_t k = 0; k < n_point; from = s->point[k++]) {
-        evaluate_at(ob, step, s->point[k], s->value);
+        evaluate_at(sim, step, s->point[k], s->value);
         while (any_matters(s)) {
             double to = s->point[k];
-            enclose(ob, step, &from, &to);
-            leave_zero(ob, step, &from, begin, false);
-            leave_zero(ob, step, &to, ob->t, true);
-            if (has_root(ob, step, from, to, &is_jump)) {
+            enclose(sim, step, &from, &to);
+            leave_zero(sim, step, &from, begin, false);
+            leave_zero(sim, step, &to, sim->t, true);
+            if (has_root(sim, step, from, to, &is_jump)) {
                 if (s->abi->n_event)
                     near_move_root(placing, &to, is_jump);
-                return stop_at(ob, step, to);
+                return stop_at(sim, step, to);
             }
             take_all(s);
             from = to;
-            evaluate_at(ob, step, s->point[k], s->value);
+            evaluate_at(sim, step, s->point[k], s->value);
         }
         take_all(s);
     }
     return false;
 }
 
-bool root_find(struct observer *ob, const struct latest_step *step, double from)
+bool root_find(struct simulation *sim, const struct latest_step *step, double from)
 {
-    struct stops *s = ob->stops;
-    const struct ode_task *task = ob->evaluation->task;
+    struct stops *s = sim->stops;
+    const struct ode_task *task = sim->evaluation->task;
     bool any = false;
     s->is_root = false;
     for (size_t i = 0; i < s->n_function; i++)
         any = any || s->is_watched[i];
     if (!any)
         return false;
-    double end = fmin(ob->t, task->time[task->n_time - 1]);
-    struct placing placing = {.ob = ob, .step = step, .begin = from, .end = end};
+    double end = fmin(sim->t, task->time[task->n_time - 1]);
+    struct placing placing = {.sim = sim, .step = step, .begin = from, .end = end};
     if (search(&placing, from, end, 0))
         return true;
-    return near_look_at_end(&placing) && stop_at(ob, step, end);
+    return near_look_at_end(&placing) && stop_at(sim, step, end);
 }
 
-void root_look_begin(struct observer *ob, const double *y)
+void root_look_begin(struct simulation *sim, const double *y)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     s->n_later = 0;
     for (size_t i = 0; i < s->n_function; i++)
-        s->is_watched[i] = ob->evaluation->n_sens > 0;
-    root_evaluate(ob, ob->t, y, s->value);
+        s->is_watched[i] = sim->evaluation->n_sens > 0;
+    root_evaluate(sim, sim->t, y, s->value);
     take_all(s);
     memcpy(s->last, s->value, s->n_function * sizeof(double));
-    s->begin = ob->t;
-    memcpy(s->y_begin, y, ob->n_state * sizeof *y);
+    s->begin = sim->t;
+    memcpy(s->y_begin, y, sim->n_state * sizeof *y);
 }
 
-void root_look(struct observer *ob, const struct latest_step *step, double from)
+void root_look(struct simulation *sim, const struct latest_step *step, double from)
 {
-    struct stops *s = ob->stops;
-    const struct evaluation *evaluation = ob->evaluation;
-    double to = ob->t;
-    while (root_find(ob, step, from)) {
+    struct stops *s = sim->stops;
+    const struct evaluation *evaluation = sim->evaluation;
+    double to = sim->t;
+    while (root_find(sim, step, from)) {
         for (size_t i = 0; i < s->n_function; i++)
             for (size_t k = 0; k < evaluation->n_sens && root_differs(s, i); k++)
                 if (!s->abi->switching_parameter || s->abi->switching_parameter[i + evaluation->sens[k] * s->n_function])
-                    ob->evaluation->crosses = true;
+                    sim->evaluation->crosses = true;
         take_all(s);
         memcpy(s->last, s->value, s->n_function * sizeof(double));
-        from = ob->t;
-        ob->t = to;
-        if (ob->evaluation->crosses)
+        from = sim->t;
+        sim->t = to;
+        if (sim->evaluation->crosses)
             memset(s->is_watched, 0, s->n_function * sizeof *s->is_watched);
     }
 }
 
 /* The second derivative of function i along the trajectory before its root, from its slope and a slope a little earlier, by
  * the gradient at the root. */
-static double curvature(struct observer *ob, const double *y, const double *by_state, size_t n_row, const double *f,
+static double curvature(struct simulation *sim, const double *y, const double *by_state, size_t n_row, const double *f,
                         double slope)
 {
-    struct stops *s = ob->stops;
-    size_t n = ob->n_state;
-    double back = INFINITY, earlier = by_state[n * n_row], since = ob->model.since;
+    struct stops *s = sim->stops;
+    size_t n = sim->n_state;
+    double back = INFINITY, earlier = by_state[n * n_row], since = sim->model.since;
     for (size_t j = 0; j < n; j++)
-        back = fmin(back, 1e-7 * (fabs(y[j]) + ob->tolerance_beyond[j] / ob->rtol) / fabs(f[j]));
+        back = fmin(back, 1e-7 * (fabs(y[j]) + sim->tolerance.beyond[j] / sim->tolerance.rtol) / fabs(f[j]));
     if (!(back > 0 && isfinite(back)))
         return 0;
     for (size_t j = 0; j < n; j++)
         s->y_new[j] = y[j] - back * f[j];
-    ob->model.since = -INFINITY;
-    int code = derivatives_rhs(&ob->model, ob->t - back, s->y_new, s->f);
-    ob->model.since = since;
+    sim->model.since = -INFINITY;
+    int code = derivatives_rhs(&sim->model, sim->t - back, s->y_new, s->f);
+    sim->model.since = since;
     if (code != STIFFIT_OK)
         return 0;
     for (size_t j = 0; j < n; j++)
@@ -335,35 +336,35 @@ static double curvature(struct observer *ob, const double *y, const double *by_s
     return (slope - earlier) / back;
 }
 
-bool root_differentiate(struct observer *ob, const double *y, size_t i, const double *f, double *dt, double *slope)
+bool root_differentiate(struct simulation *sim, const double *y, size_t i, const double *f, double *dt, double *slope)
 {
-    struct stops *s = ob->stops;
-    size_t n = ob->n_state, n_switching = s->abi->n_switching;
+    struct stops *s = sim->stops;
+    size_t n = sim->n_state, n_switching = s->abi->n_switching;
     enum point_function which = i < n_switching ? MODEL_SWITCHING : MODEL_WHEN;
     size_t n_row = which == MODEL_WHEN ? s->abi->n_event : n_switching, row = which == MODEL_WHEN ? i - n_switching : i;
     const double *by_state = s->by_state + row;
     double tolerance = 0;
-    memset(dt, 0, ob->n_block * sizeof(double));
+    memset(dt, 0, sim->blocks.n * sizeof(double));
     *slope = 0;
-    if (derivatives_by_state_and_time(&ob->model, which, ob->t, y, s->by_state) != STIFFIT_OK ||
-        (ob->n_block && !ob->pace && derivatives_by_parameter(&ob->model, which, ob->t, y, s->by_parameter) != STIFFIT_OK))
-        return observer_fail(ob);
+    if (derivatives_by_state_and_time(&sim->model, which, sim->t, y, s->by_state) != STIFFIT_OK ||
+        (sim->blocks.n && !sim->blocks.is_pace && derivatives_by_parameter(&sim->model, which, sim->t, y, s->by_parameter) != STIFFIT_OK))
+        return outcome_model_failed(sim);
     *slope = by_state[n * n_row];
     for (size_t j = 0; j < n; j++) {
         *slope += by_state[j * n_row] * f[j];
-        tolerance += fabs(by_state[j * n_row]) * (ob->rtol * fabs(y[j]) + ob->tolerance_beyond[j]);
+        tolerance += fabs(by_state[j * n_row]) * (sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j]);
     }
-    for (size_t k = 0; k < ob->n_block; k++) {
-        double sum = jump_by_block(ob, s->by_parameter, n_row, row, k);
+    for (size_t k = 0; k < sim->blocks.n; k++) {
+        double sum = jump_by_block(sim, s->by_parameter, n_row, row, k);
         for (size_t j = 0; j < n; j++)
             sum += by_state[j * n_row] * y[(k + 1) * n + j];
         dt[k] = -sum / *slope;
     }
-    bool grazes = !all_finite(dt, ob->n_block);
+    bool grazes = !all_finite(dt, sim->blocks.n);
     if (grazes)
-        memset(dt, 0, ob->n_block * sizeof(double));
-    else if (ob->n_block && !ob->pace)
-        grazes = *slope * *slope <= 2 * GRAZE * tolerance * fabs(curvature(ob, y, by_state, n_row, f, *slope));
-    ob->evaluation->crosses = ob->evaluation->crosses || grazes;
+        memset(dt, 0, sim->blocks.n * sizeof(double));
+    else if (sim->blocks.n && !sim->blocks.is_pace)
+        grazes = *slope * *slope <= 2 * GRAZE * tolerance * fabs(curvature(sim, y, by_state, n_row, f, *slope));
+    sim->evaluation->crosses = sim->evaluation->crosses || grazes;
     return true;
 }

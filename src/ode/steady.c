@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/steady.h"
 
+#include "ode/outcome.h"
 #include "ode/slow.h"
 #include "ode/tolerance.h"
 
@@ -21,35 +22,35 @@
 /* What has not come to rest by then never does: at a time of infinity nothing can be computed. */
 #define LAST 1e150
 
-void steady_begin(struct observer *ob) { ob->steady_since = ob->steady_next = ob->t; }
+void steady_begin(struct simulation *sim) { sim->steady.since = sim->steady.next = sim->t; }
 
-bool steady_is_lost(struct observer *ob)
+bool steady_is_lost(struct simulation *sim)
 {
-    if (fabs(ob->t) < LAST)
+    if (fabs(sim->t) < LAST)
         return false;
-    observer_stop(ob, EVALUATION_ODE_FAILED, "no steady state: some state goes on changing for ever");
+    outcome_fail(sim, EVALUATION_ODE_FAILED, "no steady state: some state goes on changing for ever");
     return true;
 }
 
-bool steady_is_due(const struct observer *ob) { return ob->t > ob->steady_next; }
+bool steady_is_due(const struct simulation *sim) { return sim->t > sim->steady.next; }
 
 /* The accuracy of the Jacobian's entries: of the model's own, and of differences. */
 #define ACCURACY (16 * DBL_EPSILON)
 #define ACCURACY_DIFFERENCES 1e-5
 
 /* Whether slow modes have come to rest. f is overwritten with the right-hand side. */
-static bool slow_modes_rest(struct observer *ob, const double *y, const struct steady_solver *solver)
+static bool slow_modes_rest(struct simulation *sim, const double *y, const struct steady_solver *solver)
 {
-    const struct stiffit_model *abi = ob->abi;
-    size_t n = ob->n_state;
-    double *dense = calloc(n * n, sizeof *dense), *f = calloc(n * (1 + ob->n_block), sizeof *f);
+    const struct stiffit_model *abi = sim->abi;
+    size_t n = sim->n_state;
+    double *dense = calloc(n * n, sizeof *dense), *f = calloc(n * (1 + sim->blocks.n), sizeof *f);
     const double *jacobian = linear_jacobian(solver->linear);
     bool rests = dense && f && solver->rhs(solver->context, f);
     for (size_t j = 0; rests && j < n; j++)
         for (size_t k = solver->is_sparse ? (size_t)abi->column_start[j] : j * n,
                     end = solver->is_sparse ? (size_t)abi->column_start[j + 1] : k + n; k < end; k++)
             dense[(solver->is_sparse ? (size_t)abi->row_index[k] : k - j * n) + j * n] = jacobian[k];
-    const struct slow_point point = {.n = n, .n_column = 1 + ob->n_block, .jacobian = dense, .y = y, .f = f,
+    const struct slow_point point = {.n = n, .n_column = 1 + sim->blocks.n, .jacobian = dense, .y = y, .f = f,
                                      .weight = solver->weight,
                                      .accuracy = abi->jacobian || abi->jacobian_sparse ? ACCURACY : ACCURACY_DIFFERENCES};
     rests = rests && slow_is_at_rest(&point);
@@ -58,22 +59,22 @@ static bool slow_modes_rest(struct observer *ob, const double *y, const struct s
     return rests;
 }
 
-bool steady_look(struct observer *ob, double *y, const struct steady_solver *solver)
+bool steady_look(struct simulation *sim, double *y, const struct steady_solver *solver)
 {
-    double age = ob->t - ob->steady_since, *change = solver->change, *weight = solver->weight;
-    size_t n_number = ob->n_state * (1 + ob->n_block);
-    ob->steady_next = ob->steady_since + LATER * age;
+    double age = sim->t - sim->steady.since, *change = solver->change, *weight = solver->weight;
+    size_t n_number = sim->n_state * (1 + sim->blocks.n);
+    sim->steady.next = sim->steady.since + LATER * age;
     if (!solver->rhs(solver->context, change) || linear_factor(solver->linear, AHEAD * age) != LINEAR_OK)
         return false;
     for (size_t i = 0; i < n_number; i++)
         change[i] *= AHEAD * age;
-    if (linear_solve(solver->linear, change, 1 + ob->n_block) != LINEAR_OK)
+    if (linear_solve(solver->linear, change, 1 + sim->blocks.n) != LINEAR_OK)
         return false;
-    tolerance_weigh(ob, y, weight);
+    tolerance_weigh(sim, y, weight);
     for (size_t i = 0; i < n_number; i++)
         if (!(fabs(change[i]) * weight[i] <= 1))
             return false;
-    if (!slow_modes_rest(ob, y, solver))
+    if (!slow_modes_rest(sim, y, solver))
         return false;
     for (size_t i = 0; i < n_number; i++)
         y[i] += change[i];

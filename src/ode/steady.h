@@ -5,12 +5,12 @@
 #pragma once
 
 #include "ode/linear.h"
-#include "ode/observer.h"
+#include "ode/simulation.h"
 
 /* What a look needs of an engine. */
 struct steady_solver {
     struct linear *linear;
-    /* The right-hand side of the state and its sensitivities at (observer.t, y), into `change`; the Jacobian into `linear`. */
+    /* The right-hand side of the state and its sensitivities at (simulation.t, y), into `change`; the Jacobian into `linear`. */
     bool (*rhs)(void *context, double *change);
     void *context;
     bool is_sparse;          /* the Jacobian is the values of the model's pattern */
@@ -18,10 +18,10 @@ struct steady_solver {
 };
 
 /* Call this where a segment begins that has no other stop than +infinity. */
-void steady_begin(struct observer *observer);
+void steady_begin(struct simulation *simulation);
 /* Call these after a step. A look is due now and then. True: state and sensitivities have arrived; y (blocks) is moved onto the
  * steady state. */
 /* True: it never comes to rest, because some state grows for ever and the steps with it; the evaluation is finished. */
-bool steady_is_lost(struct observer *observer);
-bool steady_is_due(const struct observer *observer);
-bool steady_look(struct observer *observer, double *y, const struct steady_solver *solver);
+bool steady_is_lost(struct simulation *simulation);
+bool steady_is_due(const struct simulation *simulation);
+bool steady_look(struct simulation *simulation, double *y, const struct steady_solver *solver);

@@ -2,7 +2,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/stops_parts.h"
 
-#include "ode/observer.h"
+#include "ode/blocks.h"
+#include "ode/observation.h"
+#include "ode/outcome.h"
+#include "ode/positive.h"
+#include "ode/simulation.h"
 #include "ode/tolerance.h"
 
 #include <float.h>
@@ -88,84 +92,84 @@ bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *t
     return !is_eventful(abi, task) && !task->n_variant;
 }
 
-static void set_limit(struct observer *ob) { ob->stops->limit = ob->t + STOPS_CLOSEST * fabs(ob->t); }
+static void set_limit(struct simulation *sim) { sim->stops->limit = sim->t + STOPS_CLOSEST * fabs(sim->t); }
 
 /* The times after and before `t` at which the right-hand side is that of the next and the previous stretch. */
 static double behind(double t) { return t + fmax(ASIDE * fabs(t), DBL_MIN); }
 static double ahead(double t) { return t < INFINITY ? t - fmax(ASIDE * fabs(t), DBL_MIN) : INFINITY; }
 
-bool stops_begin(struct observer *ob)
+bool stops_begin(struct simulation *sim)
 {
-    struct stops *s = ob->stops;
-    const struct ode_task *task = ob->evaluation->task;
-    schedule_begin(ob);
-    ob->model.rate = s->rate;
-    ob->model.rate_parameter = s->rate_parameter;
-    ob->model.span = ode_task_last(task) - task->t0;
+    struct stops *s = sim->stops;
+    const struct ode_task *task = sim->evaluation->task;
+    schedule_begin(sim);
+    sim->model.rate = s->rate;
+    sim->model.rate_parameter = s->rate_parameter;
+    sim->model.span = ode_task_last(task) - task->t0;
     s->is_root = s->restarts = s->is_late = false;
     memset(s->near, 0, s->n_function * sizeof *s->near);
-    set_limit(ob);
+    set_limit(sim);
     if (s->abi->n_input > 0)
-        (void)schedule_pass_knots(ob, s->limit);
+        (void)schedule_pass_knots(sim, s->limit);
     return true;
 }
 
 /* Times of switches that do not depend on states; NaN: those of a watched one. */
-static bool take_switch_times(struct observer *ob)
+static bool take_switch_times(struct simulation *sim)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
     for (size_t i = 0; i < n; i++)
         s->row[i] = NAN;
-    if (derivatives_is_there(&ob->model, MODEL_SWITCHING_TIME) &&
-        derivatives_value(&ob->model, MODEL_SWITCHING_TIME, ob->t, NULL, s->row) != STIFFIT_OK)
-        return observer_fail(ob);
+    if (derivatives_is_there(&sim->model, MODEL_SWITCHING_TIME) &&
+        derivatives_value(&sim->model, MODEL_SWITCHING_TIME, sim->t, NULL, s->row) != STIFFIT_OK)
+        return outcome_model_failed(sim);
     for (size_t i = 0; i < n; i++) {
         s->is_watched[i] = isnan(s->row[i]);
-        s->fixed[i] = s->row[i] > ob->t ? s->row[i] : INFINITY;
+        s->fixed[i] = s->row[i] > sim->t ? s->row[i] : INFINITY;
     }
     return true;
 }
 
-static bool take_event_times(struct observer *ob, const double *y)
+static bool take_event_times(struct simulation *sim, const double *y)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
-    if (s->abi->n_event > 0 && derivatives_value(&ob->model, MODEL_WHEN, ob->t, y, s->row) != STIFFIT_OK)
-        return observer_fail(ob);
+    if (s->abi->n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->row) != STIFFIT_OK)
+        return outcome_model_failed(sim);
     for (size_t i = 0; i < s->abi->n_event; i++) {
         bool is_timed = stops_kind(s, i) & STIFFIT_EVENT_TIMED;
         s->is_watched[n + i] = !is_timed;
-        s->fixed[n + i] = is_timed && s->row[i] >= ob->t ? s->row[i] : INFINITY;
+        s->fixed[n + i] = is_timed && s->row[i] >= sim->t ? s->row[i] : INFINITY;
         if (is_timed && isnan(s->row[i])) {
-            derivatives_fail(&ob->model, "event_when", ob->t, true);
-            return observer_fail(ob);
+            derivatives_fail(&sim->model, "event_when", sim->t, true);
+            return outcome_model_failed(sim);
         }
     }
     return true;
 }
 
-bool stops_begin_state(struct observer *ob, const double *y)
+bool stops_begin_state(struct simulation *sim, const double *y)
 {
-    struct stops *s = ob->stops;
-    set_limit(ob);
-    if (!take_switch_times(ob) || !take_event_times(ob, y))
+    struct stops *s = sim->stops;
+    set_limit(sim);
+    if (!take_switch_times(sim) || !take_event_times(sim, y))
         return false;
-    root_evaluate(ob, ob->t, y, s->value);
+    root_evaluate(sim, sim->t, y, s->value);
     memset(s->is_true, 0, s->n_function * sizeof *s->is_true);
-    bool goes_on = ob->evaluation->begin; /* from a steady state, where triggers have been true or false before */
+    bool goes_on = sim->evaluation->begin; /* from a steady state, where triggers have been true or false before */
     for (size_t i = 0; i < s->n_function; i++)
         if (goes_on || i < s->abi->n_switching || !(stops_kind(s, i - s->abi->n_switching) & STIFFIT_EVENT_INITIALLY_FALSE))
             root_take(s, i);
-    return schedule_look(ob);
+    return schedule_look(sim);
 }
 
 /* Fires the events whose triggers have become true by what has happened, at a time that moves by dt. */
-static bool look_at_triggers(struct observer *ob, double *y, const double *dt)
+static bool look_at_triggers(struct simulation *sim, double *y, const double *dt)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
-    root_evaluate(ob, ob->t, y, s->value);
+    root_evaluate(sim, sim->t, y, s->value);
     for (size_t i = 0; i < s->n_function; i++) {
         bool changes = root_differs(s, i);
         root_take(s, i);
@@ -173,34 +177,34 @@ static bool look_at_triggers(struct observer *ob, double *y, const double *dt)
             continue;
         if (!s->is_true[i])
             schedule_cancel(s, i - n);
-        if (s->is_true[i] && !jump_fire(ob, y, i - n, dt))
+        if (s->is_true[i] && !jump_fire(sim, y, i - n, dt))
             return false;
     }
     return true;
 }
 
-static bool is_endless(struct observer *ob, size_t event)
+static bool is_endless(struct simulation *sim, size_t event)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     char why[120];
     if (++s->n_executed <= MOST_EXECUTIONS && ++s->n_here <= MOST_HERE)
         return false;
     snprintf(why, sizeof why, "the event %.60s is executed for ever", s->abi->event_name[event]);
-    observer_stop(ob, EVALUATION_MODEL_FAILED, why);
+    outcome_fail(sim, EVALUATION_MODEL_FAILED, why);
     return true;
 }
 
-static bool execute(struct observer *ob, double *y)
+static bool execute(struct simulation *sim, double *y)
 {
-    struct stops *s = ob->stops;
-    for (size_t i; (i = schedule_execution(ob, y, 0)) != s->n_later;) {
+    struct stops *s = sim->stops;
+    for (size_t i; (i = schedule_execution(sim, y, 0)) != s->n_later;) {
         if (i > s->n_later)
-            return observer_fail(ob);
-        if (is_endless(ob, s->later[i].index) || !jump_execute(ob, y, i))
+            return outcome_model_failed(sim);
+        if (is_endless(sim, s->later[i].index) || !jump_execute(sim, y, i))
             return false;
         s->restarts = true;
-        memcpy(s->dt_cause, s->dt, ob->n_block * sizeof(double));
-        if (!look_at_triggers(ob, y, s->dt_cause))
+        memcpy(s->dt_cause, s->dt, sim->blocks.n * sizeof(double));
+        if (!look_at_triggers(sim, y, s->dt_cause))
             return false;
     }
     return true;
@@ -208,39 +212,39 @@ static bool execute(struct observer *ob, double *y)
 
 /* Behind a switch whose right-hand side leads back to it, the trajectory slides along it and would meet it for ever: it is no
  * longer watched, and the derivatives are not those of sliding. */
-static bool look_for_sliding(struct observer *ob, double *y, size_t i, double slope)
+static bool look_for_sliding(struct simulation *sim, double *y, size_t i, double slope)
 {
-    struct stops *s = ob->stops;
-    size_t n = ob->n_state, n_row = s->abi->n_switching;
-    if (derivatives_rhs(&ob->model, ob->t, y, s->f) != STIFFIT_OK ||
-        derivatives_by_state_and_time(&ob->model, MODEL_SWITCHING, ob->t, y, s->by_state) != STIFFIT_OK)
-        return observer_fail(ob);
+    struct stops *s = sim->stops;
+    size_t n = sim->n_state, n_row = s->abi->n_switching;
+    if (derivatives_rhs(&sim->model, sim->t, y, s->f) != STIFFIT_OK ||
+        derivatives_by_state_and_time(&sim->model, MODEL_SWITCHING, sim->t, y, s->by_state) != STIFFIT_OK)
+        return outcome_model_failed(sim);
     double after = s->by_state[i + n * n_row];
     for (size_t j = 0; j < n; j++)
         after += s->by_state[i + j * n_row] * s->f[j];
     if (slope * after < 0) {
         s->is_watched[i] = false;
-        ob->evaluation->crosses = true;
+        sim->evaluation->crosses = true;
     }
     return true;
 }
 
 /* The right-hand side from now on is that behind the stop. At a root that is at this very time: a later one, with the state of
  * this one, may be on the other side again. */
-static void look_ahead(struct observer *ob)
+static void look_ahead(struct simulation *sim)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     bool is_due = !s->is_root;
     for (size_t i = 0; i < s->abi->n_switching; i++)
         is_due = is_due || s->fixed[i] <= s->limit;
-    s->since = is_due ? behind(ob->t) : ob->t;
+    s->since = is_due ? behind(sim->t) : sim->t;
 }
 
 /* Goes to the other side of switches: of those whose time has come, and of those with a root. If two at one time
  * do not move alike, there is no derivative (meet.c). */
-static bool pass_switches(struct observer *ob, double *y)
+static bool pass_switches(struct simulation *sim, double *y)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     size_t n = s->abi->n_switching, first = n;
     double *dt = s->dt, *other = s->dt_cause, slope = 0, slope_of_first = 0;
     s->has_switch = false;
@@ -251,7 +255,7 @@ static bool pass_switches(struct observer *ob, double *y)
         double *out = first == n ? dt : other;
         s->fixed[i] = is_due ? INFINITY : s->fixed[i];
         root_take(s, i);
-        if (is_due ? !jump_fixed(ob, y, i, out) : !root_differentiate(ob, y, i, s->f_left, out, &slope))
+        if (is_due ? !jump_fixed(sim, y, i, out) : !root_differentiate(sim, y, i, s->f_left, out, &slope))
             return false;
         s->has_switch = s->has_switch || is_root;
         slope_of_first = first == n ? slope : slope_of_first;
@@ -259,47 +263,47 @@ static bool pass_switches(struct observer *ob, double *y)
     }
     if (first == n)
         return true;
-    memcpy(s->dt_switch, dt, ob->n_block * sizeof(double));
+    memcpy(s->dt_switch, dt, sim->blocks.n * sizeof(double));
     s->restarts = true;
-    if (!jump_travel(ob, y, s->is_root ? s->f_left : NULL, dt, 1))
+    if (!jump_travel(sim, y, s->is_root ? s->f_left : NULL, dt, 1))
         return false;
-    ob->model.since = s->since;
-    ob->model.until = INFINITY;
-    return jump_travel(ob, y, NULL, dt, -1) && (!s->is_watched[first] || look_for_sliding(ob, y, first, slope_of_first));
+    sim->model.since = s->since;
+    sim->model.until = INFINITY;
+    return jump_travel(sim, y, NULL, dt, -1) && (!s->is_watched[first] || look_for_sliding(sim, y, first, slope_of_first));
 }
 
 /* Executes the events that come before others of their time, whose triggers and values are those behind them. */
-static bool happen_first(struct observer *ob, double *y)
+static bool happen_first(struct simulation *sim, double *y)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     size_t n = s->abi->n_switching, i;
     for (i = 0; i < s->abi->n_event; i++) {
         if (!(stops_kind(s, i) & STIFFIT_EVENT_FIRST) || !(s->fixed[n + i] <= s->limit))
             continue;
         s->fixed[n + i] = INFINITY;
-        if (!jump_fixed(ob, y, n + i, s->dt_cause) || !jump_fire(ob, y, i, s->dt_cause))
+        if (!jump_fixed(sim, y, n + i, s->dt_cause) || !jump_fire(sim, y, i, s->dt_cause))
             return false;
     }
-    while ((i = schedule_execution(ob, y, STIFFIT_EVENT_FIRST)) < s->n_later) {
-        if (is_endless(ob, s->later[i].index) || !jump_execute(ob, y, i))
+    while ((i = schedule_execution(sim, y, STIFFIT_EVENT_FIRST)) < s->n_later) {
+        if (is_endless(sim, s->later[i].index) || !jump_execute(sim, y, i))
             return false;
         s->restarts = true;
-        root_evaluate(ob, ob->t, y, s->value);
+        root_evaluate(sim, sim->t, y, s->value);
     }
-    return i == s->n_later || observer_fail(ob);
+    return i == s->n_later || outcome_model_failed(sim);
 }
 
 /* Fires events that the task calls, timed ones that are due, and those whose triggers have a root. The derivatives of their
  * times are those before any is executed. */
-static bool fire(struct observer *ob, double *y)
+static bool fire(struct simulation *sim, double *y)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
     double slope;
-    const struct ode_task *task = ob->evaluation->task;
+    const struct ode_task *task = sim->evaluation->task;
     memset(s->dt_cause, 0, s->n_block * sizeof(double));
     for (; s->i_call < task->n_call && task->call[s->i_call].time <= s->limit; s->i_call++)
-        if (!jump_fire_later(ob, y, task->call[s->i_call].event, s->dt_cause))
+        if (!jump_fire_later(sim, y, task->call[s->i_call].event, s->dt_cause))
             return false;
     for (size_t i = n; i < s->n_function; i++) {
         double *dt = s->dt_cause;
@@ -314,93 +318,93 @@ static bool fire(struct observer *ob, double *y)
             continue;
         }
         if (is_late)
-            memset(dt, 0, ob->n_block * sizeof(double));
+            memset(dt, 0, sim->blocks.n * sizeof(double));
         else if (is_root && s->has_switch) /* behind the switch, the trigger may be constant */
-            memcpy(dt, s->dt_switch, ob->n_block * sizeof(double));
-        else if (!is_due && ob->n_block && derivatives_rhs(&ob->model, ob->t, y, s->f_left) != STIFFIT_OK)
-            return observer_fail(ob);
-        else if (is_due ? !jump_fixed(ob, y, i, dt) : !root_differentiate(ob, y, i, s->f_left, dt, &slope))
+            memcpy(dt, s->dt_switch, sim->blocks.n * sizeof(double));
+        else if (!is_due && sim->blocks.n && derivatives_rhs(&sim->model, sim->t, y, s->f_left) != STIFFIT_OK)
+            return outcome_model_failed(sim);
+        else if (is_due ? !jump_fixed(sim, y, i, dt) : !root_differentiate(sim, y, i, s->f_left, dt, &slope))
             return false;
-        if (!jump_fire_later(ob, y, i - n, dt))
+        if (!jump_fire_later(sim, y, i - n, dt))
             return false;
     }
     return true;
 }
 
 /* A timed event whose new time has passed happens at once. */
-static bool move_event_times(struct observer *ob, const double *y)
+static bool move_event_times(struct simulation *sim, const double *y)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
-    if (s->abi->n_event > 0 && derivatives_value(&ob->model, MODEL_WHEN, ob->t, y, s->row) != STIFFIT_OK)
-        return observer_fail(ob);
+    if (s->abi->n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->row) != STIFFIT_OK)
+        return outcome_model_failed(sim);
     for (size_t i = 0; i < s->abi->n_event; i++) {
         double *fixed = &s->fixed[n + i];
         if (!(stops_kind(s, i) & STIFFIT_EVENT_TIMED))
             continue;
         if (isnan(s->row[i])) {
-            derivatives_fail(&ob->model, "event_when", ob->t, true);
-            return observer_fail(ob);
+            derivatives_fail(&sim->model, "event_when", sim->t, true);
+            return outcome_model_failed(sim);
         }
         if (s->row[i] > s->limit)
             *fixed = s->row[i];
         else if (*fixed < INFINITY && *fixed > s->limit)
-            *fixed = s->row[i] < ob->t ? -INFINITY : s->row[i];
+            *fixed = s->row[i] < sim->t ? -INFINITY : s->row[i];
     }
     return true;
 }
 
 /* From here on, other parameters. */
-static bool begin_phase(struct observer *ob, const double *y)
+static bool begin_phase(struct simulation *sim, const double *y)
 {
-    struct stops *s = ob->stops;
-    const struct ode_task *task = ob->evaluation->task;
+    struct stops *s = sim->stops;
+    const struct ode_task *task = sim->evaluation->task;
     size_t before = s->i_phase;
     while (s->i_phase < task->n_phase && task->phase[s->i_phase] <= s->limit)
         s->i_phase++;
     if (s->i_phase == before)
         return true;
     s->restarts = true;
-    if (!observer_set_phase(ob, s->i_phase))
-        return observer_fail(ob);
-    if (ob->n_state == 0)
+    if (!blocks_set_phase(sim, s->i_phase))
+        return outcome_model_failed(sim);
+    if (sim->n_state == 0)
         return true;
-    jump_keep_rates(ob);
-    return schedule_again(ob) && take_switch_times(ob) && move_event_times(ob, y);
+    jump_keep_rates(sim);
+    return schedule_again(sim) && take_switch_times(sim) && move_event_times(sim, y);
 }
 
 /* What happens before the measurements of side 0. */
-static bool happen_before(struct observer *ob, double *y)
+static bool happen_before(struct simulation *sim, double *y)
 {
-    struct stops *s = ob->stops;
-    set_limit(ob);
+    struct stops *s = sim->stops;
+    set_limit(sim);
     s->n_here = 0;
     s->restarts = s->is_root; /* the integrator is behind it */
     memset(s->dt_cause, 0, s->n_block * sizeof(double));
-    if (s->abi->n_input > 0 && schedule_pass_knots(ob, s->limit))
+    if (s->abi->n_input > 0 && schedule_pass_knots(sim, s->limit))
         s->restarts = true;
     for (size_t i = s->n_later; i-- > 0;)
         if (s->later[i].is_end && s->later[i].t <= s->limit) {
             s->restarts = true;
-            if (!jump_end_infusion(ob, y, i))
+            if (!jump_end_infusion(sim, y, i))
                 return false;
         }
-    look_ahead(ob);
-    if (!begin_phase(ob, y) || !pass_switches(ob, y))
+    look_ahead(sim);
+    if (!begin_phase(sim, y) || !pass_switches(sim, y))
         return false;
-    ob->model.since = s->since;
-    ob->model.until = INFINITY;
-    if (!happen_first(ob, y) || !fire(ob, y))
+    sim->model.since = s->since;
+    sim->model.until = INFINITY;
+    if (!happen_first(sim, y) || !fire(sim, y))
         return false;
     s->is_root = false;
     memset(s->dt_cause, 0, s->n_block * sizeof(double));
-    return look_at_triggers(ob, y, s->dt_cause) && execute(ob, y);
+    return look_at_triggers(sim, y, s->dt_cause) && execute(sim, y);
 }
 
 /* Fires the events that have waited for the measurements, and executes these and the late ones. */
-static bool happen_late(struct observer *ob, double *y)
+static bool happen_late(struct simulation *sim, double *y)
 {
-    struct stops *s = ob->stops;
+    struct stops *s = sim->stops;
     bool any = false;
     s->is_late = true;
     for (size_t i = 0; i < s->n_later; i++)
@@ -411,81 +415,81 @@ static bool happen_late(struct observer *ob, double *y)
             i++;
             continue;
         }
-        memcpy(s->dt_cause, schedule_numbers(s, i), ob->n_block * sizeof(double));
+        memcpy(s->dt_cause, schedule_numbers(s, i), sim->blocks.n * sizeof(double));
         schedule_remove(s, i);
         i = 0;
-        if (!jump_fire(ob, y, event, s->dt_cause))
+        if (!jump_fire(sim, y, event, s->dt_cause))
             return false;
     }
-    bool good = !any || execute(ob, y);
+    bool good = !any || execute(sim, y);
     s->is_late = false;
     return good;
 }
 
 /* And after them. */
-static bool happen_after(struct observer *ob, double *y)
+static bool happen_after(struct simulation *sim, double *y)
 {
-    struct stops *s = ob->stops;
-    if (!happen_late(ob, y))
+    struct stops *s = sim->stops;
+    if (!happen_late(sim, y))
         return false;
     for (size_t i; (i = schedule_dose(s)) < s->n_dose;) {
         s->restarts = true;
-        if (s->dose[i].is_steady ? !jump_steady(ob, y, i) : !jump_dose(ob, y, i) || !schedule_repeat(ob, i))
+        if (s->dose[i].is_steady ? !jump_steady(sim, y, i) : !jump_dose(sim, y, i) || !schedule_repeat(sim, i))
             return false;
-        memcpy(s->dt_cause, s->dt, ob->n_block * sizeof(double));
-        if (!look_at_triggers(ob, y, s->dt_cause) || !execute(ob, y))
+        memcpy(s->dt_cause, s->dt, sim->blocks.n * sizeof(double));
+        if (!look_at_triggers(sim, y, s->dt_cause) || !execute(sim, y))
             return false;
     }
     return true;
 }
 
-bool stops_happen(struct observer *ob, double *y, bool initial)
+bool stops_happen(struct simulation *sim, double *y, bool initial)
 {
-    struct stops *s = ob->stops;
-    set_limit(ob);
+    struct stops *s = sim->stops;
+    set_limit(sim);
     /* The very state in which the root was found: by rounding, another way to interpolate may not be beyond it. */
     if (s->is_root && s->has_state)
-        memcpy(y, s->y_begin, ob->n_state * sizeof *y);
-    if (!meet_look(ob, y))
+        memcpy(y, s->y_begin, sim->n_state * sizeof *y);
+    if (!meet_look(sim, y))
         return false;
     for (int side = -1; side <= 1; side++) {
-        if ((side == 0 && !happen_before(ob, y)) || (side == 1 && !happen_after(ob, y)) ||
-            !observer_answer_until(ob, ob->t, side, y, initial))
+        if ((side == 0 && !happen_before(sim, y)) || (side == 1 && !happen_after(sim, y)) ||
+            !observation_answer_until(sim, sim->t, side, y, initial))
             return false;
-        if (ob->begins_anew)
+        if (sim->begins_anew)
             return true;
     }
-    if (!all_finite(y, (1 + ob->n_block) * ob->n_state)) {
-        derivatives_fail(&ob->model, "events", ob->t, true);
-        return observer_fail(ob);
+    if (!all_finite(y, (1 + sim->blocks.n) * sim->n_state)) {
+        derivatives_fail(&sim->model, "events", sim->t, true);
+        return outcome_model_failed(sim);
     }
-    if (!schedule_look(ob))
+    if (!schedule_look(sim))
         return false;
-    root_evaluate(ob, ob->t, y, s->last);
-    s->begin = ob->t;
-    memcpy(s->y_begin, y, ob->n_state * sizeof *y);
-    ob->model.since = s->since;
-    ob->model.until = ahead(s->next);
+    root_evaluate(sim, sim->t, y, s->last);
+    s->begin = sim->t;
+    memcpy(s->y_begin, y, sim->n_state * sizeof *y);
+    sim->model.since = s->since;
+    sim->model.until = ahead(s->next);
     if (initial) {
-        tolerance_begin(ob, y);
-        positive_begin(ob, y);
+        tolerance_begin(sim, y);
+        positive_begin(sim, y);
     } else if (s->restarts) {
-        positive_jump(ob, y);
-        tolerance_jump(ob, y);
+        positive_jump(sim, y);
+        tolerance_jump(sim, y);
     }
     return true;
 }
 
-bool stops_await_steady_state(const struct observer *ob)
+bool stops_await_steady_state(const struct simulation *sim)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    return ob->has_stops && ob->stops->next == INFINITY && ob->i_time < task->n_time && task->time[ob->i_time] == INFINITY;
+    const struct ode_task *task = sim->evaluation->task;
+    return sim->has_stops && sim->stops->next == INFINITY && sim->rows.i_time < task->n_time && task->time[sim->rows.i_time] == INFINITY;
 }
 
-bool stops_set_inputs(struct observer *ob, double t, int side)
+bool stops_set_inputs(struct simulation *sim, double t, int side)
 {
-    ob->stops->limit = side < 0 ? nextafter(t, -INFINITY) : t;
-    if (ob->abi->n_input > 0)
-        (void)schedule_pass_knots(ob, ob->stops->limit);
-    return begin_phase(ob, NULL);
+    sim->stops->limit = side < 0 ? nextafter(t, -INFINITY) : t;
+    if (sim->abi->n_input > 0)
+        (void)schedule_pass_knots(sim, sim->stops->limit);
+    return begin_phase(sim, NULL);
 }

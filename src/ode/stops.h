@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <stiffit/model.h>
 
-struct observer;
+struct simulation;
 
 enum { STOPS_PARTS = 4 };
 
@@ -93,18 +93,18 @@ struct stops {
 struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity);
 void stops_free(struct stops *stops); /* NULL is legal */
 
-/* stops.c: called only if observer.has_stops, at time observer.t with the state and its sensitivities y (blocks). Those that
+/* stops.c: called only if simulation.has_stops, at time simulation.t with the state and its sensitivities y (blocks). Those that
  * return bool return false if the evaluation is finished. */
 /* Before and after the initial state is computed. */
-bool stops_begin(struct observer *observer);
-bool stops_begin_state(struct observer *observer, const double *y);
+bool stops_begin(struct simulation *simulation);
+bool stops_begin_state(struct simulation *simulation, const double *y);
 /* All that happens at this time, with the measurements there, each of which sees the state on its side; sets the next stop.
  * initial: at t0. If begins_anew is set, the rest is undone. */
-bool stops_happen(struct observer *observer, double *y, bool initial);
+bool stops_happen(struct simulation *simulation, double *y, bool initial);
 /* Whether nothing is left before the time +infinity. */
-bool stops_await_steady_state(const struct observer *observer);
+bool stops_await_steady_state(const struct simulation *simulation);
 /* For models without states: sets inputs and parameters at a time, on a side. */
-bool stops_set_inputs(struct observer *observer, double t, int side);
+bool stops_set_inputs(struct simulation *simulation, double t, int side);
 
 /* The state (without sensitivities) at a time of the latest step, valid until the next call; NULL: it cannot be computed. */
 struct latest_step {
@@ -112,9 +112,9 @@ struct latest_step {
     void *context;
 };
 
-/* root.c: root_find is called after a step from `from` to observer.t. True: the stop is a root, at observer.t. */
-bool root_find(struct observer *observer, const struct latest_step *step, double from);
+/* root.c: root_find is called after a step from `from` to simulation.t. True: the stop is a root, at simulation.t. */
+bool root_find(struct simulation *simulation, const struct latest_step *step, double from);
 /* For evaluations with adjoints, which go straight through switches: sets evaluation.crosses if a wanted parameter moves one.
  * root_look_begin at the initial state, root_look after a step. */
-void root_look_begin(struct observer *observer, const double *y);
-void root_look(struct observer *observer, const struct latest_step *step, double from);
+void root_look_begin(struct simulation *simulation, const double *y);
+void root_look(struct simulation *simulation, const struct latest_step *step, double from);

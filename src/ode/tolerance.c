@@ -12,10 +12,10 @@
 #include "ode/tolerance.h"
 
 #include "ode/reach.h"
-#include "ode/workspace.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The absolute tolerance of a state that crosses zero, as a part of its size. */
@@ -53,65 +53,92 @@ enum { MOST_RESCUES = 8 };
  * which they are computed, and steps would shrink to the fast scale. */
 #define EFFECT 0.01
 
-void tolerance_set(struct observer *ob, bool is_relative)
+bool tolerance_init(struct tolerance *tolerance, const struct stiffit_model *abi)
 {
-    const struct ode_options *options = &ob->options;
-    double by = ob->evaluation->tighter > 0 ? ob->evaluation->tighter : 1;
-    ob->rtol = fmax(options->rtol / by, fmin(options->rtol, 100 * DBL_EPSILON));
-    ob->atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TINY)) : 0;
-    ob->is_relative = ob->model.is_relative = is_relative;
-    ob->model.floor = ob->atol / ob->rtol;
-    ob->fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
+    size_t n = abi->n_state;
+    tolerance->sizes = calloc(3 * n + 2, sizeof(double));
+    tolerance->beyond = calloc(n + 1, sizeof(double));
+    tolerance->born = calloc(n + 1, sizeof(double));
+    tolerance->reach = calloc(n + 1, sizeof(double));
+    tolerance->noise = calloc(n + 1, sizeof(double));
+    tolerance->scratch = calloc(8 * n + 1, sizeof(double));
+    tolerance->jacobian = calloc((!abi->jacobian && abi->jacobian_sparse ? abi->n_nonzero : n * n) + 1, sizeof(double));
+    tolerance->is_at_rest = calloc(n + 1, sizeof *tolerance->is_at_rest);
+    return tolerance->sizes && tolerance->beyond && tolerance->born && tolerance->reach && tolerance->noise &&
+           tolerance->scratch && tolerance->jacobian && tolerance->is_at_rest;
+}
+
+void tolerance_fini(struct tolerance *tolerance)
+{
+    free(tolerance->sizes);
+    free(tolerance->beyond);
+    free(tolerance->born);
+    free(tolerance->reach);
+    free(tolerance->noise);
+    free(tolerance->scratch);
+    free(tolerance->jacobian);
+    free(tolerance->is_at_rest);
+}
+
+void tolerance_set(struct simulation *sim, bool is_relative)
+{
+    const struct ode_options *options = &sim->options;
+    double by = sim->evaluation->tighter > 0 ? sim->evaluation->tighter : 1;
+    sim->tolerance.rtol = fmax(options->rtol / by, fmin(options->rtol, 100 * DBL_EPSILON));
+    sim->tolerance.atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TINY)) : 0;
+    sim->tolerance.is_relative = sim->model.is_relative = is_relative;
+    sim->model.floor = sim->tolerance.atol / sim->tolerance.rtol;
+    sim->tolerance.fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
 }
 
 /* Whether state i is at rest: zero, or no larger than what rounding errors make of what could drive it. */
-static bool rests(const struct observer *ob, size_t i)
+static bool rests(const struct simulation *sim, size_t i)
 {
-    return ob->sizes[i] <= REST * ob->reach[i];
+    return sim->tolerance.sizes[i] <= REST * sim->tolerance.reach[i];
 }
 
 /* Estimates from the rate of change at y, and from all that drives it, how large a state at rest becomes until the next
  * measurement. The guess may be far too large, which costs its fourth root in accuracy while the state is young. States up to
  * `part` of their reach count as at rest. */
-static void guess_sizes(struct observer *ob, const double *y, double span, double part)
+static void guess_sizes(struct simulation *sim, const double *y, double span, double part)
 {
-    size_t n = ob->n_state;
-    double *guess = ob->sizes + n, largest = 0, *f = ob->f;
+    size_t n = sim->n_state;
+    double *guess = sim->tolerance.sizes + n, largest = 0, *f = sim->f;
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
     for (size_t i = 0; i < n; i++)
-        ob->is_at_rest[i] = part > REST || rests(ob, i) || ob->sizes[i] <= REST * largest;
-    double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
-    reach_estimate(ob, y, span, ob->is_at_rest, reach, noise);
+        sim->tolerance.is_at_rest[i] = part > REST || rests(sim, i) || sim->tolerance.sizes[i] <= REST * largest;
+    double *reach = sim->tolerance.scratch + 6 * sim->n_state, *noise = reach + sim->n_state;
+    reach_estimate(sim, y, span, sim->tolerance.is_at_rest, reach, noise);
     for (size_t i = 0; i < n; i++) {
-        if (!ob->is_at_rest[i])
+        if (!sim->tolerance.is_at_rest[i])
             continue;
-        ob->is_at_rest[i] = ob->sizes[i] <= part * reach[i] || ob->sizes[i] == 0;
-        ob->reach[i] = ob->is_at_rest[i] ? reach[i] : 0;
-        ob->noise[i] = ob->is_at_rest[i] ? noise[i] : 0;
-        largest = fmax(largest, ob->reach[i]);
+        sim->tolerance.is_at_rest[i] = sim->tolerance.sizes[i] <= part * reach[i] || sim->tolerance.sizes[i] == 0;
+        sim->tolerance.reach[i] = sim->tolerance.is_at_rest[i] ? reach[i] : 0;
+        sim->tolerance.noise[i] = sim->tolerance.is_at_rest[i] ? noise[i] : 0;
+        largest = fmax(largest, sim->tolerance.reach[i]);
     }
-    bool known = derivatives_rhs(&ob->model, ob->t, y, f) == STIFFIT_OK;
+    bool known = derivatives_rhs(&sim->model, sim->t, y, f) == STIFFIT_OK;
     for (size_t i = 0; i < n; i++) {
-        if (!ob->is_at_rest[i])
+        if (!sim->tolerance.is_at_rest[i])
             continue;
         double by_rate = known && span < INFINITY ? span * fabs(f[i]) : 0;
-        ob->born[i] = ob->t;
-        guess[i] = fmin(by_rate > PART * ob->reach[i] ? by_rate : LATE * ob->reach[i], DBL_MAX * DBL_EPSILON);
+        sim->tolerance.born[i] = sim->t;
+        guess[i] = fmin(by_rate > PART * sim->tolerance.reach[i] ? by_rate : LATE * sim->tolerance.reach[i], DBL_MAX * DBL_EPSILON);
         if (guess[i] == 0) /* nothing that is known drives it */
             guess[i] = largest > 0 ? largest : 1;
-        ob->grows = ob->grows || ob->reach[i] > 0;
+        sim->tolerance.grows = sim->tolerance.grows || sim->tolerance.reach[i] > 0;
     }
 }
 
 /* Whether state i is far from its reach. */
-static bool grows(const struct observer *ob, size_t i) { return ob->sizes[i] < PART * ob->reach[i]; }
+static bool grows(const struct simulation *sim, size_t i) { return sim->tolerance.sizes[i] < PART * sim->tolerance.reach[i]; }
 
 /* The time from t to the first measurement after `later`; INFINITY: to a steady state. */
-static double span_after(const struct observer *ob, double t, double later)
+static double span_after(const struct simulation *sim, double t, double later)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    size_t i_time = ob->i_time;
+    const struct ode_task *task = sim->evaluation->task;
+    size_t i_time = sim->rows.i_time;
     while (i_time + 1 < task->n_time && task->time[i_time] <= later)
         i_time++;
     double span = task->time[i_time] - t;
@@ -119,137 +146,137 @@ static double span_after(const struct observer *ob, double t, double later)
 }
 
 /* Whether the tolerance of some growing state depends, or may depend until the end of the span, on an estimate. */
-static bool is_due(const struct observer *ob, const double *y, double span)
+static bool is_due(const struct simulation *sim, const double *y, double span)
 {
-    for (size_t i = 0; i < ob->n_state; i++) {
-        double tolerance = ob->rtol * fabs(y[i]) + ob->tolerance_beyond[i], by = span / (ob->t - ob->born[i]);
-        double reach = ob->reach[i] * fmax(1, by * by);
-        if (ob->is_at_rest[i] && (ob->noise[i] > 0 || !(ROUNDING * reach < DUE * tolerance)))
+    for (size_t i = 0; i < sim->n_state; i++) {
+        double tolerance = sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i], by = span / (sim->t - sim->tolerance.born[i]);
+        double reach = sim->tolerance.reach[i] * fmax(1, by * by);
+        if (sim->tolerance.is_at_rest[i] && (sim->tolerance.noise[i] > 0 || !(ROUNDING * reach < DUE * tolerance)))
             return true;
     }
     return false;
 }
 
-void tolerance_look(struct observer *ob, const double *y)
+void tolerance_look(struct simulation *sim, const double *y)
 {
-    double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
-    if (!ob->grows || ob->i_time >= ob->evaluation->task->n_time)
+    double *reach = sim->tolerance.scratch + 6 * sim->n_state, *noise = reach + sim->n_state;
+    if (!sim->tolerance.grows || sim->rows.i_time >= sim->evaluation->task->n_time)
         return;
-    ob->grows = false;
-    for (size_t i = 0; i < ob->n_state; i++) {
-        ob->is_at_rest[i] = grows(ob, i);
-        ob->grows = ob->grows || ob->is_at_rest[i];
+    sim->tolerance.grows = false;
+    for (size_t i = 0; i < sim->n_state; i++) {
+        sim->tolerance.is_at_rest[i] = grows(sim, i);
+        sim->tolerance.grows = sim->tolerance.grows || sim->tolerance.is_at_rest[i];
     }
-    double span = span_after(ob, ob->t, ob->t);
-    if (!ob->grows || !is_due(ob, y, span))
+    double span = span_after(sim, sim->t, sim->t);
+    if (!sim->tolerance.grows || !is_due(sim, y, span))
         return;
-    reach_estimate(ob, y, span, ob->is_at_rest, reach, noise);
-    for (size_t i = 0; i < ob->n_state; i++)
-        if (ob->is_at_rest[i]) {
-            ob->reach[i] = fmax(ob->reach[i], reach[i]);
-            ob->noise[i] = fmax(ob->noise[i], noise[i]);
+    reach_estimate(sim, y, span, sim->tolerance.is_at_rest, reach, noise);
+    for (size_t i = 0; i < sim->n_state; i++)
+        if (sim->tolerance.is_at_rest[i]) {
+            sim->tolerance.reach[i] = fmax(sim->tolerance.reach[i], reach[i]);
+            sim->tolerance.noise[i] = fmax(sim->tolerance.noise[i], noise[i]);
         }
 }
 
-void tolerance_wake(struct observer *ob, double t, double width)
+void tolerance_wake(struct simulation *sim, double t, double width)
 {
-    double now = ob->t, span = span_after(ob, t, t + SOON * (ob->t_far - ob->evaluation->task->t0));
+    double now = sim->t, span = span_after(sim, t, t + SOON * (sim->t_far - sim->evaluation->task->t0));
     bool any = false;
-    for (size_t i = 0; i < ob->n_state; i++)
-        any = any || rests(ob, i);
-    if (!any || ob->atol > 0 || !(span < INFINITY))
+    for (size_t i = 0; i < sim->n_state; i++)
+        any = any || rests(sim, i);
+    if (!any || sim->tolerance.atol > 0 || !(span < INFINITY))
         return;
-    ob->t = t;
-    guess_sizes(ob, ob->sizes + 2 * ob->n_state, span, REST); /* at the state after the latest step */
-    ob->t = now;
-    ob->at_rest = width / span;
+    sim->t = t;
+    guess_sizes(sim, sim->tolerance.sizes + 2 * sim->n_state, span, REST); /* at the state after the latest step */
+    sim->t = now;
+    sim->tolerance.at_rest = width / span;
 }
 
 /* Whether a jump to y makes some state far larger than it has ever been. */
-static bool is_sudden(struct observer *ob, const double *y, double span)
+static bool is_sudden(struct simulation *sim, const double *y, double span)
 {
     bool sudden = false;
-    if (!(span < INFINITY) || derivatives_rhs(&ob->model, ob->t, y, ob->f) != STIFFIT_OK)
+    if (!(span < INFINITY) || derivatives_rhs(&sim->model, sim->t, y, sim->f) != STIFFIT_OK)
         return false;
-    for (size_t i = 0; i < ob->n_state; i++)
-        sudden = sudden || ob->sizes[i] < SUDDEN * span * fabs(ob->f[i]);
+    for (size_t i = 0; i < sim->n_state; i++)
+        sudden = sudden || sim->tolerance.sizes[i] < SUDDEN * span * fabs(sim->f[i]);
     return sudden;
 }
 
-void tolerance_jump(struct observer *ob, const double *y)
+void tolerance_jump(struct simulation *sim, const double *y)
 {
-    size_t n = ob->n_state;
+    size_t n = sim->n_state;
     bool any = false;
     for (size_t i = 0; i < n; i++) {
-        bool at_rest = rests(ob, i);
-        ob->sizes[i] = at_rest ? fabs(y[i]) : fmax(ob->sizes[i], fabs(y[i]));
-        if (at_rest && !rests(ob, i))
-            ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
-        ob->sizes[i + 2 * n] = y[i];
-        any = any || rests(ob, i);
+        bool at_rest = rests(sim, i);
+        sim->tolerance.sizes[i] = at_rest ? fabs(y[i]) : fmax(sim->tolerance.sizes[i], fabs(y[i]));
+        if (at_rest && !rests(sim, i))
+            sim->tolerance.sizes[i + n] = sim->tolerance.reach[i] = sim->tolerance.noise[i] = 0;
+        sim->tolerance.sizes[i + 2 * n] = y[i];
+        any = any || rests(sim, i);
     }
-    ob->sizes[3 * n] = ob->t;
-    ob->at_rest = 0;
-    double span = span_after(ob, ob->t, ob->t);
-    if (ob->atol > 0 || !(any || is_sudden(ob, y, span)))
+    sim->tolerance.sizes[3 * n] = sim->t;
+    sim->tolerance.at_rest = 0;
+    double span = span_after(sim, sim->t, sim->t);
+    if (sim->tolerance.atol > 0 || !(any || is_sudden(sim, y, span)))
         return;
-    guess_sizes(ob, y, span, is_sudden(ob, y, span) ? SUDDEN : REST);
+    guess_sizes(sim, y, span, is_sudden(sim, y, span) ? SUDDEN : REST);
 }
 
-bool tolerance_rescue(struct observer *ob, const double *y)
+bool tolerance_rescue(struct simulation *sim, const double *y)
 {
     double largest = 0;
     bool any = false;
-    if (ob->atol > 0 || ob->n_rescue == MOST_RESCUES || ob->evaluation->adjoint)
+    if (sim->tolerance.atol > 0 || sim->tolerance.n_rescue == MOST_RESCUES || sim->evaluation->adjoint)
         return false;
-    ob->n_rescue++;
-    for (size_t i = 0; i < ob->n_state; i++)
-        largest = fmax(largest, ob->sizes[i]);
-    guess_sizes(ob, y, span_after(ob, ob->t, ob->t), SUDDEN);
-    for (size_t i = 0; i < ob->n_state; i++) {
+    sim->tolerance.n_rescue++;
+    for (size_t i = 0; i < sim->n_state; i++)
+        largest = fmax(largest, sim->tolerance.sizes[i]);
+    guess_sizes(sim, y, span_after(sim, sim->t, sim->t), SUDDEN);
+    for (size_t i = 0; i < sim->n_state; i++) {
         /* A state that is not small beside all others has grown to where it is: it fails at a pole, not at rest. */
-        bool is_small = ob->sizes[i] <= SMALL * largest;
-        any = any || (ob->is_at_rest[i] && is_small && ob->sizes[i] < SUDDEN * ob->sizes[i + ob->n_state]);
-        ob->sizes[i + 2 * ob->n_state] = y[i];
+        bool is_small = sim->tolerance.sizes[i] <= SMALL * largest;
+        any = any || (sim->tolerance.is_at_rest[i] && is_small && sim->tolerance.sizes[i] < SUDDEN * sim->tolerance.sizes[i + sim->n_state]);
+        sim->tolerance.sizes[i + 2 * sim->n_state] = y[i];
     }
-    ob->sizes[3 * ob->n_state] = ob->t;
+    sim->tolerance.sizes[3 * sim->n_state] = sim->t;
     return any;
 }
 
-void tolerance_begin(struct observer *ob, const double *y)
+void tolerance_begin(struct simulation *sim, const double *y)
 {
-    size_t n = ob->n_state;
+    size_t n = sim->n_state;
     double least = INFINITY, largest = 0;
-    ob->grows = false;
-    ob->n_rescue = 0;
+    sim->tolerance.grows = false;
+    sim->tolerance.n_rescue = 0;
     for (size_t i = 0; i < n; i++) {
-        ob->sizes[i] = fabs(y[i]);
-        ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
-        ob->sizes[i + 2 * n] = y[i];
-        ob->tolerance_beyond[i] = ob->atol;
+        sim->tolerance.sizes[i] = fabs(y[i]);
+        sim->tolerance.sizes[i + n] = sim->tolerance.reach[i] = sim->tolerance.noise[i] = 0;
+        sim->tolerance.sizes[i + 2 * n] = y[i];
+        sim->tolerance.beyond[i] = sim->tolerance.atol;
         least = fmin(least, fabs(y[i]));
         largest = fmax(largest, fabs(y[i]));
     }
-    ob->sizes[3 * n] = ob->evaluation->task->t0;
-    ob->at_rest = 0;
-    if (least <= REST * largest && ob->atol == 0)
-        guess_sizes(ob, y, span_after(ob, ob->t, ob->t), REST);
+    sim->tolerance.sizes[3 * n] = sim->evaluation->task->t0;
+    sim->tolerance.at_rest = 0;
+    if (least <= REST * largest && sim->tolerance.atol == 0)
+        guess_sizes(sim, y, span_after(sim, sim->t, sim->t), REST);
 }
 
 /* fmax is a library call; this is inlined. */
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
-void tolerance_follow(struct observer *ob, const double *y)
+void tolerance_follow(struct simulation *sim, const double *y)
 {
-    size_t n = ob->n_state;
-    double *size = ob->sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = ob->tolerance_beyond;
-    const double *reach = ob->reach;
-    double h = ob->t - *t, rtol = ob->rtol;
+    size_t n = sim->n_state;
+    double *size = sim->tolerance.sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = sim->tolerance.beyond;
+    const double *reach = sim->tolerance.reach;
+    double h = sim->t - *t, rtol = sim->tolerance.rtol;
     for (size_t i = 0; i < n; i++) {
-        double magnitude = fabs(y[i]), part = ob->fraction;
+        double magnitude = fabs(y[i]), part = sim->tolerance.fraction;
         size[i] = larger(size[i], magnitude);
         if (guess[i] > 0 && h > 0 && size[i] > REST * reach[i]
-            && !(fabs(y[i] - before[i]) * (ob->t - ob->born[i]) >= YOUNG * h * magnitude))
+            && !(fabs(y[i] - before[i]) * (sim->t - sim->tolerance.born[i]) >= YOUNG * h * magnitude))
             guess[i] = 0;
         before[i] = y[i];
         double s = size[i];
@@ -259,31 +286,31 @@ void tolerance_follow(struct observer *ob, const double *y)
             part = FRACTION;
         }
         double wanted = magnitude, root;
-        if (magnitude < s && (young || !ob->is_relative)) {
+        if (magnitude < s && (young || !sim->tolerance.is_relative)) {
             root = sqrt(magnitude);
             wanted = root * sqrt(root * sqrt(s));
         }
         beyond[i] = rtol * (larger(wanted, part * s) - magnitude);
-        if (grows(ob, i))
+        if (grows(sim, i))
             beyond[i] = larger(beyond[i], ROUNDING * reach[i]);
-        beyond[i] = larger(beyond[i], NOISE * ob->noise[i]);
+        beyond[i] = larger(beyond[i], NOISE * sim->tolerance.noise[i]);
         if (size[i] == 0)
-            beyond[i] = larger(beyond[i], ob->at_rest * guess[i]);
+            beyond[i] = larger(beyond[i], sim->tolerance.at_rest * guess[i]);
     }
-    *t = ob->t;
+    *t = sim->t;
 }
 
-void tolerance_weigh(struct observer *ob, const double *y, double *weight)
+void tolerance_weigh(struct simulation *sim, const double *y, double *weight)
 {
-    size_t n = ob->n_state;
+    size_t n = sim->n_state;
     const double *state = y;
-    double *beyond = ob->tolerance_beyond, rtol = ob->rtol;
-    if (ob->atol == 0)
-        tolerance_follow(ob, y);
+    double *beyond = sim->tolerance.beyond, rtol = sim->tolerance.rtol;
+    if (sim->tolerance.atol == 0)
+        tolerance_follow(sim, y);
     for (size_t i = 0; i < n; i++)
         weight[i] = 1 / (rtol * fabs(y[i]) + beyond[i] + TINY);
-    for (size_t k = 0; k < ob->n_block; k++) {
-        double per = ob->block_unit[k], part = EFFECT * rtol * per;
+    for (size_t k = 0; k < sim->blocks.n; k++) {
+        double per = sim->blocks.unit[k], part = EFFECT * rtol * per;
         y += n;
         weight += n;
         for (size_t i = 0; i < n; i++)
@@ -291,22 +318,22 @@ void tolerance_weigh(struct observer *ob, const double *y, double *weight)
     }
 }
 
-double tolerance_vanished(const struct observer *ob)
+double tolerance_vanished(const struct simulation *sim)
 {
-    double part = ob->rtol * ob->fraction;
-    return ob->atol == 0 ? part * part : 0;
+    double part = sim->tolerance.rtol * sim->tolerance.fraction;
+    return sim->tolerance.atol == 0 ? part * part : 0;
 }
 
-const double *tolerance_drop_vanished(const struct observer *ob, const double *y, double *seen)
+const double *tolerance_drop_vanished(const struct simulation *sim, const double *y, double *seen)
 {
-    size_t n = ob->n_state, n_all = n * (1 + ob->n_block);
-    double part = tolerance_vanished(ob);
+    size_t n = sim->n_state, n_all = n * (1 + sim->blocks.n);
+    double part = tolerance_vanished(sim);
     bool any = false;
     for (size_t i = 0; i < n; i++) {
-        double least = part * ob->sizes[i];
-        for (size_t k = 0; k < ob->n_block && fabs(y[i]) <= least; k++) {
+        double least = part * sim->tolerance.sizes[i];
+        for (size_t k = 0; k < sim->blocks.n && fabs(y[i]) <= least; k++) {
             double s = y[i + (1 + k) * n];
-            if (s == 0 || fabs(s) > ob->block_unit[k] * least)
+            if (s == 0 || fabs(s) > sim->blocks.unit[k] * least)
                 continue;
             if (!any)
                 memcpy(seen, y, n_all * sizeof *y);
@@ -315,10 +342,4 @@ const double *tolerance_drop_vanished(const struct observer *ob, const double *y
         }
     }
     return any ? seen : y;
-}
-
-int tolerance_weights(N_Vector y, N_Vector weight, void *workspace)
-{
-    tolerance_weigh(&((struct workspace *)workspace)->o, vector_data(y), vector_data(weight));
-    return 0;
 }

@@ -2,7 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/workspace.h"
 
+#include "ode/blocks.h"
 #include "ode/forcing.h"
+#include "ode/stops.h"
+#include "ode/outcome.h"
 #include "ode/tolerance.h"
 
 #include <float.h>
@@ -26,9 +29,15 @@ enum { MAX_STUCK = 50 };
 /* CVODES refuses to start if the end is within rounding of the beginning. */
 #define CLOSEST (8 * DBL_EPSILON)
 
+static int weigh(N_Vector y, N_Vector weight, void *workspace)
+{
+    tolerance_weigh(&((struct workspace *)workspace)->o, vector_data(y), vector_data(weight));
+    return 0;
+}
+
 static bool make_integrator(struct workspace *ws)
 {
-    size_t n_sensitivity = observer_most_blocks(ws->o.abi, &ws->o.options), n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
+    size_t n_sensitivity = blocks_most(ws->o.abi, &ws->o.options), n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
     ws->context = sundials_context_new();
     if (!ws->context)
         return false;
@@ -48,7 +57,7 @@ static bool make_integrator(struct workspace *ws)
     /* Our own count of steps is the budget, which also ends an integration whose steps no longer move t. */
     return CVodeInit(ws->cvode, newton_rhs, 0, ws->y) == CV_SUCCESS &&
            CVodeSetUserData(ws->cvode, ws) == CV_SUCCESS &&
-           CVodeWFtolerances(ws->cvode, tolerance_weights) == CV_SUCCESS &&
+           CVodeWFtolerances(ws->cvode, weigh) == CV_SUCCESS &&
            CVodeSetMaxNumSteps(ws->cvode, LONG_MAX) == CV_SUCCESS &&
            CVodeSetMaxHnilWarns(ws->cvode, -1) == CV_SUCCESS &&
            CVodeSetEtaFixedStepBounds(ws->cvode, 0, STEP_GROWTH) == CV_SUCCESS &&
@@ -73,7 +82,7 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->probe_column = new_array(n, 1);
     ws->rhs_parameter = new_array(n, n_parameter);
     ws->linear = linear_new(plan);
-    bool complete = observer_init(&ws->o, abi, options) && ws->y_now && ws->f_predicted && ws->delta && ws->probe_factor &&
+    bool complete = simulation_init(&ws->o, abi, options) && ws->y_now && ws->f_predicted && ws->delta && ws->probe_factor &&
                     ws->probe_column && ws->rhs_parameter && ws->linear;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
@@ -98,7 +107,7 @@ void workspace_free(struct workspace *ws)
     if (ws->context)
         SUNContext_Free(&ws->context);
     linear_free(ws->linear);
-    observer_fini(&ws->o);
+    simulation_fini(&ws->o);
     free(ws->y_now);
     free(ws->f_predicted);
     free(ws->delta);
@@ -110,7 +119,7 @@ void workspace_free(struct workspace *ws)
 
 static void set_blocks(struct workspace *ws, size_t n_block)
 {
-    ws->o.n_block = n_block;
+    ws->o.blocks.n = n_block;
     if (ws->bank) {
         vector_bank_set_blocks(ws->bank, 1 + n_block);
         vector_bank_trace(ws->bank, false);
@@ -125,24 +134,24 @@ void workspace_prepare(struct workspace *ws)
     ws->n_stuck = 0;
     ws->pass = PASS_FORWARD;
     ws->tape = NULL;
-    observer_choose_blocks(&ws->o);
+    blocks_choose(&ws->o);
     ws->probe = evaluation->adjoint && probe_begin(ws);
-    ws->o.pace = ws->o.n_block == 0 && ws->o.n_state > 0;
-    if (ws->o.pace)
+    ws->o.blocks.is_pace = ws->o.blocks.n == 0 && ws->o.n_state > 0;
+    if (ws->o.blocks.is_pace)
         pace_begin(ws);
-    set_blocks(ws, ws->o.n_block);
+    set_blocks(ws, ws->o.blocks.n);
 }
 
 int workspace_initial(struct workspace *ws)
 {
     size_t n = ws->o.n_state;
     double *y = ws->o.y;
-    if (!ws->o.pace && !ws->probe)
-        return observer_initial(&ws->o, y);
+    if (!ws->o.blocks.is_pace && !ws->probe)
+        return blocks_initial(&ws->o, y);
     int code = derivatives_initial(&ws->o.model, y);
-    if (ws->o.pace)
+    if (ws->o.blocks.is_pace)
         memset(y + n, 0, n * sizeof(double));
-    if (code != STIFFIT_OK || ws->o.pace)
+    if (code != STIFFIT_OK || ws->o.blocks.is_pace)
         return code;
     code = derivatives_initial_parameter(&ws->o.model, ws->o.columns);
     if (code == STIFFIT_OK)
@@ -157,12 +166,12 @@ static bool finish_failed(struct workspace *ws, int flag)
     char why[100];
     if (ws->trouble == TROUBLE_NO_MEMORY) {
         snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
-        return observer_finish(&ws->o, EVALUATION_NO_MEMORY);
+        return outcome_set(&ws->o, EVALUATION_NO_MEMORY);
     }
     bool model = flag == CV_RHSFUNC_FAIL || flag == CV_FIRST_RHSFUNC_ERR || flag == CV_REPTD_RHSFUNC_ERR ||
                  flag == CV_UNREC_RHSFUNC_ERR || ws->trouble == TROUBLE_MODEL;
     if (model && flag != CV_ERR_FAILURE)
-        return observer_fail(&ws->o);
+        return outcome_model_failed(&ws->o);
     if (flag == CV_ERR_FAILURE)
         what = "the error tests failed repeatedly";
     else if (flag == CV_CONV_FAILURE)
@@ -171,15 +180,15 @@ static bool finish_failed(struct workspace *ws, int flag)
     else if (flag == CV_TOO_MUCH_ACC)
         what = "rtol and atol demand more than double precision provides";
     snprintf(why, sizeof why, "%s (CVODES %d)", what, flag);
-    return observer_stop_integrator(&ws->o, why);
+    return outcome_integrator_failed(&ws->o, why);
 }
 
 static bool finish_stuck(struct workspace *ws)
 {
     struct evaluation *evaluation = ws->o.evaluation;
     if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
-        return observer_fail(&ws->o);
-    return observer_stop_integrator(&ws->o, "the step size fell to rounding level");
+        return outcome_model_failed(&ws->o);
+    return outcome_integrator_failed(&ws->o, "the step size fell to rounding level");
 }
 
 bool workspace_start(struct workspace *ws)
@@ -189,7 +198,7 @@ bool workspace_start(struct workspace *ws)
     if (ws->tape && !adjoint_open(ws, ws->o.t))
         return adjoint_fail_memory(ws);
     int flag = CVodeReInit(ws->cvode, ws->o.t, ws->y);
-    observer_set_out(&ws->o, CLOSEST);
+    simulation_set_out(&ws->o, CLOSEST);
     if (ws->may_have_stop) /* a stop left by an earlier evaluation would end this one's steps */
         CVodeSetStopTime(ws->cvode, DBL_MAX);
     return flag == CV_SUCCESS || finish_failed(ws, flag);
@@ -209,20 +218,20 @@ static void bound_step(struct workspace *ws)
 
 bool workspace_step(struct workspace *ws)
 {
-    struct observer *ob = &ws->o;
-    double before = ob->t, far = ob->t_far;
-    if (ob->forcing || ob->has_stops)
+    struct simulation *sim = &ws->o;
+    double before = sim->t, far = sim->t_far;
+    if (sim->forcing || sim->has_stops)
         bound_step(ws);
-    if (ob->has_stops) /* the first step, which is estimated from `far`, must not see beyond the stop */
-        far = fmin(far, ob->stops->next);
-    ws->failure = CVode(ws->cvode, far, ws->y, &ob->t, CV_ONE_STEP);
+    if (sim->has_stops) /* the first step, which is estimated from `far`, must not see beyond the stop */
+        far = fmin(far, sim->stops->next);
+    ws->failure = CVode(ws->cvode, far, ws->y, &sim->t, CV_ONE_STEP);
     if (ws->failure < 0)
         return false;
-    ob->t_before = before;
-    ws->t_end = ob->t;
-    ob->evaluation->n_step++;
+    sim->t_before = before;
+    ws->t_end = sim->t;
+    sim->evaluation->n_step++;
     /* Near a pole, or where the model cannot be computed, steps shrink until t no longer moves. */
-    ws->n_stuck = fabs(ob->t - before) <= 2 * DBL_EPSILON * fabs(ob->t) ? ws->n_stuck + 1 : 0;
+    ws->n_stuck = fabs(sim->t - before) <= 2 * DBL_EPSILON * fabs(sim->t) ? ws->n_stuck + 1 : 0;
     if (ws->n_stuck < MAX_STUCK)
         return true;
     ws->n_stuck = 0;
@@ -241,7 +250,7 @@ const double *workspace_inside(struct workspace *ws, double t)
     if (!ws->tape)
         vector_bank_set_blocks(ws->bank, 1);
     int flag = CVodeGetDky(ws->cvode, t, 0, ws->y_at);
-    vector_bank_set_blocks(ws->bank, 1 + ws->o.n_block);
+    vector_bank_set_blocks(ws->bank, 1 + ws->o.blocks.n);
     return flag == CV_SUCCESS ? vector_data(ws->y_at) : NULL;
 }
 
@@ -265,9 +274,9 @@ bool workspace_fail(struct workspace *ws)
 {
     if (ws->failure == FAILURE_STUCK)
         return finish_stuck(ws);
-    if (!ws->o.pace)
+    if (!ws->o.blocks.is_pace)
         return finish_failed(ws, ws->failure);
-    ws->o.pace = false;
+    ws->o.blocks.is_pace = false;
     set_blocks(ws, 0);
     return true;
 }

@@ -5,7 +5,7 @@
 #include "ode/adjoint.h"
 #include "ode/adjoint_tape.h"
 #include "ode/linear.h"
-#include "ode/observer.h"
+#include "ode/simulation.h"
 #include "ode/vector.h"
 
 /* Why the last call of the nonlinear solver or of the right-hand side failed. */
@@ -18,7 +18,7 @@ enum pass { PASS_FORWARD, PASS_BACKWARD, PASS_REPLAY };
 enum { FAILURE_STUCK = 1 };
 
 struct workspace {
-    struct observer o;          /* the first member */
+    struct simulation o;          /* the first member */
 
     SUNContext context;
     struct vector_bank *bank;

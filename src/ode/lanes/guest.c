@@ -2,6 +2,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/guest.h"
 
+#include "ode/blocks.h"
+#include "ode/forcing.h"
+#include "ode/outcome.h"
+#include "ode/positive.h"
+#include "ode/stops.h"
 #include "ode/tolerance.h"
 
 #include <float.h>
@@ -24,12 +29,12 @@ struct guest *guest_new(const struct stiffit_model *abi, const struct ode_option
     if (!guest)
         return NULL;
     size_t n = abi->n_state;
-    size_t n_block = observer_most_blocks(abi, options);
+    size_t n_block = blocks_most(abi, options);
     guest->y = calloc(n * (1 + n_block) + 1, sizeof(double));
     guest->o.y = guest->y;
     guest->y_before = calloc(n + 1, sizeof(double));
     guest->id = calloc(n_block + 1, sizeof *guest->id);
-    if (observer_init(&guest->o, abi, options) && guest->y && guest->y_before && guest->id)
+    if (simulation_init(&guest->o, abi, options) && guest->y && guest->y_before && guest->id)
         return guest;
     guest_free(guest);
     return NULL;
@@ -39,7 +44,7 @@ void guest_free(struct guest *guest)
 {
     if (!guest)
         return;
-    observer_fini(&guest->o);
+    simulation_fini(&guest->o);
     free(guest->y);
     free(guest->y_before);
     free(guest->id);
@@ -47,28 +52,28 @@ void guest_free(struct guest *guest)
 }
 
 /* The root mean square of x over the tolerances at y. */
-static double size_of(const struct observer *ob, const double *x, const double *y)
+static double size_of(const struct simulation *sim, const double *x, const double *y)
 {
     double sum = 0;
-    for (size_t i = 0; i < ob->n_state; i++) {
-        double ratio = x[i] / (ob->rtol * fabs(y[i]) + ob->tolerance_beyond[i] + DBL_MIN / DBL_EPSILON);
+    for (size_t i = 0; i < sim->n_state; i++) {
+        double ratio = x[i] / (sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i] + DBL_MIN / DBL_EPSILON);
         sum += ratio * ratio;
     }
-    return sqrt(sum / (double)ob->n_state);
+    return sqrt(sum / (double)sim->n_state);
 }
 
 /* The first step (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, section II.4). False: the model failed.
  * */
 static bool first_step(struct guest *guest)
 {
-    struct observer *ob = &guest->o;
-    size_t n = ob->n_state;
-    double *y = guest->y, *f = ob->f, *moved = guest->y_before, *slope = ob->columns;
-    double span = (ob->has_stops ? fmin(ob->t_far, ob->stops->next) : ob->t_far) - ob->t;
+    struct simulation *sim = &guest->o;
+    size_t n = sim->n_state;
+    double *y = guest->y, *f = sim->f, *moved = guest->y_before, *slope = sim->columns;
+    double span = (sim->has_stops ? fmin(sim->t_far, sim->stops->next) : sim->t_far) - sim->t;
     int order = lanes_method.order_error;
-    if (derivatives_rhs(&ob->model, ob->t, y, f) != STIFFIT_OK)
+    if (derivatives_rhs(&sim->model, sim->t, y, f) != STIFFIT_OK)
         return false;
-    double by_y = size_of(ob, y, y), by_f = size_of(ob, f, y), h = 1e-6 * span;
+    double by_y = size_of(sim, y, y), by_f = size_of(sim, f, y), h = 1e-6 * span;
     if (by_f > 0 && by_y > 0)
         h = 0.01 * by_y / by_f;
     h = fmin(h, span);
@@ -76,65 +81,65 @@ static bool first_step(struct guest *guest)
     for (int i = 0; i < 8 && !known; i++, h *= known ? 1 : 0.1) {
         for (size_t j = 0; j < n; j++)
             moved[j] = y[j] + h * f[j];
-        known = derivatives_rhs(&ob->model, ob->t + h, moved, slope) == STIFFIT_OK;
+        known = derivatives_rhs(&sim->model, sim->t + h, moved, slope) == STIFFIT_OK;
     }
     if (known) {
         for (size_t j = 0; j < n; j++)
             slope[j] -= f[j];
-        double largest = fmax(by_f, size_of(ob, slope, y) / h);
+        double largest = fmax(by_f, size_of(sim, slope, y) / h);
         double next = largest > 0 ? pow(0.01 / largest, 1.0 / (order + 1)) : 100 * h;
         h = fmin(100 * h, fmin(next, span));
     }
     /* A step that only the span or the growth of steps limits would be the same for a certificate, which would confirm its
      * error. */
-    if (ob->evaluation->tighter > 1)
-        h *= pow(ob->evaluation->tighter, -1.0 / order);
-    guest->h = fmax(fmin(h, ob->max_step / ROOM_STRETCH), 64 * DBL_EPSILON * fabs(ob->t) + DBL_MIN / DBL_EPSILON);
+    if (sim->evaluation->tighter > 1)
+        h *= pow(sim->evaluation->tighter, -1.0 / order);
+    guest->h = fmax(fmin(h, sim->max_step / ROOM_STRETCH), 64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
     return true;
 }
 
 bool guest_start(struct guest *guest)
 {
-    struct observer *ob = &guest->o;
-    observer_set_out(ob, CLOSEST);
-    if (ob->atol == 0)
-        tolerance_follow(ob, guest->y);
+    struct simulation *sim = &guest->o;
+    simulation_set_out(sim, CLOSEST);
+    if (sim->tolerance.atol == 0)
+        tolerance_follow(sim, guest->y);
     if (!first_step(guest))
-        return observer_fail(ob);
-    guest->bound = ob->forcing ? forcing_bound(ob, guest->h) : INFINITY;
-    double accepted = ob->atol > 0 ? ACCEPTED_ATOL : ACCEPTED * sqrt(sqrt(sqrt(1e-3 / ob->rtol)));
+        return outcome_model_failed(sim);
+    guest->bound = sim->forcing ? forcing_bound(sim, guest->h) : INFINITY;
+    double accepted = sim->tolerance.atol > 0 ? ACCEPTED_ATOL : ACCEPTED * sqrt(sqrt(sqrt(1e-3 / sim->tolerance.rtol)));
     guest->by_accepted = 1 / (accepted * accepted);
     guest->log_h = -INFINITY;
     guest->log_error = 0;
     guest->n_attempt = 0;
     guest->trouble = -LASTING;
     guest->rejected = false;
-    guest->watched = positive_watches(ob);
+    guest->watched = positive_watches(sim);
     return true;
 }
 
 void guest_prepare(struct guest *guest)
 {
-    struct observer *ob = &guest->o;
-    uint32_t next_id = ob->abi->n_parameter;
-    observer_choose_blocks(ob);
-    for (size_t b = 0; b < ob->n_block; b++)
-        guest->id[b] = ob->block_parameter[b] == ODE_NONE ? next_id++ : ob->block_parameter[b];
+    struct simulation *sim = &guest->o;
+    uint32_t next_id = sim->abi->n_parameter;
+    blocks_choose(sim);
+    for (size_t b = 0; b < sim->blocks.n; b++)
+        guest->id[b] = sim->blocks.parameter[b] == ODE_NONE ? next_id++ : sim->blocks.parameter[b];
 }
 
 double guest_stop_time(const struct guest *guest)
 {
-    const struct observer *ob = &guest->o;
-    const struct ode_task *task = ob->evaluation->task;
-    double far = task->time[task->n_time - 1] == INFINITY ? INFINITY : ob->t_far;
-    return fmin(guest->bound, ob->has_stops ? fmin(far, ob->stops->next) : far);
+    const struct simulation *sim = &guest->o;
+    const struct ode_task *task = sim->evaluation->task;
+    double far = task->time[task->n_time - 1] == INFINITY ? INFINITY : sim->t_far;
+    return fmin(guest->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
 }
 
-static void set_next(const struct observer *ob, struct lanes_room *room, int k)
+static void set_next(const struct simulation *sim, struct lanes_room *room, int k)
 {
-    const struct ode_task *task = ob->evaluation->task;
-    size_t i = ob->i_time;
-    double tighter = ob->evaluation->tighter, next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
+    const struct ode_task *task = sim->evaluation->task;
+    size_t i = sim->rows.i_time;
+    double tighter = sim->evaluation->tighter, next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
     room->t_next[k] = next;
     room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
     /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
@@ -143,10 +148,10 @@ static void set_next(const struct observer *ob, struct lanes_room *room, int k)
 
 void guest_load(const struct guest *guest, struct lanes_room *room, int k, const int32_t *column, bool live)
 {
-    const struct observer *ob = &guest->o;
-    const struct stiffit_model *abi = ob->abi;
-    const struct stiffit_point *at = &ob->model.at;
-    size_t n = ob->n_state;
+    const struct simulation *sim = &guest->o;
+    const struct stiffit_model *abi = sim->abi;
+    const struct stiffit_point *at = &sim->model.at;
+    size_t n = sim->n_state;
     for (size_t j = 0; j < abi->n_parameter; j++)
         room->p[j][k] = at->p[j];
     for (size_t j = 0; j < abi->n_covariate; j++)
@@ -158,15 +163,15 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
     for (size_t b = 0; b < room->n_block; b++)
         for (size_t e = 0; e < n * room->block[b].width; e++)
             room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
-    for (size_t b = 0; b < ob->n_block; b++) {
+    for (size_t b = 0; b < sim->blocks.n; b++) {
         size_t c = (size_t)column[guest->id[b]];
-        room->unit[c][k] = ob->block_unit[b];
+        room->unit[c][k] = sim->blocks.unit[b];
         room->active[c][k] = -1;
         struct lanes_block *block = room->block;
         while (c >= block->first + block->width)
             block++;
-        const double *by = ob->model.is_infused && guest->id[b] < abi->n_parameter
-                               ? ob->model.rate_parameter + guest->id[b] * n : NULL;
+        const double *by = sim->model.is_infused && guest->id[b] < abi->n_parameter
+                               ? sim->model.rate_parameter + guest->id[b] * n : NULL;
         for (size_t i = 0; i < n; i++) {
             size_t e = i * block->width + c - block->first;
             block->sens[e][k] = guest->y[(1 + b) * n + i];
@@ -174,62 +179,62 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         }
     }
     for (size_t j = 0; j < abi->n_input; j++) {
-        room->input_since[j][k] = ob->model.piece[j].since;
-        room->input_value[j][k] = ob->model.piece[j].value;
-        room->input_slope[j][k] = ob->model.piece[j].slope;
+        room->input_since[j][k] = sim->model.piece[j].since;
+        room->input_value[j][k] = sim->model.piece[j].value;
+        room->input_slope[j][k] = sim->model.piece[j].slope;
     }
     for (size_t i = 0; i < n; i++) {
-        room->minus_rate[i][k] = ob->model.is_infused && ob->model.rate[i] != 0 ? -ob->model.rate[i] : 0;
-        room->born[i][k] = ob->born[i];
-        room->reach[i][k] = ob->reach[i];
-        room->noise[i][k] = ob->noise[i];
+        room->minus_rate[i][k] = sim->model.is_infused && sim->model.rate[i] != 0 ? -sim->model.rate[i] : 0;
+        room->born[i][k] = sim->tolerance.born[i];
+        room->reach[i][k] = sim->tolerance.reach[i];
+        room->noise[i][k] = sim->tolerance.noise[i];
         room->y[i][k] = room->y_before[i][k] = guest->y[i];
-        room->size[i][k] = ob->sizes[i];
-        room->guess[i][k] = ob->sizes[i + n];
-        room->beyond[i][k] = ob->tolerance_beyond[i];
+        room->size[i][k] = sim->tolerance.sizes[i];
+        room->guess[i][k] = sim->tolerance.sizes[i + n];
+        room->beyond[i][k] = sim->tolerance.beyond[i];
     }
-    room->since[k] = ob->model.since;
-    room->until[k] = ob->model.until;
-    room->infused = (room->infused & ~(1u << k)) | (unsigned)(live && ob->model.is_infused) << k;
-    room->rtol[k] = ob->rtol;
+    room->since[k] = sim->model.since;
+    room->until[k] = sim->model.until;
+    room->infused = (room->infused & ~(1u << k)) | (unsigned)(live && sim->model.is_infused) << k;
+    room->rtol[k] = sim->tolerance.rtol;
     room->by_accepted[k] = guest->by_accepted;
-    room->fraction[k] = ob->fraction;
-    room->at_rest[k] = ob->at_rest;
-    room->is_relative[k] = -ob->is_relative;
+    room->fraction[k] = sim->tolerance.fraction;
+    room->at_rest[k] = sim->tolerance.at_rest;
+    room->is_relative[k] = -sim->tolerance.is_relative;
     room->live[k] = -live;
-    room->t[k] = room->t_before[k] = ob->t;
+    room->t[k] = room->t_before[k] = sim->t;
     room->h[k] = room->h_used[k] = guest->h;
-    room->longest[k] = ob->max_step / ROOM_STRETCH;
+    room->longest[k] = sim->max_step / ROOM_STRETCH;
     room->t_stop[k] = guest_stop_time(guest);
-    set_next(ob, room, k);
+    set_next(sim, room, k);
     room->log_h[k] = guest->log_h;
     room->log_error[k] = guest->log_error;
     room->rejected[k] = -guest->rejected;
     room->watched[k] = -guest->watched;
     room->trouble[k] = guest->trouble;
     room->n_attempt[k] = guest->n_attempt;
-    room->n_step[k] = ob->evaluation->n_step;
-    room->max_steps[k] = ob->evaluation->max_steps;
+    room->n_step[k] = sim->evaluation->n_step;
+    room->max_steps[k] = sim->evaluation->max_steps;
 }
 
 void guest_follow(struct guest *guest, const struct lanes_room *room, int k)
 {
-    struct observer *ob = &guest->o;
-    size_t n = ob->n_state;
+    struct simulation *sim = &guest->o;
+    size_t n = sim->n_state;
     for (size_t i = 0; i < n; i++) {
-        ob->sizes[i] = room->size[i][k];
-        ob->sizes[i + n] = room->guess[i][k];
-        ob->tolerance_beyond[i] = room->beyond[i][k];
-        ob->sizes[i + 2 * n] = room->y[i][k];
+        sim->tolerance.sizes[i] = room->size[i][k];
+        sim->tolerance.sizes[i + n] = room->guess[i][k];
+        sim->tolerance.beyond[i] = room->beyond[i][k];
+        sim->tolerance.sizes[i + 2 * n] = room->y[i][k];
     }
-    ob->sizes[3 * n] = ob->t = room->t[k];
+    sim->tolerance.sizes[3 * n] = sim->t = room->t[k];
 }
 
 void guest_store(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column)
 {
-    struct observer *ob = &guest->o;
-    size_t n = ob->n_state;
-    for (size_t b = 0; b < ob->n_block; b++) {
+    struct simulation *sim = &guest->o;
+    size_t n = sim->n_state;
+    for (size_t b = 0; b < sim->blocks.n; b++) {
         size_t c = (size_t)column[guest->id[b]];
         const struct lanes_block *block = room->block;
         while (c >= block->first + block->width)
@@ -240,8 +245,8 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
     for (size_t i = 0; i < n; i++)
         guest->y[i] = room->y[i][k];
     guest_follow(guest, room, k);
-    ob->at_rest = room->at_rest[k];
-    ob->t = room->t[k];
+    sim->tolerance.at_rest = room->at_rest[k];
+    sim->t = room->t[k];
     guest->h = room->h[k];
     guest->log_h = room->log_h[k];
     guest->log_error = room->log_error[k];
@@ -249,29 +254,29 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
     guest->watched = room->watched[k];
     guest->trouble = room->trouble[k];
     guest->n_attempt = room->n_attempt[k];
-    ob->evaluation->n_step = room->n_step[k];
-    ob->evaluation->t_reached = ob->t;
+    sim->evaluation->n_step = room->n_step[k];
+    sim->evaluation->t_reached = sim->t;
 }
 
 void guest_count(struct guest *guest, struct lanes_room *room, int k)
 {
-    struct observer *ob = &guest->o;
+    struct simulation *sim = &guest->o;
     int64_t n_attempt = room->n_attempt[k];
-    ob->t = ob->evaluation->t_reached = room->t[k];
-    ob->evaluation->n_step = room->n_step[k];
-    ob->model.n_rhs += n_attempt * lanes_method.n_stage;
-    ob->model.n_jacobian += n_attempt;
-    ob->n_factor += n_attempt;
+    sim->t = sim->evaluation->t_reached = room->t[k];
+    sim->evaluation->n_step = room->n_step[k];
+    sim->model.n_rhs += n_attempt * lanes_method.n_stage;
+    sim->model.n_jacobian += n_attempt;
+    sim->n_factor += n_attempt;
     room->n_attempt[k] = 0;
 }
 
 void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *inside, int k)
 {
-    struct observer *ob = &guest->o;
-    size_t n = ob->n_state;
+    struct simulation *sim = &guest->o;
+    size_t n = sim->n_state;
     for (size_t i = 0; i < n; i++)
         guest->y[i] = inside[i][k];
-    for (size_t b = 0; b < ob->n_block; b++) {
+    for (size_t b = 0; b < sim->blocks.n; b++) {
         const lanes *from = inside + n * (1 + (size_t)column[guest->id[b]]);
         for (size_t i = 0; i < n; i++)
             guest->y[(1 + b) * n + i] = from[i][k];
@@ -280,20 +285,20 @@ void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *
 
 static void look_ahead(struct guest *guest, struct lanes_room *room, int k)
 {
-    struct observer *ob = &guest->o;
+    struct simulation *sim = &guest->o;
     guest_follow(guest, room, k);
-    for (size_t i = 0; i < ob->n_state; i++)
+    for (size_t i = 0; i < sim->n_state; i++)
         guest->y[i] = room->y[i][k];
-    tolerance_look(ob, guest->y);
-    for (size_t i = 0; i < ob->n_state; i++) {
-        room->reach[i][k] = ob->reach[i];
-        room->noise[i][k] = ob->noise[i];
+    tolerance_look(sim, guest->y);
+    for (size_t i = 0; i < sim->n_state; i++) {
+        room->reach[i][k] = sim->tolerance.reach[i];
+        room->noise[i][k] = sim->tolerance.noise[i];
     }
 }
 
 void guest_answered(struct guest *guest, struct lanes_room *room, int k)
 {
-    if (guest->o.grows)
+    if (guest->o.tolerance.grows)
         look_ahead(guest, room, k);
     set_next(&guest->o, room, k);
 }
@@ -336,12 +341,12 @@ bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k, doubl
 /* Calls the model's functions at the state until one fails. */
 static void find_failure(struct guest *guest)
 {
-    struct observer *ob = &guest->o;
-    struct derivatives *d = &ob->model;
-    bool good = derivatives_rhs(d, ob->t, guest->y, ob->f) == STIFFIT_OK &&
-                (ob->n_block == 0 || derivatives_rhs_parameter(d, ob->t, guest->y, ob->columns) == STIFFIT_OK);
+    struct simulation *sim = &guest->o;
+    struct derivatives *d = &sim->model;
+    bool good = derivatives_rhs(d, sim->t, guest->y, sim->f) == STIFFIT_OK &&
+                (sim->blocks.n == 0 || derivatives_rhs_parameter(d, sim->t, guest->y, sim->columns) == STIFFIT_OK);
     if (good)
-        d->failure = (struct model_failure){.where = "derivatives", .t = ob->t, .not_finite = true};
+        d->failure = (struct model_failure){.where = "derivatives", .t = sim->t, .not_finite = true};
 }
 
 /* Whether something was not finite in the latest attempts. */
@@ -355,8 +360,8 @@ void guest_fail(struct guest *guest, struct lanes_room *room, int k)
     guest_count(guest, room, k);
     if (is_model) {
         find_failure(guest);
-        observer_fail(&guest->o);
+        outcome_model_failed(&guest->o);
     } else {
-        observer_stop_integrator(&guest->o, "the step size fell to rounding level");
+        outcome_integrator_failed(&guest->o, "the step size fell to rounding level");
     }
 }

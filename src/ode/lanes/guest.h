@@ -4,7 +4,7 @@
 
 #include "ode/lanes/room.h"
 #include "ode/linear.h"
-#include "ode/observer.h"
+#include "ode/simulation.h"
 
 /* The result of the kernel's `observe`. */
 struct lanes_view {
@@ -13,7 +13,7 @@ struct lanes_view {
 };
 
 struct guest {
-    struct observer o;
+    struct simulation o;
     double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
     double *y_before;  /* n_state: scratch */
     uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
@@ -43,7 +43,7 @@ bool guest_answer(struct guest *guest, const struct lanes_room *room, int k, con
                   const struct lanes_view *view);
 /* After that, or another answer: the next measurement. */
 void guest_answered(struct guest *guest, struct lanes_room *room, int k);
-/* Sets the observer's time, sizes and tolerances to those in lane k. */
+/* Sets the simulation's time, sizes and tolerances to those in lane k. */
 void guest_follow(struct guest *guest, const struct lanes_room *room, int k);
 /* Where steps must end at the latest. */
 double guest_stop_time(const struct guest *guest);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/guest.h"
 
+#include "ode/forcing.h"
 #include "ode/steady.h"
 
 #include <math.h>
@@ -33,18 +34,18 @@ struct look {
 static bool rhs(void *context, double *change)
 {
     struct look *look = context;
-    struct observer *ob = &look->guest->o;
-    struct derivatives *model = &ob->model;
+    struct simulation *sim = &look->guest->o;
+    struct derivatives *model = &sim->model;
     const double *y = look->guest->y;
-    size_t n = ob->n_state;
-    if (derivatives_rhs(model, ob->t, y, change) != STIFFIT_OK ||
-        derivatives_jacobian(model, ob->t, y, NULL, false, linear_jacobian(look->linear)) != STIFFIT_OK ||
-        (ob->n_block && derivatives_rhs_parameter(model, ob->t, y, ob->columns) != STIFFIT_OK))
+    size_t n = sim->n_state;
+    if (derivatives_rhs(model, sim->t, y, change) != STIFFIT_OK ||
+        derivatives_jacobian(model, sim->t, y, NULL, false, linear_jacobian(look->linear)) != STIFFIT_OK ||
+        (sim->blocks.n && derivatives_rhs_parameter(model, sim->t, y, sim->columns) != STIFFIT_OK))
         return false;
-    linear_multiply(look->linear, y + n, change + n, ob->n_block);
-    for (size_t b = 0; b < ob->n_block; b++)
-        for (size_t i = 0; i < n && ob->block_rhs[b]; i++)
-            change[(1 + b) * n + i] += ob->columns[ob->block_parameter[b] * n + i];
+    linear_multiply(look->linear, y + n, change + n, sim->blocks.n);
+    for (size_t b = 0; b < sim->blocks.n; b++)
+        for (size_t i = 0; i < n && sim->blocks.in_rhs[b]; i++)
+            change[(1 + b) * n + i] += sim->columns[sim->blocks.parameter[b] * n + i];
     return true;
 }
 
@@ -52,24 +53,24 @@ bool guest_look_for_steady_state(struct guest *guest, struct linear *linear, dou
 {
     struct look look = {.guest = guest, .linear = linear};
     const struct steady_solver solver = {.linear = linear, .rhs = rhs, .context = &look, .change = scratch,
-                                         .weight = scratch + guest->o.n_state * (1 + guest->o.n_block)};
+                                         .weight = scratch + guest->o.n_state * (1 + guest->o.blocks.n)};
     linear_begin(linear);
     return steady_look(&guest->o, guest->y, &solver);
 }
 
 void guest_attend(struct guest *guest, struct lanes_room *room, int k)
 {
-    struct observer *ob = &guest->o;
+    struct simulation *sim = &guest->o;
     guest_follow(guest, room, k);
-    if (!ob->forcing)
+    if (!sim->forcing)
         return;
-    guest->bound = forcing_bound(ob, room->h[k]);
-    for (size_t i = 0; i < ob->n_state; i++) {
-        room->guess[i][k] = ob->sizes[i + ob->n_state];
-        room->reach[i][k] = ob->reach[i];
-        room->noise[i][k] = ob->noise[i];
-        room->born[i][k] = ob->born[i];
+    guest->bound = forcing_bound(sim, room->h[k]);
+    for (size_t i = 0; i < sim->n_state; i++) {
+        room->guess[i][k] = sim->tolerance.sizes[i + sim->n_state];
+        room->reach[i][k] = sim->tolerance.reach[i];
+        room->noise[i][k] = sim->tolerance.noise[i];
+        room->born[i][k] = sim->tolerance.born[i];
     }
-    room->at_rest[k] = ob->at_rest;
+    room->at_rest[k] = sim->tolerance.at_rest;
     room->t_stop[k] = guest_stop_time(guest);
 }

@@ -2,6 +2,7 @@
  * observation.c: noise of the model, rows with parameters of their own, a wanted state, and numbers that are not finite.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/guest.h"
+
 #include "ode/observation.h"
 
 #include <string.h>
@@ -17,23 +18,23 @@ static void add_direct(const struct lanes_room *room, int k, uint32_t j, const s
 }
 
 /* The derivatives of rows first ... last - 1. False: one is not finite. */
-static bool fill_derivatives(struct observer *ob, const struct lanes_room *room, int k, const struct guest *guest,
+static bool fill_derivatives(struct simulation *sim, const struct lanes_room *room, int k, const struct guest *guest,
                              const int32_t *column, const struct lanes_view *view, size_t first, size_t last)
 {
-    const struct evaluation *evaluation = ob->evaluation;
+    const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t n_observable = ob->abi->n_observable, stride = evaluation->stride ? evaluation->stride : task->n_row;
+    size_t n_observable = sim->abi->n_observable, stride = evaluation->stride ? evaluation->stride : task->n_row;
     const int32_t *direct = room->plan->lanes->observe_parameter.start;
     const uint32_t *to = evaluation->column;
     double odd = 0;
     for (size_t s = 0; to && s < evaluation->n_sens; s++)
         memset(evaluation->d_prediction + first + to[s] * stride, 0, (last - first) * sizeof(double));
     for (size_t s = 0; s < evaluation->n_sens; s++) {
-        uint32_t j = ob->sens[s];
-        int32_t block = ob->sens_block[s];
+        uint32_t j = sim->blocks.sens[s];
+        int32_t block = sim->blocks.of_sens[s];
         const lanes *by_way = block < 0 ? NULL : view->out + n_observable * (1 + (size_t)column[guest->id[block]]);
-        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *own = ob->h_row;
-        bool is_direct = j < ob->abi->n_parameter && direct[j] < direct[j + 1];
+        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *own = sim->rows.h_row;
+        bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
         if (by_way && !is_direct && !to) { /* the most frequent case */
             for (size_t i = first; i < last; i++)
                 derivative[i] = by_way[task->row_observable[i]][k];
@@ -55,13 +56,13 @@ static bool fill_derivatives(struct observer *ob, const struct lanes_room *room,
 bool guest_answer(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column,
                             const struct lanes_view *view)
 {
-    struct observer *ob = &guest->o;
-    const struct evaluation *evaluation = ob->evaluation;
+    struct simulation *sim = &guest->o;
+    const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    if (!room->plan->n_observe || (evaluation->noise && ob->abi->noise) || task->row_variant || evaluation->end || ob->pace)
+    if (!room->plan->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant || evaluation->end || sim->blocks.is_pace)
         return false;
-    size_t first = ob->i_row, last = observation_end(ob);
-    double odd = 0, *excess = ob->h;
+    size_t first = sim->rows.i_row, last = observation_end(sim);
+    double odd = 0, *excess = sim->rows.h;
     for (size_t i = first; i < last; i++) {
         uint32_t o = task->row_observable[i];
         evaluation->prediction[i] = view->values[o][k];
@@ -69,9 +70,9 @@ bool guest_answer(struct guest *guest, const struct lanes_room *room, int k, con
         odd += 0 * excess[o]; /* NaN if something is not finite */
     }
     if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
-                     !fill_derivatives(ob, room, k, guest, column, view, first, last)))
+                     !fill_derivatives(sim, room, k, guest, column, view, first, last)))
         return false;
-    ob->i_row = last;
-    ob->begins_anew = ob->atol == 0 && !ob->is_relative && observation_rows_ask_relative(ob, first, last, excess);
+    sim->rows.i_row = last;
+    sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative && observation_rows_ask_relative(sim, first, last, excess);
     return true;
 }

@@ -6,6 +6,7 @@
 #include "ode/drive.h"
 #include "ode/lanes/guest.h"
 #include "ode/observation.h"
+#include "ode/positive.h"
 #include "ode/tolerance.h"
 
 #include <float.h>
@@ -79,14 +80,14 @@ static const char *linear_solver(const void *plan)
     return "lanes";
 }
 
-static struct observer *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
 {
     struct guest *guest = guest_new(abi, options);
     (void)plan;
     return guest ? &guest->o : NULL;
 }
 
-static void simulation_free(struct observer *ob) { guest_free((struct guest *)ob); }
+static void simulation_free(struct simulation *sim) { guest_free((struct guest *)sim); }
 
 static void batch_free(struct batch *base)
 {
@@ -136,7 +137,7 @@ static void mark_wanted(struct lanes_batch *own, const struct guest *new)
     memset(own->wanted, 0, own->plan->n_id * sizeof *own->wanted);
     for (int k = 0; k <= N_LANE; k++) {
         const struct guest *guest = k == N_LANE ? new : (own->base.live >> k & 1) ? guest_of(own, k) : NULL;
-        for (size_t b = 0; guest && b < guest->o.n_block; b++)
+        for (size_t b = 0; guest && b < guest->o.blocks.n; b++)
             own->wanted[guest->id[b]] = true;
     }
 }
@@ -324,11 +325,11 @@ static unsigned go_to(struct batch *b, unsigned seats, unsigned rooted)
     return 0;
 }
 
-static bool start(struct observer *ob) { return guest_start((struct guest *)ob); }
+static bool start(struct simulation *sim) { return guest_start((struct guest *)sim); }
 
-static bool prepare(struct observer *ob)
+static bool prepare(struct simulation *sim)
 {
-    guest_prepare((struct guest *)ob);
+    guest_prepare((struct guest *)sim);
     return true;
 }
 

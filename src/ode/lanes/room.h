@@ -55,7 +55,7 @@ struct lanes_room {
     lanes t_part;        /* the longest step towards t_next if it is to end there */
     lanes *y, *y_before; /* y_before: at the beginning of the latest step (lanes that did not move: equal to y) */
     lanes t_before, h_used;
-    lanes *size, *guess, *beyond; /* of states, as in struct observer */
+    lanes *size, *guess, *beyond; /* of states, as in struct simulation */
     lanes log_h, log_error;       /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
     lanes_mask rejected;          /* the latest attempt was rejected */
     lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */

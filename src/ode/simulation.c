@@ -1,0 +1,79 @@
+/* Makes simulations of the states of their modules.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/simulation.h"
+
+#include "ode/blocks.h"
+#include "ode/forcing.h"
+#include "ode/observation.h"
+#include "ode/period.h"
+#include "ode/positive.h"
+#include "ode/steady.h"
+#include "ode/stops.h"
+#include "ode/tolerance.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+bool simulation_init(struct simulation *sim, const struct stiffit_model *abi, const struct ode_options *options)
+{
+    size_t n = abi->n_state, n_parameter = abi->n_parameter + options->n_none;
+    sim->abi = abi;
+    sim->options = *options;
+    sim->max_step = fmin(options->max_step > 0 ? options->max_step : INFINITY, abi->max_step > 0 ? abi->max_step : INFINITY);
+    sim->n_state = n;
+    sim->f = calloc(n + 1, sizeof(double));
+    sim->columns = calloc(n * n_parameter + 1, sizeof(double));
+    sim->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
+    sim->positive = positive_new(n);
+    sim->stops = stops_new(abi, blocks_most(abi, options));
+    bool complete = derivatives_init(&sim->model, abi), has_forcing = sim->forcing || !n || !abi->n_forcing;
+    complete = tolerance_init(&sim->tolerance, abi) && complete;
+    complete = blocks_init(&sim->blocks, abi, options) && complete;
+    complete = rows_init(&sim->rows, abi, options) && complete;
+    sim->model.sizes = sim->tolerance.sizes;
+    sim->model.piece = calloc((size_t)abi->n_input + 1, sizeof *sim->model.piece);
+    return complete && sim->f && sim->columns && has_forcing && sim->positive && sim->stops && sim->model.piece;
+}
+
+void simulation_fini(struct simulation *sim)
+{
+    period_free(sim->period);
+    forcing_free(sim->forcing);
+    stops_free(sim->stops);
+    free(sim->model.piece);
+    positive_free(sim->positive);
+    derivatives_fini(&sim->model);
+    tolerance_fini(&sim->tolerance);
+    blocks_fini(&sim->blocks);
+    rows_fini(&sim->rows);
+    free(sim->f);
+    free(sim->columns);
+}
+
+void simulation_begin(struct simulation *sim, bool is_relative)
+{
+    struct evaluation *evaluation = sim->evaluation;
+    sim->begins_anew = false;
+    rows_begin(sim);
+    sim->t = evaluation->t_reached = evaluation->task->t0;
+    evaluation->crosses = false;
+    sim->blocks.sens = evaluation->sens;
+    sim->blocks.variant = EXPERIMENT_NONE;
+    sim->has_stops = ode_has_stops(sim->abi, evaluation->task) &&
+                    (!evaluation->adjoint || !ode_takes_adjoint(sim->abi, evaluation->task));
+    tolerance_set(sim, is_relative);
+}
+
+void simulation_set_out(struct simulation *sim, double closest)
+{
+    const struct ode_task *task = sim->evaluation->task;
+    double t = sim->t, last = ode_task_last(task);
+    closest *= fmax(fabs(t), fabs(last));
+    sim->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
+    if (task->time[task->n_time - 1] == INFINITY)
+        sim->t_far = fmax(last, t + fmax(1, t - task->t0)); /* gives the first step its scale; no end */
+    steady_begin(sim);
+    if (sim->forcing)
+        forcing_begin(sim);
+}

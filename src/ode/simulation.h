@@ -1,0 +1,99 @@
+/* One evaluation under way: the state of everything that does not depend on the integrator. Each struct in it belongs to the
+ * module that is named beside it, which alone changes it; an integrator's own simulation begins with this one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "ode/derivatives.h"
+#include "ode/evaluation.h"
+
+/* tolerance.c: how accurate the evaluation is, and the sizes of states that this follows. */
+struct tolerance {
+    double rtol, atol;          /* atol 0: from the states' sizes */
+    double fraction;            /* the floor of the magnitude used for a state's tolerance, as a part of the state's size */
+    bool is_relative;           /* each state's tolerance is rtol times its present value */
+    bool grows;                 /* some states may be far from their reach */
+    int n_rescue;               /* of this evaluation: see tolerance_rescue */
+    /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
+    double *sizes;              /* 3 n_state + 1 */
+    double *born;               /* n_state: since when the state may be young */
+    double *reach;              /* n_state: what a state that was at rest can become (reach.h), else 0 */
+    double *noise;              /* n_state: what rounding errors of its rate make of such a state (reach.h) */
+    double *beyond;             /* n_state: tolerance minus rtol |y| */
+    double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
+    double *scratch;            /* 8 n_state */
+    double *jacobian;           /* for reach.c: n_state x n_state, or the values of the model's pattern */
+    bool *is_at_rest;           /* n_state: scratch */
+};
+
+/* blocks.c: the state, and a block for each wanted parameter that enters the right-hand side or the initial state. */
+struct blocks {
+    size_t n;                   /* of sensitivities */
+    uint32_t *parameter;        /* n_parameter + options.n_none places; its parameter in this phase or ODE_NONE */
+    bool *in_rhs;               /* whether it enters the right-hand side */
+    double *unit;               /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
+    int32_t *of_sens;           /* block of each wanted parameter, or -1 */
+    bool is_pace;               /* the one block is the dependence of the states on the unit of time (probe.c) */
+    const uint32_t *sens;       /* n_sens: evaluation.sens of this phase, or of the variant of the latest rows */
+    uint32_t variant;           /* the one whose parameters derivatives.other has, or EXPERIMENT_NONE */
+    const uint32_t *phase_sens; /* that of the phase meanwhile */
+    uint32_t *variant_sens;     /* n_parameter + options.n_none places: its sens, */
+    double *variant_p;          /* and its parameters */
+};
+
+/* observation.c: the measurements. */
+struct rows {
+    size_t i_time, i_row;       /* the next to be answered */
+    double *seen;               /* n_state (1 + most blocks): the state of an answer */
+    double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
+    size_t n_term;              /* entries of h_state in use: of wanted observables, not 0, by state */
+    struct row_term {
+        uint32_t observable, state;
+        double value;
+    } *term;
+    bool has_terms;             /* they are those of the latest rows, exact */
+    double *h_row;              /* n_observable x n_parameter: total derivatives */
+    bool *is_wanted;            /* n_observable */
+    double *h_largest;          /* n_observable: the largest absolute prediction so far (of all: the first entry) */
+};
+
+/* steady.c: the search for a steady state. */
+struct steady {
+    double since, next;         /* the beginning of the integration; the time of the next look */
+};
+
+struct simulation {
+    const struct stiffit_model *abi;
+    struct ode_options options;
+    size_t n_state;
+    double max_step;            /* of the options and the model; INFINITY: none */
+    size_t slot;                /* its number in the pool */
+
+    struct derivatives model;   /* at this evaluation's parameters */
+    struct tolerance tolerance;
+    struct blocks blocks;
+    struct rows rows;
+    struct steady steady;
+    struct stops *stops;
+    struct positive *positive;
+    struct forcing *forcing;    /* NULL: the model has none */
+    struct period *period;      /* made by the first request with steady doses */
+
+    struct evaluation *request; /* what is to be evaluated, */
+    struct evaluation *evaluation; /* and the current evaluation for it (period.h) */
+    bool has_stops;             /* of this evaluation */
+    bool begins_anew;           /* restarts with relative tolerances, because an observable needs them */
+    double *y;                  /* the integrator's: the state and its sensitivities, as blocks */
+    double t_before, t;         /* the latest step */
+    double t_far;               /* the last time: gives the integrator direction and scale, but no stop time */
+    int64_t n_factor;
+    double *f, *columns;        /* scratch: n_state; n_state x n_parameter */
+};
+
+/* False: out of memory. simulation_fini is legal then, and for a simulation that is all zero. */
+bool simulation_init(struct simulation *simulation, const struct stiffit_model *abi, const struct ode_options *options);
+void simulation_fini(struct simulation *simulation);
+/* Begins the current evaluation. is_relative: with relative tolerances. */
+void simulation_begin(struct simulation *simulation, bool is_relative);
+/* The beginning of an integration at simulation.t: how far it goes, and looks at steady states and inputs. It ends at least
+ * `closest`, relative to the times, from where it begins. */
+void simulation_set_out(struct simulation *simulation, double closest);
