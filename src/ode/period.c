@@ -166,7 +166,7 @@ static bool next_period(struct simulation *sim)
         p->dose.steady = DOSE_CONTINUES;
         p->time = p->dose.time;
         hold_inputs(p, sim->abi, task->input);
-        p->end_time = p->time - schedule_slack(&p->dose);
+        p->end_time = p->time - doses_slack(&p->dose);
         p->task = (struct ode_task){.covariate = task->covariate, .n_dose = 1, .dose = &p->dose, .input = p->input,
                                     .n_time = 1, .time = &p->end_time};
         p->n_pass = 0;
@@ -177,9 +177,9 @@ static bool next_period(struct simulation *sim)
         return pass(sim, true);
     }
     p->outer = NULL;
-    sim->stops->steady = p->found;
-    sim->stops->n_steady_column = p->n_own;
-    sim->stops->steady_crosses = p->crosses;
+    sim->stops->doses.steady = p->found;
+    sim->stops->doses.n_column = p->n_own;
+    sim->stops->doses.crosses = p->crosses;
     outer->n_step = p->n_step;
     sim->evaluation = outer;
     sim->n_factor = 0;

@@ -2,7 +2,7 @@
  * quarters, and where the parabola through three values of a function has an extremum of another sign. The first change is
  * enclosed by bisection on the integrator's polynomial.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/near.h"
+#include "ode/stops_parts.h"
 
 #include "ode/outcome.h"
 #include "ode/simulation.h"
@@ -18,8 +18,20 @@
 #define FARTHEST 0x1p24
 /* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
 #define GRAZE 50
+/* A root is near to a place if the trigger's value there is within so many tolerances of 0, and the time between them within a
+ * part of the step. Over a whole integration the errors of steps add up to about 100 tolerances (CVODES, x' = -5x until t = 1).
+ */
+#define NEAR 200
+#define NEAR_PART 1e-2
 /* So often is a stretch of a step divided into STOPS_PARTS where a trigger is rough. */
 enum { DEEPEST = 3 };
+
+/* The part of a step that is examined. */
+struct placing {
+    struct simulation *sim;
+    const struct latest_step *step;
+    double begin, end;
+};
 
 void root_evaluate(struct simulation *sim, double t, const double *y, double *value)
 {
@@ -35,16 +47,16 @@ void root_evaluate(struct simulation *sim, double t, const double *y, double *va
 
 bool root_differs(const struct stops *s, size_t i)
 {
-    return s->is_watched[i] && !isnan(s->value[i]) && root_is_true(s, i, s->value[i]) != s->is_true[i];
+    return s->roots.is_watched[i] && !isnan(s->roots.value[i]) && root_is_true(s, i, s->roots.value[i]) != s->roots.is_true[i];
 }
 
 void root_take(struct stops *s, size_t i)
 {
-    if (!s->is_watched[i] || isnan(s->value[i]))
+    if (!s->roots.is_watched[i] || isnan(s->roots.value[i]))
         return;
-    s->is_true[i] = root_is_true(s, i, s->value[i]);
-    if (fabs(s->value[i]) > s->near[i])
-        s->near[i] = 0;
+    s->roots.is_true[i] = root_is_true(s, i, s->roots.value[i]);
+    if (fabs(s->roots.value[i]) > s->roots.near[i])
+        s->roots.near[i] = 0;
 }
 
 bool root_matters(const struct stops *s, size_t i)
@@ -52,10 +64,10 @@ bool root_matters(const struct stops *s, size_t i)
     if (!root_differs(s, i))
         return false;
     size_t event = i - s->abi->n_switching;
-    if (i < s->abi->n_switching || !s->is_true[i])
+    if (i < s->abi->n_switching || !s->roots.is_true[i])
         return true;
-    for (size_t k = 0; k < s->n_later; k++)
-        if (!s->later[k].is_end && s->later[k].index == event)
+    for (size_t k = 0; k < s->pending.n; k++)
+        if (!s->pending.entry[k].is_end && s->pending.entry[k].index == event)
             return s->abi->event_kind && s->abi->event_kind[event] & STIFFIT_EVENT_CAN_LAPSE;
     return false;
 }
@@ -98,7 +110,7 @@ static size_t add_point(double *point, size_t n, double t)
 static bool is_rough(const struct stops *s, double *const at[STOPS_PARTS + 1])
 {
     for (size_t i = s->abi->n_switching; i < s->n_function; i++)
-        for (size_t k = 3; k <= STOPS_PARTS && s->is_watched[i]; k++) {
+        for (size_t k = 3; k <= STOPS_PARTS && s->roots.is_watched[i]; k++) {
             double least = INFINITY, most = -INFINITY;
             for (size_t m = k - 3; m <= k; m++) {
                 least = fmin(least, at[m][i]);
@@ -117,11 +129,11 @@ static size_t choose_points(struct simulation *sim, const struct latest_step *st
 {
     struct stops *s = sim->stops;
     size_t n = s->n_function, n_point = 0;
-    double part = (to - from) / STOPS_PARTS, *at[STOPS_PARTS + 1] = {s->last};
+    double part = (to - from) / STOPS_PARTS, *at[STOPS_PARTS + 1] = {s->roots.last};
     for (size_t k = 1; k <= STOPS_PARTS; k++) {
         double t = k < STOPS_PARTS ? from + (double)k * part : to;
-        at[k] = s->sample + (k - 1) * n;
-        n_point = add_point(s->point, n_point, t);
+        at[k] = s->roots.sample + (k - 1) * n;
+        n_point = add_point(s->roots.point, n_point, t);
         evaluate_at(sim, step, t, at[k]);
     }
     if (may_divide && is_rough(s, at))
@@ -131,10 +143,10 @@ static size_t choose_points(struct simulation *sim, const struct latest_step *st
             double low = at[k - 1][i], middle = at[k][i], high = at[k + 1][i];
             double a = 0.5 * (low + high) - middle, b = 0.5 * (high - low), x = -b / (2 * a);
             bool sign = middle >= 0, is_steady = (low >= 0) == sign && (high >= 0) == sign;
-            if (s->is_watched[i] && is_steady && fabs(x) < 1 && (middle + 0.5 * b * x >= 0) != sign)
-                n_point = add_point(s->point, n_point, from + ((double)k + x) * part);
+            if (s->roots.is_watched[i] && is_steady && fabs(x) < 1 && (middle + 0.5 * b * x >= 0) != sign)
+                n_point = add_point(s->roots.point, n_point, from + ((double)k + x) * part);
         }
-    memcpy(s->last, at[STOPS_PARTS], n * sizeof(double));
+    memcpy(s->roots.last, at[STOPS_PARTS], n * sizeof(double));
     return n_point;
 }
 
@@ -147,7 +159,7 @@ static void enclose(struct simulation *sim, const struct latest_step *step, doub
         double middle = *from + 0.5 * (*to - *from);
         if (!(middle > *from && middle < *to))
             break;
-        evaluate_at(sim, step, middle, s->value);
+        evaluate_at(sim, step, middle, s->roots.value);
         if (any_matters(s)) {
             *to = middle;
         } else {
@@ -155,15 +167,15 @@ static void enclose(struct simulation *sim, const struct latest_step *step, doub
             *from = middle;
         }
     }
-    evaluate_at(sim, step, *to, s->value);
+    evaluate_at(sim, step, *to, s->roots.value);
 }
 
-/* Whether the functions have the signs of s->value (after their change), or those before, and none that changes is 0. */
+/* Whether the functions have the signs of s->roots.value (after their change), or those before, and none that changes is 0. */
 static bool is_beside(const struct stops *s, const double *value, bool after)
 {
     for (size_t i = 0; i < s->n_function; i++) {
-        bool changes = root_differs(s, i), sign = after ? root_is_true(s, i, s->value[i]) : s->is_true[i];
-        if (s->is_watched[i] && !isnan(s->value[i]) && (root_is_true(s, i, value[i]) != sign || (changes && value[i] == 0)))
+        bool changes = root_differs(s, i), sign = after ? root_is_true(s, i, s->roots.value[i]) : s->roots.is_true[i];
+        if (s->roots.is_watched[i] && !isnan(s->roots.value[i]) && (root_is_true(s, i, value[i]) != sign || (changes && value[i] == 0)))
             return false;
     }
     return true;
@@ -174,14 +186,14 @@ static bool is_beside(const struct stops *s, const double *value, bool after)
 static void leave_zero(struct simulation *sim, const struct latest_step *step, double *end, double limit, bool after)
 {
     struct stops *s = sim->stops;
-    double *value = s->sample, unit = DBL_EPSILON * fabs(*end) + DBL_MIN, way = after ? 1 : -1, t = *end;
+    double *value = s->roots.sample, unit = DBL_EPSILON * fabs(*end) + DBL_MIN, way = after ? 1 : -1, t = *end;
     for (double by = unit; way * (limit - t) >= 0 && by <= FARTHEST * unit; t = *end + way * by, by *= 2) {
         evaluate_at(sim, step, t, value);
         if (!is_beside(s, value, after))
             continue;
         *end = t;
         if (after)
-            memcpy(s->value, value, s->n_function * sizeof *value);
+            memcpy(s->roots.value, value, s->n_function * sizeof *value);
         return;
     }
 }
@@ -191,10 +203,10 @@ static bool jumps(struct simulation *sim, const struct latest_step *step, double
 {
     struct stops *s = sim->stops;
     const double *y = step->state_at(step->context, to);
-    double *left = s->f_left, *right = s->f, rate = 0, change = 0;
+    double *left = s->jump.f_left, *right = s->jump.f, rate = 0, change = 0;
     bool known = y && derivatives_rhs(&sim->model, to, y, right) == STIFFIT_OK;
     /* A jump may have put the state onto the root; what is interpolated there may be beyond it. */
-    y = from <= s->begin ? s->y_begin : step->state_at(step->context, from);
+    y = from <= s->roots.begin ? s->roots.y_begin : step->state_at(step->context, from);
     known = y && derivatives_rhs(&sim->model, from, y, left) == STIFFIT_OK && known;
     for (size_t j = 0; j < sim->n_state && known; j++) {
         rate = fmax(fabs(left[j]), fabs(right[j]));
@@ -219,10 +231,137 @@ static bool stop_at(struct simulation *sim, const struct latest_step *step, doub
     struct stops *s = sim->stops;
     const double *y = step->state_at(step->context, t);
     if (y)
-        memcpy(s->y_begin, y, sim->n_state * sizeof *y);
-    s->has_state = y != NULL;
+        memcpy(s->roots.y_begin, y, sim->n_state * sizeof *y);
+    s->roots.has_state = y != NULL;
     sim->t = t;
-    return s->is_root = true;
+    return s->roots.is_root = true;
+}
+
+/* The errors of the integration move roots, so that rounding would decide on the order of events and measurements of one time.
+ * Therefore a trigger becomes true at a stop or a measurement that its root is near to, and together with others whose roots
+ * are near. */
+
+static double reach_of(const struct placing *placing) { return NEAR_PART * (placing->end - placing->begin); }
+
+/* The derivatives of all triggers, the right-hand side (s->jump.f) and the sizes of the states in the step (s->jump.y_new) at time t;
+ * false: they cannot be computed. */
+static bool look_at(struct placing *placing, double t)
+{
+    struct simulation *sim = placing->sim;
+    struct stops *s = sim->stops;
+    size_t n = sim->n_state;
+    double *size = s->jump.y_new;
+    const double *y = placing->step->state_at(placing->step->context, placing->begin);
+    for (size_t j = 0; j < n; j++)
+        size[j] = y ? fabs(y[j]) : NAN;
+    y = y ? placing->step->state_at(placing->step->context, t) : NULL;
+    for (size_t j = 0; j < n && y; j++)
+        size[j] = fmax(size[j], fabs(y[j]));
+    if (y)
+        root_evaluate(sim, t, y, s->roots.value);
+    return y && derivatives_rhs(&sim->model, t, y, s->jump.f) == STIFFIT_OK &&
+           derivatives_by_state_and_time(&sim->model, MODEL_WHEN, t, y, s->jump.by_state) == STIFFIT_OK;
+}
+
+/* The slope of an event's trigger along the trajectory at the time of place_look, and the size of a value that is near 0. */
+static double width_of(const struct placing *placing, size_t event, double t, double *slope)
+{
+    const struct simulation *sim = placing->sim;
+    const struct stops *s = sim->stops;
+    size_t n = sim->n_state, n_row = s->abi->n_event;
+    const double *by = s->jump.by_state + event, *size = s->jump.y_new;
+    double tolerance = 0;
+    *slope = by[n * n_row];
+    for (size_t j = 0; j < n; j++) {
+        *slope += by[j * n_row] * s->jump.f[j];
+        tolerance += fabs(by[j * n_row]) * (sim->tolerance.rtol * size[j] + sim->tolerance.beyond[j]);
+    }
+    return fmin(NEAR * tolerance, fabs(*slope) * reach_of(placing)) + fabs(*slope) * STOPS_CLOSEST * fabs(t);
+}
+
+/* The place that a root at `t` is moved to, if it is within `reach`: the next stop, or else a measurement. */
+static double near_place(const struct placing *placing, double t, double reach)
+{
+    const struct simulation *sim = placing->sim;
+    const struct ode_task *task = sim->evaluation->task;
+    double next = sim->stops->next, best = t, distance = reach;
+    if (fabs(next - t) <= reach && next <= placing->end)
+        return next;
+    for (size_t i = sim->rows.i_time; i < task->n_time && task->time[i] <= fmin(t + reach, placing->end); i++)
+        if (task->time[i] > placing->begin && fabs(task->time[i] - t) <= distance) {
+            best = task->time[i];
+            distance = fabs(best - t);
+        }
+    return best;
+}
+
+/* Counts as true the triggers that are near their roots at the place t. True: any. */
+static bool take_near(struct placing *placing, double t)
+{
+    struct stops *s = placing->sim->stops;
+    bool any = false;
+    for (size_t event = 0, i = s->abi->n_switching; event < s->abi->n_event; event++, i++) {
+        double slope, width = width_of(placing, event, t, &slope);
+        if (!s->roots.is_watched[i] || s->roots.is_true[i] || !(s->roots.value[i] < 0 && slope > 0 && -s->roots.value[i] <= width))
+            continue;
+        s->roots.near[i] = fmax(s->roots.near[i], width);
+        any = true;
+    }
+    return any;
+}
+
+static void move_root(struct placing *placing, double *t, bool is_jump)
+{
+    struct stops *s = placing->sim->stops;
+    size_t n = s->abi->n_switching;
+    double reach = 0, place = *t;
+    memcpy(s->roots.sample, s->roots.value, s->n_function * sizeof(double));
+    if (!look_at(placing, *t))
+        return;
+    for (size_t i = n; i < s->n_function; i++) {
+        double slope, width = width_of(placing, i - n, *t, &slope);
+        s->roots.sample[i] = root_matters(s, i) && root_is_true(s, i, s->roots.value[i]) ? width : 0;
+        if (s->roots.sample[i] > 0)
+            reach = fmax(reach, width / fabs(slope));
+    }
+    place = reach > 0 ? near_place(placing, *t, reach) : *t;
+    for (size_t i = n; i < s->n_function && place != *t; i++)
+        s->roots.near[i] = fmax(s->roots.near[i], 2 * s->roots.sample[i]); /* the trigger need not be straight */
+    if (place != *t && !look_at(placing, place))
+        return;
+    if (place != *t && !is_jump)
+        memcpy(s->jump.f_left, s->jump.f, placing->sim->n_state * sizeof *s->jump.f);
+    *t = place;
+    take_near(placing, *t);
+}
+
+static bool is_measured(const struct simulation *sim, double t)
+{
+    const struct ode_task *task = sim->evaluation->task;
+    size_t i = sim->rows.i_time;
+    while (i < task->n_time && task->time[i] < t)
+        i++;
+    return i < task->n_time && task->time[i] == t;
+}
+
+/* Whether a trigger may be near its root at the end of the examined step: a cheap look at its last two samples. */
+static bool may_be_near(const struct stops *s)
+{
+    const double *end = s->roots.sample + (STOPS_PARTS - 1) * s->n_function, *before = end - s->n_function;
+    for (size_t i = s->abi->n_switching; i < s->n_function; i++)
+        if (s->roots.is_watched[i] && !s->roots.is_true[i] && end[i] < 0 && -end[i] <= 2 * STOPS_PARTS * NEAR_PART * (end[i] - before[i]))
+            return true;
+    return false;
+}
+
+static bool look_at_end(struct placing *placing)
+{
+    struct stops *s = placing->sim->stops;
+    bool is_place = placing->end >= s->next || is_measured(placing->sim, placing->end);
+    if (!is_place || !may_be_near(s) || !look_at(placing, placing->end) || !take_near(placing, placing->end))
+        return false;
+    memcpy(s->jump.f_left, s->jump.f, placing->sim->n_state * sizeof *s->jump.f);
+    return true;
 }
 
 /* Examines a stretch of the step. True: the stop is a root. */
@@ -237,26 +376,26 @@ static bool search(struct placing *placing, double from, double end, int depth)
     for (int k = 1; n_point == 0 && k <= STOPS_PARTS; k++) {
         double to = k < STOPS_PARTS ? begin + k * part : end;
         if (k > 1 || depth > 0)
-            evaluate_at(sim, step, from, s->last);
+            evaluate_at(sim, step, from, s->roots.last);
         if (search(placing, from, to, depth + 1))
             return true;
         from = to;
     }
-    for (size_t k = 0; k < n_point; from = s->point[k++]) {
-        evaluate_at(sim, step, s->point[k], s->value);
+    for (size_t k = 0; k < n_point; from = s->roots.point[k++]) {
+        evaluate_at(sim, step, s->roots.point[k], s->roots.value);
         while (any_matters(s)) {
-            double to = s->point[k];
+            double to = s->roots.point[k];
             enclose(sim, step, &from, &to);
             leave_zero(sim, step, &from, begin, false);
             leave_zero(sim, step, &to, sim->t, true);
             if (has_root(sim, step, from, to, &is_jump)) {
                 if (s->abi->n_event)
-                    near_move_root(placing, &to, is_jump);
+                    move_root(placing, &to, is_jump);
                 return stop_at(sim, step, to);
             }
             take_all(s);
             from = to;
-            evaluate_at(sim, step, s->point[k], s->value);
+            evaluate_at(sim, step, s->roots.point[k], s->roots.value);
         }
         take_all(s);
     }
@@ -268,29 +407,29 @@ bool root_find(struct simulation *sim, const struct latest_step *step, double fr
     struct stops *s = sim->stops;
     const struct ode_task *task = sim->evaluation->task;
     bool any = false;
-    s->is_root = false;
+    s->roots.is_root = false;
     for (size_t i = 0; i < s->n_function; i++)
-        any = any || s->is_watched[i];
+        any = any || s->roots.is_watched[i];
     if (!any)
         return false;
     double end = fmin(sim->t, task->time[task->n_time - 1]);
     struct placing placing = {.sim = sim, .step = step, .begin = from, .end = end};
     if (search(&placing, from, end, 0))
         return true;
-    return near_look_at_end(&placing) && stop_at(sim, step, end);
+    return look_at_end(&placing) && stop_at(sim, step, end);
 }
 
 void root_look_begin(struct simulation *sim, const double *y)
 {
     struct stops *s = sim->stops;
-    s->n_later = 0;
+    s->pending.n = 0;
     for (size_t i = 0; i < s->n_function; i++)
-        s->is_watched[i] = sim->evaluation->n_sens > 0;
-    root_evaluate(sim, sim->t, y, s->value);
+        s->roots.is_watched[i] = sim->evaluation->n_sens > 0;
+    root_evaluate(sim, sim->t, y, s->roots.value);
     take_all(s);
-    memcpy(s->last, s->value, s->n_function * sizeof(double));
-    s->begin = sim->t;
-    memcpy(s->y_begin, y, sim->n_state * sizeof *y);
+    memcpy(s->roots.last, s->roots.value, s->n_function * sizeof(double));
+    s->roots.begin = sim->t;
+    memcpy(s->roots.y_begin, y, sim->n_state * sizeof *y);
 }
 
 void root_look(struct simulation *sim, const struct latest_step *step, double from)
@@ -304,11 +443,11 @@ void root_look(struct simulation *sim, const struct latest_step *step, double fr
                 if (!s->abi->switching_parameter || s->abi->switching_parameter[i + evaluation->sens[k] * s->n_function])
                     sim->evaluation->crosses = true;
         take_all(s);
-        memcpy(s->last, s->value, s->n_function * sizeof(double));
+        memcpy(s->roots.last, s->roots.value, s->n_function * sizeof(double));
         from = sim->t;
         sim->t = to;
         if (sim->evaluation->crosses)
-            memset(s->is_watched, 0, s->n_function * sizeof *s->is_watched);
+            memset(s->roots.is_watched, 0, s->n_function * sizeof *s->roots.is_watched);
     }
 }
 
@@ -325,14 +464,14 @@ static double curvature(struct simulation *sim, const double *y, const double *b
     if (!(back > 0 && isfinite(back)))
         return 0;
     for (size_t j = 0; j < n; j++)
-        s->y_new[j] = y[j] - back * f[j];
+        s->jump.y_new[j] = y[j] - back * f[j];
     sim->model.since = -INFINITY;
-    int code = derivatives_rhs(&sim->model, sim->t - back, s->y_new, s->f);
+    int code = derivatives_rhs(&sim->model, sim->t - back, s->jump.y_new, s->jump.f);
     sim->model.since = since;
     if (code != STIFFIT_OK)
         return 0;
     for (size_t j = 0; j < n; j++)
-        earlier += by_state[j * n_row] * s->f[j];
+        earlier += by_state[j * n_row] * s->jump.f[j];
     return (slope - earlier) / back;
 }
 
@@ -342,12 +481,12 @@ bool root_differentiate(struct simulation *sim, const double *y, size_t i, const
     size_t n = sim->n_state, n_switching = s->abi->n_switching;
     enum point_function which = i < n_switching ? MODEL_SWITCHING : MODEL_WHEN;
     size_t n_row = which == MODEL_WHEN ? s->abi->n_event : n_switching, row = which == MODEL_WHEN ? i - n_switching : i;
-    const double *by_state = s->by_state + row;
+    const double *by_state = s->jump.by_state + row;
     double tolerance = 0;
     memset(dt, 0, sim->blocks.n * sizeof(double));
     *slope = 0;
-    if (derivatives_by_state_and_time(&sim->model, which, sim->t, y, s->by_state) != STIFFIT_OK ||
-        (sim->blocks.n && !sim->blocks.is_pace && derivatives_by_parameter(&sim->model, which, sim->t, y, s->by_parameter) != STIFFIT_OK))
+    if (derivatives_by_state_and_time(&sim->model, which, sim->t, y, s->jump.by_state) != STIFFIT_OK ||
+        (sim->blocks.n && !sim->blocks.is_pace && derivatives_by_parameter(&sim->model, which, sim->t, y, s->jump.by_parameter) != STIFFIT_OK))
         return outcome_model_failed(sim);
     *slope = by_state[n * n_row];
     for (size_t j = 0; j < n; j++) {
@@ -355,7 +494,7 @@ bool root_differentiate(struct simulation *sim, const double *y, size_t i, const
         tolerance += fabs(by_state[j * n_row]) * (sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j]);
     }
     for (size_t k = 0; k < sim->blocks.n; k++) {
-        double sum = jump_by_block(sim, s->by_parameter, n_row, row, k);
+        double sum = jump_by_block(sim, s->jump.by_parameter, n_row, row, k);
         for (size_t j = 0; j < n; j++)
             sum += by_state[j * n_row] * y[(k + 1) * n + j];
         dt[k] = -sum / *slope;

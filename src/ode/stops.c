@@ -34,22 +34,22 @@ struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
     s->abi = abi;
     s->n_function = n_function;
     s->n_block = n_block;
-    s->stride = n_block + larger(n_block, n_early);
+    s->pending.stride = n_block + larger(n_block, n_early);
     const struct { double **at; size_t n; } arrays[] = {
-        {&s->fixed, n_function}, {&s->value, n_function}, {&s->last, n_function}, {&s->near, n_function},
-        {&s->sample, STOPS_PARTS * n_function},
-        {&s->point, STOPS_PARTS * (1 + n_function)}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n}, {&s->y_begin, n},
-        {&s->star, larger(n, n_block)}, {&s->all, n * (1 + n_block)}, {&s->row, n_row}, {&s->by_state, n_row * (n + 1)},
-        {&s->by_parameter, n_row * abi->n_parameter}, {&s->dt, n_block}, {&s->dt_cause, n_block}, {&s->rate, n},
-        {&s->dt_switch, n_block}, {&s->by_share, n_block}, {&s->by_rate, n_block}, {&s->by_length, n_block},
-        {&s->rate_parameter, n * abi->n_parameter}};
+        {&s->fixed, n_function}, {&s->roots.value, n_function}, {&s->roots.last, n_function}, {&s->roots.near, n_function},
+        {&s->roots.sample, STOPS_PARTS * n_function},
+        {&s->roots.point, STOPS_PARTS * (1 + n_function)}, {&s->jump.f, n}, {&s->jump.f_left, n}, {&s->jump.y_new, n}, {&s->roots.y_begin, n},
+        {&s->jump.star, larger(n, n_block)}, {&s->jump.all, n * (1 + n_block)}, {&s->jump.row, n_row}, {&s->jump.by_state, n_row * (n + 1)},
+        {&s->jump.by_parameter, n_row * abi->n_parameter}, {&s->jump.dt, n_block}, {&s->jump.dt_cause, n_block}, {&s->doses.rate, n},
+        {&s->jump.dt_switch, n_block}, {&s->doses.by_share, n_block}, {&s->doses.by_rate, n_block}, {&s->doses.by_length, n_block},
+        {&s->doses.rate_parameter, n * abi->n_parameter}};
     bool complete = true;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         complete = (*arrays[i].at = calloc(arrays[i].n + 1, sizeof(double))) && complete;
     s->i_knot = calloc((size_t)abi->n_input + 1, sizeof *s->i_knot);
-    s->is_watched = calloc(n_function + 1, sizeof *s->is_watched);
-    s->is_true = calloc(n_function + 1, sizeof *s->is_true);
-    if (complete && s->i_knot && s->is_watched && s->is_true)
+    s->roots.is_watched = calloc(n_function + 1, sizeof *s->roots.is_watched);
+    s->roots.is_true = calloc(n_function + 1, sizeof *s->roots.is_true);
+    if (complete && s->i_knot && s->roots.is_watched && s->roots.is_true)
         return s;
     stops_free(s);
     return NULL;
@@ -59,10 +59,10 @@ void stops_free(struct stops *s)
 {
     if (!s)
         return;
-    void *const arrays[] = {s->fixed, s->value, s->last, s->near, s->sample, s->point, s->f, s->f_left, s->y_new, s->y_begin,
-                            s->star, s->all, s->row, s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate,
-                            s->rate_parameter, s->dt_switch, s->by_share, s->by_rate, s->by_length, s->i_knot,
-                            s->is_watched, s->is_true, s->dose, s->later, s->later_number, s};
+    void *const arrays[] = {s->fixed, s->roots.value, s->roots.last, s->roots.near, s->roots.sample, s->roots.point, s->jump.f, s->jump.f_left, s->jump.y_new, s->roots.y_begin,
+                            s->jump.star, s->jump.all, s->jump.row, s->jump.by_state, s->jump.by_parameter, s->jump.dt, s->jump.dt_cause, s->doses.rate,
+                            s->doses.rate_parameter, s->jump.dt_switch, s->doses.by_share, s->doses.by_rate, s->doses.by_length, s->i_knot,
+                            s->roots.is_watched, s->roots.is_true, s->doses.next, s->pending.entry, s->pending.number, s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -92,6 +92,70 @@ bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *t
     return !is_eventful(abi, task) && !task->n_variant;
 }
 
+/* Nothing has happened yet. */
+static void begin_schedule(struct simulation *sim)
+{
+    struct stops *s = sim->stops;
+    s->doses.n = s->doses.i_dose = s->pending.n = s->i_call = s->i_phase = 0;
+    s->pending.n_made = s->n_executed = s->n_here = 0;
+    memset(s->i_knot, 0, s->abi->n_input * sizeof *s->i_knot);
+    for (size_t i = 0; i < s->n_function; i++)
+        s->fixed[i] = INFINITY;
+    memset(s->doses.rate, 0, s->abi->n_state * sizeof(double));
+}
+
+static double earliest(const struct simulation *sim)
+{
+    const struct stops *s = sim->stops;
+    double next = INFINITY;
+    for (size_t i = 0; i < s->n_function; i++)
+        next = fmin(next, s->fixed[i]);
+    for (size_t i = 0; i < s->abi->n_input; i++)
+        next = fmin(next, inputs_next_knot(sim, i));
+    for (size_t i = 0; i < s->pending.n; i++)
+        next = fmin(next, s->pending.entry[i].t);
+    for (size_t i = 0; i < s->doses.n; i++)
+        next = fmin(next, s->doses.next[i].t);
+    if (s->i_call < sim->evaluation->task->n_call)
+        next = fmin(next, sim->evaluation->task->call[s->i_call].time);
+    if (s->i_phase < sim->evaluation->task->n_phase)
+        next = fmin(next, sim->evaluation->task->phase[s->i_phase]);
+    return next;
+}
+
+/* The stop's time, or that of a measurement from which it differs by rounding alone: 3 and 30*0.1 are one time. */
+static double with_measurement(const struct simulation *sim, double t)
+{
+    const struct ode_task *task = sim->evaluation->task;
+    double closest = STOPS_CLOSEST * fabs(t);
+    size_t low = sim->rows.i_time, high = task->n_time;
+    while (low < high) { /* the first measurement from t - closest on */
+        size_t middle = low + (high - low) / 2;
+        if (task->time[middle] < t - closest)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_one = t < INFINITY && low < task->n_time && task->time[low] <= t + closest && task->time[low] > sim->stops->limit;
+    return is_one ? task->time[low] : t;
+}
+
+/* Sets the next stop after `limit`. False: a lag cannot be computed, or no memory; the evaluation is finished. */
+static bool find_next(struct simulation *sim)
+{
+    struct stops *s = sim->stops;
+    const struct ode_task *task = sim->evaluation->task;
+    s->next = earliest(sim);
+    /* A dose takes effect at its time or later. */
+    while (s->doses.i_dose < task->n_dose && task->dose[s->doses.i_dose].time <= fmax(s->next, s->limit)) {
+        if (!doses_begin(sim))
+            return false;
+        s->next = earliest(sim);
+    }
+    s->next = with_measurement(sim, s->next);
+    return true;
+}
+
 static void set_limit(struct simulation *sim) { sim->stops->limit = sim->t + STOPS_CLOSEST * fabs(sim->t); }
 
 /* The times after and before `t` at which the right-hand side is that of the next and the previous stretch. */
@@ -102,15 +166,15 @@ bool stops_begin(struct simulation *sim)
 {
     struct stops *s = sim->stops;
     const struct ode_task *task = sim->evaluation->task;
-    schedule_begin(sim);
-    sim->model.rate = s->rate;
-    sim->model.rate_parameter = s->rate_parameter;
+    begin_schedule(sim);
+    sim->model.rate = s->doses.rate;
+    sim->model.rate_parameter = s->doses.rate_parameter;
     sim->model.span = ode_task_last(task) - task->t0;
-    s->is_root = s->restarts = s->is_late = false;
-    memset(s->near, 0, s->n_function * sizeof *s->near);
+    s->roots.is_root = s->restarts = s->is_late = false;
+    memset(s->roots.near, 0, s->n_function * sizeof *s->roots.near);
     set_limit(sim);
     if (s->abi->n_input > 0)
-        (void)schedule_pass_knots(sim, s->limit);
+        (void)inputs_pass_knots(sim, s->limit);
     return true;
 }
 
@@ -120,13 +184,13 @@ static bool take_switch_times(struct simulation *sim)
     struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
     for (size_t i = 0; i < n; i++)
-        s->row[i] = NAN;
+        s->jump.row[i] = NAN;
     if (derivatives_is_there(&sim->model, MODEL_SWITCHING_TIME) &&
-        derivatives_value(&sim->model, MODEL_SWITCHING_TIME, sim->t, NULL, s->row) != STIFFIT_OK)
+        derivatives_value(&sim->model, MODEL_SWITCHING_TIME, sim->t, NULL, s->jump.row) != STIFFIT_OK)
         return outcome_model_failed(sim);
     for (size_t i = 0; i < n; i++) {
-        s->is_watched[i] = isnan(s->row[i]);
-        s->fixed[i] = s->row[i] > sim->t ? s->row[i] : INFINITY;
+        s->roots.is_watched[i] = isnan(s->jump.row[i]);
+        s->fixed[i] = s->jump.row[i] > sim->t ? s->jump.row[i] : INFINITY;
     }
     return true;
 }
@@ -135,13 +199,13 @@ static bool take_event_times(struct simulation *sim, const double *y)
 {
     struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
-    if (s->abi->n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->row) != STIFFIT_OK)
+    if (s->abi->n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->jump.row) != STIFFIT_OK)
         return outcome_model_failed(sim);
     for (size_t i = 0; i < s->abi->n_event; i++) {
         bool is_timed = stops_kind(s, i) & STIFFIT_EVENT_TIMED;
-        s->is_watched[n + i] = !is_timed;
-        s->fixed[n + i] = is_timed && s->row[i] >= sim->t ? s->row[i] : INFINITY;
-        if (is_timed && isnan(s->row[i])) {
+        s->roots.is_watched[n + i] = !is_timed;
+        s->fixed[n + i] = is_timed && s->jump.row[i] >= sim->t ? s->jump.row[i] : INFINITY;
+        if (is_timed && isnan(s->jump.row[i])) {
             derivatives_fail(&sim->model, "event_when", sim->t, true);
             return outcome_model_failed(sim);
         }
@@ -155,13 +219,13 @@ bool stops_begin_state(struct simulation *sim, const double *y)
     set_limit(sim);
     if (!take_switch_times(sim) || !take_event_times(sim, y))
         return false;
-    root_evaluate(sim, sim->t, y, s->value);
-    memset(s->is_true, 0, s->n_function * sizeof *s->is_true);
+    root_evaluate(sim, sim->t, y, s->roots.value);
+    memset(s->roots.is_true, 0, s->n_function * sizeof *s->roots.is_true);
     bool goes_on = sim->evaluation->begin; /* from a steady state, where triggers have been true or false before */
     for (size_t i = 0; i < s->n_function; i++)
         if (goes_on || i < s->abi->n_switching || !(stops_kind(s, i - s->abi->n_switching) & STIFFIT_EVENT_INITIALLY_FALSE))
             root_take(s, i);
-    return schedule_look(sim);
+    return find_next(sim);
 }
 
 /* Fires the events whose triggers have become true by what has happened, at a time that moves by dt. */
@@ -169,15 +233,15 @@ static bool look_at_triggers(struct simulation *sim, double *y, const double *dt
 {
     struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
-    root_evaluate(sim, sim->t, y, s->value);
+    root_evaluate(sim, sim->t, y, s->roots.value);
     for (size_t i = 0; i < s->n_function; i++) {
         bool changes = root_differs(s, i);
         root_take(s, i);
         if (!changes || i < n)
             continue;
-        if (!s->is_true[i])
-            schedule_cancel(s, i - n);
-        if (s->is_true[i] && !jump_fire(sim, y, i - n, dt))
+        if (!s->roots.is_true[i])
+            pending_cancel(s, i - n);
+        if (s->roots.is_true[i] && !events_fire(sim, y, i - n, dt))
             return false;
     }
     return true;
@@ -197,14 +261,14 @@ static bool is_endless(struct simulation *sim, size_t event)
 static bool execute(struct simulation *sim, double *y)
 {
     struct stops *s = sim->stops;
-    for (size_t i; (i = schedule_execution(sim, y, 0)) != s->n_later;) {
-        if (i > s->n_later)
+    for (size_t i; (i = events_next(sim, y, 0)) != s->pending.n;) {
+        if (i > s->pending.n)
             return outcome_model_failed(sim);
-        if (is_endless(sim, s->later[i].index) || !jump_execute(sim, y, i))
+        if (is_endless(sim, s->pending.entry[i].index) || !events_execute(sim, y, i))
             return false;
         s->restarts = true;
-        memcpy(s->dt_cause, s->dt, sim->blocks.n * sizeof(double));
-        if (!look_at_triggers(sim, y, s->dt_cause))
+        memcpy(s->jump.dt_cause, s->jump.dt, sim->blocks.n * sizeof(double));
+        if (!look_at_triggers(sim, y, s->jump.dt_cause))
             return false;
     }
     return true;
@@ -216,14 +280,14 @@ static bool look_for_sliding(struct simulation *sim, double *y, size_t i, double
 {
     struct stops *s = sim->stops;
     size_t n = sim->n_state, n_row = s->abi->n_switching;
-    if (derivatives_rhs(&sim->model, sim->t, y, s->f) != STIFFIT_OK ||
-        derivatives_by_state_and_time(&sim->model, MODEL_SWITCHING, sim->t, y, s->by_state) != STIFFIT_OK)
+    if (derivatives_rhs(&sim->model, sim->t, y, s->jump.f) != STIFFIT_OK ||
+        derivatives_by_state_and_time(&sim->model, MODEL_SWITCHING, sim->t, y, s->jump.by_state) != STIFFIT_OK)
         return outcome_model_failed(sim);
-    double after = s->by_state[i + n * n_row];
+    double after = s->jump.by_state[i + n * n_row];
     for (size_t j = 0; j < n; j++)
-        after += s->by_state[i + j * n_row] * s->f[j];
+        after += s->jump.by_state[i + j * n_row] * s->jump.f[j];
     if (slope * after < 0) {
-        s->is_watched[i] = false;
+        s->roots.is_watched[i] = false;
         sim->evaluation->crosses = true;
     }
     return true;
@@ -234,7 +298,7 @@ static bool look_for_sliding(struct simulation *sim, double *y, size_t i, double
 static void look_ahead(struct simulation *sim)
 {
     struct stops *s = sim->stops;
-    bool is_due = !s->is_root;
+    bool is_due = !s->roots.is_root;
     for (size_t i = 0; i < s->abi->n_switching; i++)
         is_due = is_due || s->fixed[i] <= s->limit;
     s->since = is_due ? behind(sim->t) : sim->t;
@@ -246,16 +310,16 @@ static bool pass_switches(struct simulation *sim, double *y)
 {
     struct stops *s = sim->stops;
     size_t n = s->abi->n_switching, first = n;
-    double *dt = s->dt, *other = s->dt_cause, slope = 0, slope_of_first = 0;
+    double *dt = s->jump.dt, *other = s->jump.dt_cause, slope = 0, slope_of_first = 0;
     s->has_switch = false;
     for (size_t i = 0; i < n; i++) {
-        bool is_due = s->fixed[i] <= s->limit, is_root = s->is_root && root_differs(s, i);
+        bool is_due = s->fixed[i] <= s->limit, is_root = s->roots.is_root && root_differs(s, i);
         if (!is_due && !is_root)
             continue;
         double *out = first == n ? dt : other;
         s->fixed[i] = is_due ? INFINITY : s->fixed[i];
         root_take(s, i);
-        if (is_due ? !jump_fixed(sim, y, i, out) : !root_differentiate(sim, y, i, s->f_left, out, &slope))
+        if (is_due ? !jump_fixed(sim, y, i, out) : !root_differentiate(sim, y, i, s->jump.f_left, out, &slope))
             return false;
         s->has_switch = s->has_switch || is_root;
         slope_of_first = first == n ? slope : slope_of_first;
@@ -263,13 +327,13 @@ static bool pass_switches(struct simulation *sim, double *y)
     }
     if (first == n)
         return true;
-    memcpy(s->dt_switch, dt, sim->blocks.n * sizeof(double));
+    memcpy(s->jump.dt_switch, dt, sim->blocks.n * sizeof(double));
     s->restarts = true;
-    if (!jump_travel(sim, y, s->is_root ? s->f_left : NULL, dt, 1))
+    if (!jump_travel(sim, y, s->roots.is_root ? s->jump.f_left : NULL, dt, 1))
         return false;
     sim->model.since = s->since;
     sim->model.until = INFINITY;
-    return jump_travel(sim, y, NULL, dt, -1) && (!s->is_watched[first] || look_for_sliding(sim, y, first, slope_of_first));
+    return jump_travel(sim, y, NULL, dt, -1) && (!s->roots.is_watched[first] || look_for_sliding(sim, y, first, slope_of_first));
 }
 
 /* Executes the events that come before others of their time, whose triggers and values are those behind them. */
@@ -281,16 +345,16 @@ static bool happen_first(struct simulation *sim, double *y)
         if (!(stops_kind(s, i) & STIFFIT_EVENT_FIRST) || !(s->fixed[n + i] <= s->limit))
             continue;
         s->fixed[n + i] = INFINITY;
-        if (!jump_fixed(sim, y, n + i, s->dt_cause) || !jump_fire(sim, y, i, s->dt_cause))
+        if (!jump_fixed(sim, y, n + i, s->jump.dt_cause) || !events_fire(sim, y, i, s->jump.dt_cause))
             return false;
     }
-    while ((i = schedule_execution(sim, y, STIFFIT_EVENT_FIRST)) < s->n_later) {
-        if (is_endless(sim, s->later[i].index) || !jump_execute(sim, y, i))
+    while ((i = events_next(sim, y, STIFFIT_EVENT_FIRST)) < s->pending.n) {
+        if (is_endless(sim, s->pending.entry[i].index) || !events_execute(sim, y, i))
             return false;
         s->restarts = true;
-        root_evaluate(sim, sim->t, y, s->value);
+        root_evaluate(sim, sim->t, y, s->roots.value);
     }
-    return i == s->n_later || outcome_model_failed(sim);
+    return i == s->pending.n || outcome_model_failed(sim);
 }
 
 /* Fires events that the task calls, timed ones that are due, and those whose triggers have a root. The derivatives of their
@@ -301,31 +365,31 @@ static bool fire(struct simulation *sim, double *y)
     size_t n = s->abi->n_switching;
     double slope;
     const struct ode_task *task = sim->evaluation->task;
-    memset(s->dt_cause, 0, s->n_block * sizeof(double));
+    memset(s->jump.dt_cause, 0, s->n_block * sizeof(double));
     for (; s->i_call < task->n_call && task->call[s->i_call].time <= s->limit; s->i_call++)
-        if (!jump_fire_later(sim, y, task->call[s->i_call].event, s->dt_cause))
+        if (!events_fire_later(sim, y, task->call[s->i_call].event, s->jump.dt_cause))
             return false;
     for (size_t i = n; i < s->n_function; i++) {
-        double *dt = s->dt_cause;
+        double *dt = s->jump.dt_cause;
         bool is_late = s->fixed[i] == -INFINITY; /* and its time does not matter */
-        bool is_due = s->fixed[i] <= s->limit, is_root = s->is_root && root_differs(s, i);
+        bool is_due = s->fixed[i] <= s->limit, is_root = s->roots.is_root && root_differs(s, i);
         if (!is_due && !is_root)
             continue;
         s->fixed[i] = is_due ? INFINITY : s->fixed[i];
         root_take(s, i);
-        if (is_root && !s->is_true[i]) {
-            schedule_cancel(s, i - n);
+        if (is_root && !s->roots.is_true[i]) {
+            pending_cancel(s, i - n);
             continue;
         }
         if (is_late)
             memset(dt, 0, sim->blocks.n * sizeof(double));
         else if (is_root && s->has_switch) /* behind the switch, the trigger may be constant */
-            memcpy(dt, s->dt_switch, sim->blocks.n * sizeof(double));
-        else if (!is_due && sim->blocks.n && derivatives_rhs(&sim->model, sim->t, y, s->f_left) != STIFFIT_OK)
+            memcpy(dt, s->jump.dt_switch, sim->blocks.n * sizeof(double));
+        else if (!is_due && sim->blocks.n && derivatives_rhs(&sim->model, sim->t, y, s->jump.f_left) != STIFFIT_OK)
             return outcome_model_failed(sim);
-        else if (is_due ? !jump_fixed(sim, y, i, dt) : !root_differentiate(sim, y, i, s->f_left, dt, &slope))
+        else if (is_due ? !jump_fixed(sim, y, i, dt) : !root_differentiate(sim, y, i, s->jump.f_left, dt, &slope))
             return false;
-        if (!jump_fire_later(sim, y, i - n, dt))
+        if (!events_fire_later(sim, y, i - n, dt))
             return false;
     }
     return true;
@@ -336,20 +400,20 @@ static bool move_event_times(struct simulation *sim, const double *y)
 {
     struct stops *s = sim->stops;
     size_t n = s->abi->n_switching;
-    if (s->abi->n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->row) != STIFFIT_OK)
+    if (s->abi->n_event > 0 && derivatives_value(&sim->model, MODEL_WHEN, sim->t, y, s->jump.row) != STIFFIT_OK)
         return outcome_model_failed(sim);
     for (size_t i = 0; i < s->abi->n_event; i++) {
         double *fixed = &s->fixed[n + i];
         if (!(stops_kind(s, i) & STIFFIT_EVENT_TIMED))
             continue;
-        if (isnan(s->row[i])) {
+        if (isnan(s->jump.row[i])) {
             derivatives_fail(&sim->model, "event_when", sim->t, true);
             return outcome_model_failed(sim);
         }
-        if (s->row[i] > s->limit)
-            *fixed = s->row[i];
+        if (s->jump.row[i] > s->limit)
+            *fixed = s->jump.row[i];
         else if (*fixed < INFINITY && *fixed > s->limit)
-            *fixed = s->row[i] < sim->t ? -INFINITY : s->row[i];
+            *fixed = s->jump.row[i] < sim->t ? -INFINITY : s->jump.row[i];
     }
     return true;
 }
@@ -369,8 +433,7 @@ static bool begin_phase(struct simulation *sim, const double *y)
         return outcome_model_failed(sim);
     if (sim->n_state == 0)
         return true;
-    jump_keep_rates(sim);
-    return schedule_again(sim) && take_switch_times(sim) && move_event_times(sim, y);
+    return doses_change_phase(sim) && take_switch_times(sim) && move_event_times(sim, y);
 }
 
 /* What happens before the measurements of side 0. */
@@ -379,14 +442,14 @@ static bool happen_before(struct simulation *sim, double *y)
     struct stops *s = sim->stops;
     set_limit(sim);
     s->n_here = 0;
-    s->restarts = s->is_root; /* the integrator is behind it */
-    memset(s->dt_cause, 0, s->n_block * sizeof(double));
-    if (s->abi->n_input > 0 && schedule_pass_knots(sim, s->limit))
+    s->restarts = s->roots.is_root; /* the integrator is behind it */
+    memset(s->jump.dt_cause, 0, s->n_block * sizeof(double));
+    if (s->abi->n_input > 0 && inputs_pass_knots(sim, s->limit))
         s->restarts = true;
-    for (size_t i = s->n_later; i-- > 0;)
-        if (s->later[i].is_end && s->later[i].t <= s->limit) {
+    for (size_t i = s->pending.n; i-- > 0;)
+        if (s->pending.entry[i].is_end && s->pending.entry[i].t <= s->limit) {
             s->restarts = true;
-            if (!jump_end_infusion(sim, y, i))
+            if (!doses_end_infusion(sim, y, i))
                 return false;
         }
     look_ahead(sim);
@@ -396,9 +459,9 @@ static bool happen_before(struct simulation *sim, double *y)
     sim->model.until = INFINITY;
     if (!happen_first(sim, y) || !fire(sim, y))
         return false;
-    s->is_root = false;
-    memset(s->dt_cause, 0, s->n_block * sizeof(double));
-    return look_at_triggers(sim, y, s->dt_cause) && execute(sim, y);
+    s->roots.is_root = false;
+    memset(s->jump.dt_cause, 0, s->n_block * sizeof(double));
+    return look_at_triggers(sim, y, s->jump.dt_cause) && execute(sim, y);
 }
 
 /* Fires the events that have waited for the measurements, and executes these and the late ones. */
@@ -407,18 +470,18 @@ static bool happen_late(struct simulation *sim, double *y)
     struct stops *s = sim->stops;
     bool any = false;
     s->is_late = true;
-    for (size_t i = 0; i < s->n_later; i++)
-        any = any || s->later[i].is_waiting || schedule_is_due(s, &s->later[i]);
-    for (size_t i = 0; any && i < s->n_later;) {
-        size_t event = s->later[i].index;
-        if (!s->later[i].is_waiting) {
+    for (size_t i = 0; i < s->pending.n; i++)
+        any = any || s->pending.entry[i].is_waiting || pending_is_due(s, &s->pending.entry[i]);
+    for (size_t i = 0; any && i < s->pending.n;) {
+        size_t event = s->pending.entry[i].index;
+        if (!s->pending.entry[i].is_waiting) {
             i++;
             continue;
         }
-        memcpy(s->dt_cause, schedule_numbers(s, i), sim->blocks.n * sizeof(double));
-        schedule_remove(s, i);
+        memcpy(s->jump.dt_cause, pending_numbers(s, i), sim->blocks.n * sizeof(double));
+        pending_remove(s, i);
         i = 0;
-        if (!jump_fire(sim, y, event, s->dt_cause))
+        if (!events_fire(sim, y, event, s->jump.dt_cause))
             return false;
     }
     bool good = !any || execute(sim, y);
@@ -432,12 +495,12 @@ static bool happen_after(struct simulation *sim, double *y)
     struct stops *s = sim->stops;
     if (!happen_late(sim, y))
         return false;
-    for (size_t i; (i = schedule_dose(s)) < s->n_dose;) {
+    for (size_t i; (i = doses_due(s)) < s->doses.n;) {
         s->restarts = true;
-        if (s->dose[i].is_steady ? !jump_steady(sim, y, i) : !jump_dose(sim, y, i) || !schedule_repeat(sim, i))
+        if (s->doses.next[i].is_steady ? !doses_give_steady(sim, y, i) : !doses_give(sim, y, i) || !doses_repeat(sim, i))
             return false;
-        memcpy(s->dt_cause, s->dt, sim->blocks.n * sizeof(double));
-        if (!look_at_triggers(sim, y, s->dt_cause) || !execute(sim, y))
+        memcpy(s->jump.dt_cause, s->jump.dt, sim->blocks.n * sizeof(double));
+        if (!look_at_triggers(sim, y, s->jump.dt_cause) || !execute(sim, y))
             return false;
     }
     return true;
@@ -448,9 +511,9 @@ bool stops_happen(struct simulation *sim, double *y, bool initial)
     struct stops *s = sim->stops;
     set_limit(sim);
     /* The very state in which the root was found: by rounding, another way to interpolate may not be beyond it. */
-    if (s->is_root && s->has_state)
-        memcpy(y, s->y_begin, sim->n_state * sizeof *y);
-    if (!meet_look(sim, y))
+    if (s->roots.is_root && s->roots.has_state)
+        memcpy(y, s->roots.y_begin, sim->n_state * sizeof *y);
+    if (!coincidence_look(sim, y))
         return false;
     for (int side = -1; side <= 1; side++) {
         if ((side == 0 && !happen_before(sim, y)) || (side == 1 && !happen_after(sim, y)) ||
@@ -463,11 +526,11 @@ bool stops_happen(struct simulation *sim, double *y, bool initial)
         derivatives_fail(&sim->model, "events", sim->t, true);
         return outcome_model_failed(sim);
     }
-    if (!schedule_look(sim))
+    if (!find_next(sim))
         return false;
-    root_evaluate(sim, sim->t, y, s->last);
-    s->begin = sim->t;
-    memcpy(s->y_begin, y, sim->n_state * sizeof *y);
+    root_evaluate(sim, sim->t, y, s->roots.last);
+    s->roots.begin = sim->t;
+    memcpy(s->roots.y_begin, y, sim->n_state * sizeof *y);
     sim->model.since = s->since;
     sim->model.until = ahead(s->next);
     if (initial) {
@@ -490,6 +553,6 @@ bool stops_set_inputs(struct simulation *sim, double t, int side)
 {
     sim->stops->limit = side < 0 ? nextafter(t, -INFINITY) : t;
     if (sim->abi->n_input > 0)
-        (void)schedule_pass_knots(sim, sim->stops->limit);
+        (void)inputs_pass_knots(sim, sim->stops->limit);
     return begin_phase(sim, NULL);
 }

@@ -10,8 +10,8 @@
  * At one time, in this order: measurements of side -1; knots; ends of infusions; parameters; switches; events;
  * measurements of side 0; events of the kind AFTER; doses and the events that they cause; measurements of side 1.
  *
- * schedule.c knows the times, root.c finds those that depend on the states (near.c: what is at one time with them), jump.c has
- * the maps, stops.c the order, and meet.c the places without derivatives.
+ * stops.c has the order and the next time. doses.c, inputs.c and events.c do what happens; pending.c keeps what they have left to
+ * be done; root.c finds the times that depend on states; coincidence.c finds where there are no derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -32,9 +32,21 @@ struct next_dose {
     bool is_steady; /* not yet the dose, but the states of a steady one */
 };
 
+/* doses.c: doses and infusions. */
+struct doses {
+    struct next_dose *next;      /* of the doses that have begun and are not over, in order */
+    size_t n, max, i_dose;       /* i_dose: the first that has not begun */
+    const double *steady;        /* period.c: for each steady dose of the task, in order, the states at its time without it, and
+                                  * their derivatives by the wanted parameters: n_state x (1 + n_column) */
+    size_t n_column;
+    bool crosses;                /* as evaluation.crosses, of these states */
+    double *by_share, *by_rate, *by_length; /* n_block: derivatives of a dose's bioavailability, rate and duration */
+    double *rate, *rate_parameter; /* of derivatives.h */
+};
+
 /* An execution of an event, or the end of an infusion, later on. Its numbers: dt/dp (n_block); then for an end, the derivatives
  * of its rate (n_block); for an execution with early values, the state and its sensitivities. */
-struct later {
+struct pending_item {
     double t;
     bool is_end;
     bool is_late, is_waiting; /* it comes after the measurements of its time; and the event fires only then: numbers dt/dp */
@@ -43,34 +55,26 @@ struct later {
     uint64_t order; /* of creation */
 };
 
-struct stops {
-    const struct stiffit_model *abi;
-    size_t n_function, n_block;  /* switching functions, then events: what root.c watches; most sensitivities */
+/* pending.c: what is still to be done. */
+struct pending {
+    struct pending_item *entry;
+    double *number;              /* max x stride */
+    size_t n, max, stride;
+    uint64_t n_made;
+};
 
-    /* schedule.c */
-    double next;                 /* time of the next stop; INFINITY: there is none */
-    double limit;                /* during a stop: what is due until this time happens now */
-    double since;                /* the right-hand side behind the last stop is that of this time */
-    struct next_dose *dose;      /* those that have begun and are not over, in order */
-    size_t n_dose, max_dose, i_dose; /* i_dose: the first that has not begun */
-    size_t *i_knot;              /* n_input: the next */
-    size_t i_call, i_phase;      /* the next; the evaluation's parameters are those of this number */
-    double *fixed;               /* n_function: times of switches and timed events; INFINITY: none, or over; -INFINITY: an event
-                                  * whose time a new phase has put into the past */
-    struct later *later;
-    double *later_number;        /* max_later x stride */
-    size_t n_later, max_later, stride;
-    uint64_t n_made, n_executed, n_here; /* executions in all, and at this stop */
-
-    /* root.c */
-    bool *is_watched, *is_true;  /* n_function; true: not negative */
-    double *value, *last;        /* n_function each: latest values; those at the end of the last step */
-    double *near;                /* n_function: values from -near on count as true (a trigger that became true near its root) */
+/* root.c: the functions whose roots are stops, switching functions and then events, n_function each. */
+struct roots {
+    bool *is_watched, *is_true;  /* true: not negative */
+    double *value, *last;        /* latest values; those at the end of the last step */
+    double *near;                /* values from -near on count as true (a trigger that became true near its root) */
     double *sample, *point;      /* at STOPS_PARTS times of the step; these and further times */
     double begin, *y_begin;      /* the time and state (n_state) behind the last stop; then, at a root, the state there */
     bool has_state, is_root;     /* the stop is a root; the functions that have one have changed their sign in `value` */
+};
 
-    /* jump.c */
+/* jump.c: numbers of the maps at a stop, each valid within one of them unless it says otherwise. */
+struct jump {
     double *f, *f_left;          /* n_state; f_left: on the left side of a root */
     double *y_new;               /* n_state */
     double *star;                /* max(n_state, n_block) */
@@ -79,13 +83,26 @@ struct stops {
     double *by_state, *by_parameter; /* derivatives of one */
     double *dt, *dt_cause;       /* n_block: the derivatives of the stop's time, and of what caused an event */
     double *dt_switch;           /* n_block: those of the time of the switches that have a root here */
-    double *by_share, *by_rate, *by_length; /* n_block: those of a dose's bioavailability, rate and duration */
-    const double *steady;        /* period.c: for each steady dose of the task, in order, the states at its time without it, and
-                                  * their derivatives by the wanted parameters: n_state x (1 + n_steady_column) */
-    size_t n_steady_column;
-    bool steady_crosses;         /* as evaluation.crosses */
-    double *rate, *rate_parameter; /* of derivatives.h */
-    bool restarts, has_switch;   /* the integrator must begin anew; dt_switch is in use */
+};
+
+struct stops {
+    const struct stiffit_model *abi;
+    size_t n_function, n_block;  /* switching functions, then events: what root.c watches; most sensitivities */
+    struct doses doses;
+    struct pending pending;
+    struct roots roots;
+    struct jump jump;
+    size_t *i_knot;              /* inputs.c: n_input: the next */
+
+    /* stops.c */
+    double next;                 /* time of the next stop; INFINITY: there is none */
+    double limit;                /* during a stop: what is due until this time happens now */
+    double since;                /* the right-hand side behind the last stop is that of this time */
+    size_t i_call, i_phase;      /* the next; the evaluation's parameters are those of this number */
+    double *fixed;               /* n_function: times of switches and timed events; INFINITY: none, or over; -INFINITY: an event
+                                  * whose time a new phase has put into the past */
+    uint64_t n_executed, n_here; /* executions in all, and at this stop */
+    bool restarts, has_switch;   /* the integrator must begin anew; jump.dt_switch is in use */
     bool is_late;                /* after the stop's measurements, as will be the executions of what fires now */
 };
 

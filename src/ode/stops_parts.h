@@ -1,7 +1,8 @@
-/* What the files of stops.h call of each other.
+/* The functions of the modules that stops.c puts in order. Those that return bool return false if the evaluation is finished.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "ode/simulation.h"
 #include "ode/stops.h"
 
 #include "base/experiment.h"
@@ -12,47 +13,29 @@
 /* Stops closer together than this, relative to their times, are one. */
 #define STOPS_CLOSEST (16 * DBL_EPSILON)
 
-/* schedule.c */
-/* Times closer than this to that of a steady dose are the same. */
-static inline double schedule_slack(const struct dose *dose)
-{
-    return 64 * DBL_EPSILON * (fabs(dose->time) + dose->interval);
-}
-void schedule_begin(struct simulation *simulation);
-/* The next stop after `limit`. False: a lag cannot be computed, or no memory; the evaluation is finished. */
-bool schedule_look(struct simulation *simulation);
+/* inputs.c */
 /* Moves on to the knots until `limit`. True: any was passed. The integrator then begins anew, also where an input only turns:
- * with what it knows of the time before, its error test accepts steps with a hundred times the error, and takes as many. */
-bool schedule_pass_knots(struct simulation *simulation, double limit);
+ * with its history kept, the error test accepted steps with 100 times the error and saved none. */
+bool inputs_pass_knots(struct simulation *simulation, double limit);
 /* The next knot of an input that is due; INFINITY: none. */
-double schedule_next_knot(const struct simulation *simulation, size_t i);
+double inputs_next_knot(const struct simulation *simulation, size_t i);
+
+/* pending.c */
 /* Adds an entry and returns its numbers, n of which are zero; NULL: no memory. */
-double *schedule_add(struct simulation *simulation, struct later later);
-void schedule_remove(struct stops *stops, size_t i);
-double *schedule_numbers(const struct stops *stops, size_t i);
+double *pending_add(struct simulation *simulation, struct pending_item item);
+void pending_remove(struct stops *stops, size_t i);
+double *pending_numbers(const struct stops *stops, size_t i);
+/* Whether an execution is due, before or, in stops.is_late, after the measurements of this time. */
+bool pending_is_due(const struct stops *stops, const struct pending_item *item);
+/* An event's trigger has become false: what waits for the measurements never fires, and what can lapse is cancelled. */
+void pending_cancel(struct stops *stops, size_t event);
+/* Makes room for one more element in an array of n; NULL: no memory. pending_no_memory then ends the evaluation. */
+void *pending_grow(void *array, size_t n, size_t *most, size_t size);
+bool pending_no_memory(struct simulation *simulation);
 static inline unsigned stops_kind(const struct stops *stops, size_t event)
 {
     return stops->abi->event_kind ? stops->abi->event_kind[event] : 0;
 }
-/* Whether an execution is due, before or, in stops.is_late, after the measurements of this time. */
-bool schedule_is_due(const struct stops *stops, const struct later *later);
-/* The execution that comes first of those that are due and have all bits of `kind`; n_later: none is; above: it fails. */
-size_t schedule_execution(struct simulation *simulation, const double *y, unsigned kind);
-/* An event's trigger has become false: what waits for the measurements never fires, and what can lapse is cancelled. */
-void schedule_cancel(struct stops *stops, size_t event);
-/* Adds those of a steady dose's earlier repetitions that have not taken effect, or have not ended. */
-bool schedule_past(struct simulation *simulation, size_t dose);
-/* The time at which a repetition of a dose takes effect. */
-bool schedule_find_effect(struct simulation *simulation, struct next_dose *next);
-/* The time at which it is given, where the model's functions of doses are computed: those before a steady one at its time. */
-double schedule_dose_time(const struct simulation *simulation, const struct next_dose *next);
-/* Removes what earlier doses and events have left to be done, but for doses from `dose` on. */
-void schedule_forget(struct stops *stops, size_t dose);
-/* The first dose that is due; n_dose: none. schedule_repeat goes on to its next repetition. */
-size_t schedule_dose(const struct stops *stops);
-bool schedule_repeat(struct simulation *simulation, size_t i);
-/* In a new phase: the lags of later doses; those that are on their way lose the derivatives of their times. */
-bool schedule_again(struct simulation *simulation);
 
 /* root.c */
 /* Values and signs of all functions at (t, y). */
@@ -69,7 +52,7 @@ bool root_differentiate(struct simulation *simulation, const double *y, size_t i
 /* Whether a value counts as true. */
 static inline bool root_is_true(const struct stops *stops, size_t i, double value)
 {
-    return value >= 0 || -value <= stops->near[i];
+    return value >= 0 || -value <= stops->roots.near[i];
 }
 
 /* jump.c. dt: n_block derivatives of the stop's time. */
@@ -79,31 +62,45 @@ bool jump_travel(struct simulation *simulation, double *y, const double *f, cons
 double jump_by_block(const struct simulation *simulation, const double *matrix, size_t n_row, size_t row, size_t k);
 /* The derivatives of the time of a switch or event that does not depend on states. */
 bool jump_fixed(struct simulation *simulation, const double *y, size_t i, double *dt);
+
+/* doses.c */
+/* Times closer than this to that of a steady dose are the same. */
+static inline double doses_slack(const struct dose *dose)
+{
+    return 64 * DBL_EPSILON * (fabs(dose->time) + dose->interval);
+}
+/* The dose that has not begun is given at this stop or the next one at the earliest: it begins. */
+bool doses_begin(struct simulation *simulation);
+/* The first dose that is due; doses.n: none. doses_repeat goes on to its next repetition. */
+size_t doses_due(const struct stops *stops);
+bool doses_repeat(struct simulation *simulation, size_t i);
+/* The time at which it is given, where the model's functions of doses are computed: those before a steady one at its time. */
+double doses_time(const struct simulation *simulation, const struct next_dose *next);
 /* How a dose enters its state: `amount` at once or, if length > 0, so long at this rate. Derivatives by block: of the amount or
- * rate in stops.by_rate, of the length in stops.by_length, of its beginning in stops.dt. */
+ * rate in doses.by_rate, of the length in doses.by_length, of its beginning in jump.dt. */
 struct course {
     double amount, rate, length;
 };
-bool jump_course(struct simulation *simulation, const struct next_dose *next, struct course *course);
+bool doses_course(struct simulation *simulation, const struct next_dose *next, struct course *course);
 /* Whether it is an infusion that does not end within this stop. */
-static inline bool jump_infuses(const struct stops *stops, double since, const struct course *course)
+static inline bool doses_infuses(const struct stops *stops, double since, const struct course *course)
 {
     return course->length > 0 && since + course->length > stops->limit;
 }
-bool jump_dose(struct simulation *simulation, double *y, size_t i);
-/* An infusion that took effect earlier, unless it has ended: false in *runs. */
-bool jump_resume(struct simulation *simulation, const struct next_dose *past, bool *runs);
-/* The states of a steady dose. */
-bool jump_steady(struct simulation *simulation, double *y, size_t i);
-void jump_sum_rates(struct simulation *simulation);
-bool jump_end_infusion(struct simulation *simulation, double *y, size_t i);
-/* In a new phase infusions keep their rates, and lose derivatives by parameters that the model no longer has. */
-void jump_keep_rates(struct simulation *simulation);
-/* An event fires: its execution is added. */
-bool jump_fire(struct simulation *simulation, double *y, size_t event, const double *dt);
-/* The same, or for one of the kind AFTER: it will do so after the measurements. */
-bool jump_fire_later(struct simulation *simulation, double *y, size_t event, const double *dt);
-bool jump_execute(struct simulation *simulation, double *y, size_t i);
+bool doses_give(struct simulation *simulation, double *y, size_t i);
+bool doses_give_steady(struct simulation *simulation, double *y, size_t i); /* the states of a steady dose */
+bool doses_end_infusion(struct simulation *simulation, double *y, size_t i); /* i: the pending item */
+/* In a new phase. */
+bool doses_change_phase(struct simulation *simulation);
 
-/* meet.c. Before anything happens at a stop: sets evaluation.crosses if the derivatives do not exist there. */
-bool meet_look(struct simulation *simulation, const double *y);
+/* events.c */
+/* An event fires: its execution is added. */
+bool events_fire(struct simulation *simulation, double *y, size_t event, const double *dt);
+/* The same, or for one of the kind AFTER: it will do so after the measurements. */
+bool events_fire_later(struct simulation *simulation, double *y, size_t event, const double *dt);
+/* The execution that comes first of those that are due and have all bits of `kind`; pending.n: none is; above: it fails. */
+size_t events_next(struct simulation *simulation, const double *y, unsigned kind);
+bool events_execute(struct simulation *simulation, double *y, size_t i);
+
+/* coincidence.c. Before anything happens at a stop: sets evaluation.crosses if the derivatives do not exist there. */
+bool coincidence_look(struct simulation *simulation, const double *y);
