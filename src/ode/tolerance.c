@@ -12,46 +12,28 @@
 #include "ode/tolerance.h"
 
 #include "ode/reach.h"
+#include "ode/tolerance_constants.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The absolute tolerance of a state that crosses zero, as a part of its size. */
-#define FRACTION 1e-6
 /* The same if an observable needs a state's relative accuracy over many decades. */
 #define FRACTION_RELATIVE 1e-100
 /* So many failures of an evaluation may be due to sizes. */
 enum { MOST_RESCUES = 8 };
-/* A state that starts at zero is young, with a guessed size, as long as it grows at least like this power of time. */
-#define YOUNG 0.5
-/* A state up to this part of its reach (reach.h) is at rest: rounding errors. */
-#define REST 1e-12
 /* Behind a jump this part, too, if the state will be so much larger than it has ever been. */
 #define SUDDEN 1e-6
 /* After a failure only a state below this part of the largest one can be at rest. */
 #define SMALL 1e-6
-/* The part of its reach that a state is guessed to attain at least, since estimates of a reach are rather too large. Up to this
- * part its tolerance is at least ROUNDING times its reach: the states that drive it are known no better. */
-#define PART 1e-3
-#define ROUNDING (4 * DBL_EPSILON)
 /* A state that others must reach first begins like a power of time: so much larger is its guess. */
 #define LATE 100
-/* A new estimate is worth its price if the one so far, ROUNDING times that, is at least this part of the present tolerance, or
+/* A new estimate is worth its price if the one so far, TOLERANCE_ROUNDING times that, is at least this part of the present tolerance, or
  * would be if it grew like the span's square. */
 #define DUE 0.1
-/* A tolerance is at least this many times the noise of the state (reach.h). */
-#define NOISE 4
 /* A measurement earlier than this part of all times does not show how far a state will grow. */
 #define SOON 1e-3
-/* Weights must be finite. */
-#define TINY (DBL_MIN / DBL_EPSILON)
-/* The effect of a relative change of a parameter on a state is that change times the sensitivity. An effect below this part of
- * the state is computed only as accurately as if it were that part. Otherwise sensitivities by parameters of fast rates
- * (vdpol's epsilon, whose effects are a millionth of the states) would need more accuracy than the slopes of the states, from
- * which they are computed, and steps would shrink to the fast scale. */
-#define EFFECT 0.01
 
 bool tolerance_init(struct tolerance *tolerance, const struct stiffit_model *abi)
 {
@@ -85,16 +67,16 @@ void tolerance_set(struct simulation *sim, bool is_relative)
     const struct ode_options *options = &sim->options;
     double by = sim->evaluation->tighter > 0 ? sim->evaluation->tighter : 1;
     sim->tolerance.rtol = fmax(options->rtol / by, fmin(options->rtol, 100 * DBL_EPSILON));
-    sim->tolerance.atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TINY)) : 0;
+    sim->tolerance.atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TOLERANCE_TINY)) : 0;
     sim->tolerance.is_relative = sim->model.is_relative = is_relative;
     sim->model.floor = sim->tolerance.atol / sim->tolerance.rtol;
-    sim->tolerance.fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
+    sim->tolerance.fraction = is_relative ? FRACTION_RELATIVE : TOLERANCE_FRACTION / fmax(1, by * by);
 }
 
 /* Whether state i is at rest: zero, or no larger than what rounding errors make of what could drive it. */
 static bool rests(const struct simulation *sim, size_t i)
 {
-    return sim->tolerance.sizes[i] <= REST * sim->tolerance.reach[i];
+    return sim->tolerance.sizes[i] <= TOLERANCE_REST * sim->tolerance.reach[i];
 }
 
 /* Estimates from the rate of change at y, and from all that drives it, how large a state at rest becomes until the next
@@ -107,7 +89,7 @@ static void guess_sizes(struct simulation *sim, const double *y, double span, do
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
     for (size_t i = 0; i < n; i++)
-        sim->tolerance.is_at_rest[i] = part > REST || rests(sim, i) || sim->tolerance.sizes[i] <= REST * largest;
+        sim->tolerance.is_at_rest[i] = part > TOLERANCE_REST || rests(sim, i) || sim->tolerance.sizes[i] <= TOLERANCE_REST * largest;
     double *reach = sim->tolerance.scratch + 6 * sim->n_state, *noise = reach + sim->n_state;
     reach_estimate(sim, y, span, sim->tolerance.is_at_rest, reach, noise);
     for (size_t i = 0; i < n; i++) {
@@ -124,7 +106,7 @@ static void guess_sizes(struct simulation *sim, const double *y, double span, do
             continue;
         double by_rate = known && span < INFINITY ? span * fabs(f[i]) : 0;
         sim->tolerance.born[i] = sim->t;
-        guess[i] = fmin(by_rate > PART * sim->tolerance.reach[i] ? by_rate : LATE * sim->tolerance.reach[i], DBL_MAX * DBL_EPSILON);
+        guess[i] = fmin(by_rate > TOLERANCE_GROWN * sim->tolerance.reach[i] ? by_rate : LATE * sim->tolerance.reach[i], DBL_MAX * DBL_EPSILON);
         if (guess[i] == 0) /* nothing that is known drives it */
             guess[i] = largest > 0 ? largest : 1;
         sim->tolerance.grows = sim->tolerance.grows || sim->tolerance.reach[i] > 0;
@@ -132,7 +114,7 @@ static void guess_sizes(struct simulation *sim, const double *y, double span, do
 }
 
 /* Whether state i is far from its reach. */
-static bool grows(const struct simulation *sim, size_t i) { return sim->tolerance.sizes[i] < PART * sim->tolerance.reach[i]; }
+static bool grows(const struct simulation *sim, size_t i) { return sim->tolerance.sizes[i] < TOLERANCE_GROWN * sim->tolerance.reach[i]; }
 
 /* The time from t to the first measurement after `later`; INFINITY: to a steady state. */
 static double span_after(const struct simulation *sim, double t, double later)
@@ -151,7 +133,7 @@ static bool is_due(const struct simulation *sim, const double *y, double span)
     for (size_t i = 0; i < sim->n_state; i++) {
         double tolerance = sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i], by = span / (sim->t - sim->tolerance.born[i]);
         double reach = sim->tolerance.reach[i] * fmax(1, by * by);
-        if (sim->tolerance.is_at_rest[i] && (sim->tolerance.noise[i] > 0 || !(ROUNDING * reach < DUE * tolerance)))
+        if (sim->tolerance.is_at_rest[i] && (sim->tolerance.noise[i] > 0 || !(TOLERANCE_ROUNDING * reach < DUE * tolerance)))
             return true;
     }
     return false;
@@ -187,7 +169,7 @@ void tolerance_wake(struct simulation *sim, double t, double width)
     if (!any || sim->tolerance.atol > 0 || !(span < INFINITY))
         return;
     sim->t = t;
-    guess_sizes(sim, sim->tolerance.sizes + 2 * sim->n_state, span, REST); /* at the state after the latest step */
+    guess_sizes(sim, sim->tolerance.sizes + 2 * sim->n_state, span, TOLERANCE_REST); /* at the state after the latest step */
     sim->t = now;
     sim->tolerance.at_rest = width / span;
 }
@@ -220,7 +202,7 @@ void tolerance_jump(struct simulation *sim, const double *y)
     double span = span_after(sim, sim->t, sim->t);
     if (sim->tolerance.atol > 0 || !(any || is_sudden(sim, y, span)))
         return;
-    guess_sizes(sim, y, span, is_sudden(sim, y, span) ? SUDDEN : REST);
+    guess_sizes(sim, y, span, is_sudden(sim, y, span) ? SUDDEN : TOLERANCE_REST);
 }
 
 bool tolerance_rescue(struct simulation *sim, const double *y)
@@ -259,8 +241,8 @@ void tolerance_begin(struct simulation *sim, const double *y)
     }
     sim->tolerance.sizes[3 * n] = sim->evaluation->task->t0;
     sim->tolerance.at_rest = 0;
-    if (least <= REST * largest && sim->tolerance.atol == 0)
-        guess_sizes(sim, y, span_after(sim, sim->t, sim->t), REST);
+    if (least <= TOLERANCE_REST * largest && sim->tolerance.atol == 0)
+        guess_sizes(sim, y, span_after(sim, sim->t, sim->t), TOLERANCE_REST);
 }
 
 /* fmax is a library call; this is inlined. */
@@ -275,15 +257,15 @@ void tolerance_follow(struct simulation *sim, const double *y)
     for (size_t i = 0; i < n; i++) {
         double magnitude = fabs(y[i]), part = sim->tolerance.fraction;
         size[i] = larger(size[i], magnitude);
-        if (guess[i] > 0 && h > 0 && size[i] > REST * reach[i]
-            && !(fabs(y[i] - before[i]) * (sim->t - sim->tolerance.born[i]) >= YOUNG * h * magnitude))
+        if (guess[i] > 0 && h > 0 && size[i] > TOLERANCE_REST * reach[i]
+            && !(fabs(y[i] - before[i]) * (sim->t - sim->tolerance.born[i]) >= TOLERANCE_YOUNG * h * magnitude))
             guess[i] = 0;
         before[i] = y[i];
         double s = size[i];
         bool young = guess[i] > 0;
         if (young) {
             s = larger(s, guess[i]);
-            part = FRACTION;
+            part = TOLERANCE_FRACTION;
         }
         double wanted = magnitude, root;
         if (magnitude < s && (young || !sim->tolerance.is_relative)) {
@@ -292,8 +274,8 @@ void tolerance_follow(struct simulation *sim, const double *y)
         }
         beyond[i] = rtol * (larger(wanted, part * s) - magnitude);
         if (grows(sim, i))
-            beyond[i] = larger(beyond[i], ROUNDING * reach[i]);
-        beyond[i] = larger(beyond[i], NOISE * sim->tolerance.noise[i]);
+            beyond[i] = larger(beyond[i], TOLERANCE_ROUNDING * reach[i]);
+        beyond[i] = larger(beyond[i], TOLERANCE_NOISE * sim->tolerance.noise[i]);
         if (size[i] == 0)
             beyond[i] = larger(beyond[i], sim->tolerance.at_rest * guess[i]);
     }
@@ -308,13 +290,13 @@ void tolerance_weigh(struct simulation *sim, const double *y, double *weight)
     if (sim->tolerance.atol == 0)
         tolerance_follow(sim, y);
     for (size_t i = 0; i < n; i++)
-        weight[i] = 1 / (rtol * fabs(y[i]) + beyond[i] + TINY);
+        weight[i] = 1 / (rtol * fabs(y[i]) + beyond[i] + TOLERANCE_TINY);
     for (size_t k = 0; k < sim->blocks.n; k++) {
-        double per = sim->blocks.unit[k], part = EFFECT * rtol * per;
+        double per = sim->blocks.unit[k], part = TOLERANCE_EFFECT * rtol * per;
         y += n;
         weight += n;
         for (size_t i = 0; i < n; i++)
-            weight[i] = 1 / (rtol * fabs(y[i]) + part * fabs(state[i]) + per * beyond[i] + TINY);
+            weight[i] = 1 / (rtol * fabs(y[i]) + part * fabs(state[i]) + per * beyond[i] + TOLERANCE_TINY);
     }
 }
 

@@ -78,12 +78,12 @@ static void track_init(struct track *track, const struct stiffit_lanes *function
     track->kernel = lanes_kernel_choose(NULL);
     for (int k = 0; k < N_LANE; k++) {
         track->room.live[k] = -1;
-        track->room.rtol[k] = 1e100;
+        track->room.tolerance.rtol[k] = 1e100;
         track->room.t_stop[k] = track->room.t_next[k] = 1e300;
-        track->room.log_h[k] = -INFINITY;
-        track->room.max_steps[k] = INT64_MAX;
+        track->room.control.log_h[k] = -INFINITY;
+        track->room.control.max_steps[k] = INT64_MAX;
         for (uint32_t i = 0; i < n_state; i++)
-            track->room.beyond[i][k] = 1e100;
+            track->room.tolerance.beyond[i][k] = 1e100;
         for (uint32_t j = 0; j < n_parameter; j++)
             track->room.unit[j][k] = 1, track->room.active[j][k] = -1;
     }
@@ -97,12 +97,12 @@ static void track_fini(struct track *track)
 
 static void advance(struct track *track, const double h[N_LANE])
 {
-    lanes_mask before = track->room.n_step;
+    lanes_mask before = track->room.control.n_step;
     for (int k = 0; k < N_LANE; k++)
         track->room.h[k] = h[k];
     track->kernel->attempt(&track->room);
     for (int k = 0; k < N_LANE; k++)
-        assert_int_equal(track->room.n_step[k], before[k] + 1);
+        assert_int_equal(track->room.control.n_step[k], before[k] + 1);
 }
 
 static double sens_of(const struct track *track, size_t i, size_t j, int k)

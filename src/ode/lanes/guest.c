@@ -179,42 +179,42 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         }
     }
     for (size_t j = 0; j < abi->n_input; j++) {
-        room->input_since[j][k] = sim->model.piece[j].since;
-        room->input_value[j][k] = sim->model.piece[j].value;
-        room->input_slope[j][k] = sim->model.piece[j].slope;
+        room->outside.input_since[j][k] = sim->model.piece[j].since;
+        room->outside.input_value[j][k] = sim->model.piece[j].value;
+        room->outside.input_slope[j][k] = sim->model.piece[j].slope;
     }
     for (size_t i = 0; i < n; i++) {
-        room->minus_rate[i][k] = sim->model.is_infused && sim->model.rate[i] != 0 ? -sim->model.rate[i] : 0;
-        room->born[i][k] = sim->tolerance.born[i];
-        room->reach[i][k] = sim->tolerance.reach[i];
-        room->noise[i][k] = sim->tolerance.noise[i];
+        room->outside.minus_rate[i][k] = sim->model.is_infused && sim->model.rate[i] != 0 ? -sim->model.rate[i] : 0;
+        room->tolerance.born[i][k] = sim->tolerance.born[i];
+        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
         room->y[i][k] = room->y_before[i][k] = guest->y[i];
-        room->size[i][k] = sim->tolerance.sizes[i];
-        room->guess[i][k] = sim->tolerance.sizes[i + n];
-        room->beyond[i][k] = sim->tolerance.beyond[i];
+        room->tolerance.size[i][k] = sim->tolerance.sizes[i];
+        room->tolerance.guess[i][k] = sim->tolerance.sizes[i + n];
+        room->tolerance.beyond[i][k] = sim->tolerance.beyond[i];
     }
-    room->since[k] = sim->model.since;
-    room->until[k] = sim->model.until;
-    room->infused = (room->infused & ~(1u << k)) | (unsigned)(live && sim->model.is_infused) << k;
-    room->rtol[k] = sim->tolerance.rtol;
-    room->by_accepted[k] = guest->by_accepted;
-    room->fraction[k] = sim->tolerance.fraction;
-    room->at_rest[k] = sim->tolerance.at_rest;
-    room->is_relative[k] = -sim->tolerance.is_relative;
+    room->outside.since[k] = sim->model.since;
+    room->outside.until[k] = sim->model.until;
+    room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)(live && sim->model.is_infused) << k;
+    room->tolerance.rtol[k] = sim->tolerance.rtol;
+    room->control.by_accepted[k] = guest->by_accepted;
+    room->tolerance.fraction[k] = sim->tolerance.fraction;
+    room->tolerance.at_rest[k] = sim->tolerance.at_rest;
+    room->tolerance.is_relative[k] = -sim->tolerance.is_relative;
     room->live[k] = -live;
     room->t[k] = room->t_before[k] = sim->t;
     room->h[k] = room->h_used[k] = guest->h;
     room->longest[k] = sim->max_step / ROOM_STRETCH;
     room->t_stop[k] = guest_stop_time(guest);
     set_next(sim, room, k);
-    room->log_h[k] = guest->log_h;
-    room->log_error[k] = guest->log_error;
-    room->rejected[k] = -guest->rejected;
-    room->watched[k] = -guest->watched;
-    room->trouble[k] = guest->trouble;
-    room->n_attempt[k] = guest->n_attempt;
-    room->n_step[k] = sim->evaluation->n_step;
-    room->max_steps[k] = sim->evaluation->max_steps;
+    room->control.log_h[k] = guest->log_h;
+    room->control.log_error[k] = guest->log_error;
+    room->control.rejected[k] = -guest->rejected;
+    room->control.watched[k] = -guest->watched;
+    room->control.trouble[k] = guest->trouble;
+    room->control.n_attempt[k] = guest->n_attempt;
+    room->control.n_step[k] = sim->evaluation->n_step;
+    room->control.max_steps[k] = sim->evaluation->max_steps;
 }
 
 void guest_follow(struct guest *guest, const struct lanes_room *room, int k)
@@ -222,9 +222,9 @@ void guest_follow(struct guest *guest, const struct lanes_room *room, int k)
     struct simulation *sim = &guest->o;
     size_t n = sim->n_state;
     for (size_t i = 0; i < n; i++) {
-        sim->tolerance.sizes[i] = room->size[i][k];
-        sim->tolerance.sizes[i + n] = room->guess[i][k];
-        sim->tolerance.beyond[i] = room->beyond[i][k];
+        sim->tolerance.sizes[i] = room->tolerance.size[i][k];
+        sim->tolerance.sizes[i + n] = room->tolerance.guess[i][k];
+        sim->tolerance.beyond[i] = room->tolerance.beyond[i][k];
         sim->tolerance.sizes[i + 2 * n] = room->y[i][k];
     }
     sim->tolerance.sizes[3 * n] = sim->t = room->t[k];
@@ -245,29 +245,29 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
     for (size_t i = 0; i < n; i++)
         guest->y[i] = room->y[i][k];
     guest_follow(guest, room, k);
-    sim->tolerance.at_rest = room->at_rest[k];
+    sim->tolerance.at_rest = room->tolerance.at_rest[k];
     sim->t = room->t[k];
     guest->h = room->h[k];
-    guest->log_h = room->log_h[k];
-    guest->log_error = room->log_error[k];
-    guest->rejected = room->rejected[k];
-    guest->watched = room->watched[k];
-    guest->trouble = room->trouble[k];
-    guest->n_attempt = room->n_attempt[k];
-    sim->evaluation->n_step = room->n_step[k];
+    guest->log_h = room->control.log_h[k];
+    guest->log_error = room->control.log_error[k];
+    guest->rejected = room->control.rejected[k];
+    guest->watched = room->control.watched[k];
+    guest->trouble = room->control.trouble[k];
+    guest->n_attempt = room->control.n_attempt[k];
+    sim->evaluation->n_step = room->control.n_step[k];
     sim->evaluation->t_reached = sim->t;
 }
 
 void guest_count(struct guest *guest, struct lanes_room *room, int k)
 {
     struct simulation *sim = &guest->o;
-    int64_t n_attempt = room->n_attempt[k];
+    int64_t n_attempt = room->control.n_attempt[k];
     sim->t = sim->evaluation->t_reached = room->t[k];
-    sim->evaluation->n_step = room->n_step[k];
+    sim->evaluation->n_step = room->control.n_step[k];
     sim->model.n_rhs += n_attempt * lanes_method.n_stage;
     sim->model.n_jacobian += n_attempt;
     sim->n_factor += n_attempt;
-    room->n_attempt[k] = 0;
+    room->control.n_attempt[k] = 0;
 }
 
 void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *inside, int k)
@@ -291,8 +291,8 @@ static void look_ahead(struct guest *guest, struct lanes_room *room, int k)
         guest->y[i] = room->y[i][k];
     tolerance_look(sim, guest->y);
     for (size_t i = 0; i < sim->n_state; i++) {
-        room->reach[i][k] = sim->tolerance.reach[i];
-        room->noise[i][k] = sim->tolerance.noise[i];
+        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
     }
 }
 
@@ -329,7 +329,7 @@ bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k, doubl
         return false;
     guest->o.t = room->t[k] = room->t_before[k];
     room->h[k] = h;
-    room->rejected[k] = -1;
+    room->control.rejected[k] = -1;
     for (size_t i = 0; i < guest->o.n_state; i++)
         room->y[i][k] = room->y_before[i][k];
     for (size_t b = 0; b < room->n_block; b++)
@@ -350,7 +350,7 @@ static void find_failure(struct guest *guest)
 }
 
 /* Whether something was not finite in the latest attempts. */
-static bool is_lasting(const struct lanes_room *room, int k) { return room->n_attempt[k] - room->trouble[k] < LASTING; }
+static bool is_lasting(const struct lanes_room *room, int k) { return room->control.n_attempt[k] - room->control.trouble[k] < LASTING; }
 
 bool guest_may_be_sizes(const struct lanes_room *room, int k) { return !is_lasting(room, k); }
 

@@ -20,7 +20,7 @@ const double *guest_inside(struct guest *guest, const struct lanes_room *room, i
     for (size_t i = 0; i < guest->o.n_state; i++) {
         y[i] = (1 - s) * room->y_before[i][k] + s * room->y[i][k];
         for (int j = 0; j < lanes_method.n_stage && s < 1; j++)
-            y[i] += weight[j] * room->stage[j][i][k];
+            y[i] += weight[j] * room->scratch.stage[j][i][k];
     }
     return y;
 }
@@ -66,11 +66,11 @@ void guest_attend(struct guest *guest, struct lanes_room *room, int k)
         return;
     guest->bound = forcing_bound(sim, room->h[k]);
     for (size_t i = 0; i < sim->n_state; i++) {
-        room->guess[i][k] = sim->tolerance.sizes[i + sim->n_state];
-        room->reach[i][k] = sim->tolerance.reach[i];
-        room->noise[i][k] = sim->tolerance.noise[i];
-        room->born[i][k] = sim->tolerance.born[i];
+        room->tolerance.guess[i][k] = sim->tolerance.sizes[i + sim->n_state];
+        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
+        room->tolerance.born[i][k] = sim->tolerance.born[i];
     }
-    room->at_rest[k] = sim->tolerance.at_rest;
+    room->tolerance.at_rest[k] = sim->tolerance.at_rest;
     room->t_stop[k] = guest_stop_time(guest);
 }

@@ -16,8 +16,6 @@
 #define UNSAFE 0.1
 /* How many tolerances the error of the dense output in the middle of a step may be. */
 #define ACCEPTED_INSIDE 1.0
-/* As in tolerance.c. */
-#define EFFECT 0.01
 
 static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 {
@@ -48,8 +46,8 @@ static void factorize(struct lanes_room *room, part inverse, int h)
 {
     const struct lanes_plan *plan = room->plan;
     size_t n = plan->n, n_jacobian = (size_t)plan->jacobian.start[n];
-    lanes *factor = room->factor;
-    const lanes *derived = room->derived[0];
+    lanes *factor = room->scratch.factor;
+    const lanes *derived = room->scratch.derived[0];
     for (size_t k = 0; k < plan->n_factor; k++)
         PART(factor, k) = (part){0};
     for (size_t k = 0; k < n_jacobian; k++)
@@ -118,7 +116,7 @@ INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *va
 INLINE void solve_part(const struct lanes_room *room, int i, size_t width, const lanes *sens, lanes *right, lanes *out, int h)
 {
     const struct lanes_plan *plan = room->plan;
-    const lanes *factor = room->factor;
+    const lanes *factor = room->scratch.factor;
     for (size_t k = 0; k < plan->n; k++) {
         size_t r = (size_t)plan->order[k];
         lanes *row = right + r * width;
@@ -126,7 +124,7 @@ INLINE void solve_part(const struct lanes_room *room, int i, size_t width, const
         for (size_t c = 0; c < width; c++)
             sum[c] = PART(row, c);
         if (sens)
-            add_terms(&plan->forward, r, room->derived[i], sens, width, false, sum, h);
+            add_terms(&plan->forward, r, room->scratch.derived[i], sens, width, false, sum, h);
         add_terms(&plan->lower, r, factor, right, width, true, sum, h);
         for (size_t c = 0; c < width; c++)
             PART(row, c) = sum[c];
@@ -150,7 +148,7 @@ INLINE void solve(const struct lanes_room *room, int i, size_t width, const lane
 {
     stiffit_lanes_solve *code = room->plan->algebra.solve[sens ? width : 0];
     if (code)
-        code((const double *)room->derived[i], (const double *)room->factor, (const double *)sens, (const double *)right,
+        code((const double *)room->scratch.derived[i], (const double *)room->scratch.factor, (const double *)sens, (const double *)right,
              (double *)out);
     else
         for (int h = 0; h < N_PART; h++)
@@ -161,18 +159,18 @@ INLINE void solve(const struct lanes_room *room, int i, size_t width, const lane
  * right. */
 static void find_safe(const struct lanes_room *room, struct attempt *now, const lanes *x, lanes *right)
 {
-    lanes *correction = room->argument;
+    lanes *correction = room->scratch.argument;
     for (int h = 0; h < N_PART; h++)
         for (size_t i = 0; i < room->plan->n; i++) {
             part sum = fused(-now[h].inverse, PART(x, i), PART(right, i));
-            add_terms(&room->plan->jacobian, i, room->derived[0], x, 1, false, &sum, h);
+            add_terms(&room->plan->jacobian, i, room->scratch.derived[0], x, 1, false, &sum, h);
             PART(right, i) = sum;
         }
     solve(room, 0, 1, NULL, right, correction);
     for (int h = 0; h < N_PART; h++)
         for (size_t i = 0; i < room->plan->n; i++) {
             part size = larger(magnitude(PART(room->y, i)), magnitude(PART(x, i)));
-            part tolerance = fused(PART(&room->rtol, 0), size, PART(room->beyond, i) + TINY);
+            part tolerance = fused(PART(&room->tolerance.rtol, 0), size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY);
             now[h].safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
         }
 }
@@ -182,8 +180,8 @@ INLINE void block_stage(struct lanes_room *room, const struct attempt *now, cons
                         int i)
 {
     size_t n_number = room->plan->n * width;
-    lanes *right = room->right;
-    const lanes *entries = room->entry[i];
+    lanes *right = room->scratch.right;
+    const lanes *entries = room->scratch.entry[i];
     for (int h = 0; h < N_PART; h++) {
         combine(i, &now[h], n_number, block->sens, block->stage, block->sens + n_number, right, h);
         for (size_t q = 0; q < block->n_entry; q++)
@@ -197,15 +195,15 @@ INLINE void block_stage(struct lanes_room *room, const struct attempt *now, cons
 INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width, int h)
 {
     const lanes *error = block->stage[METHOD.n_stage - 1], *unit = room->unit + block->first;
-    const lanes *sens = block->sens, *moved = sens + room->plan->n * width, *base = room->base;
+    const lanes *sens = block->sens, *moved = sens + room->plan->n * width, *base = room->scratch.base;
     lanes *sens_new = block->sens_new;
-    part most[8], finite[8], rtol = PART(&room->rtol, 0);
+    part most[8], finite[8], rtol = PART(&room->tolerance.rtol, 0);
     for (size_t c = 0; c < width; c++)
         most[c] = finite[c] = (part){0};
     for (size_t r = 0, e = 0; r < room->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
             part off = PART(error, e), end = PART(moved, e) + off, size = larger(magnitude(PART(sens, e)), magnitude(end));
-            part ratio = off * reciprocal_of(fused(rtol, size, fused(PART(unit, c), PART(base, r), spread(TINY))));
+            part ratio = off * reciprocal_of(fused(rtol, size, fused(PART(unit, c), PART(base, r), spread(TOLERANCE_TINY))));
             PART(sens_new, e) = end;
             most[c] = larger(ratio * ratio, most[c]);
             finite[c] = fused((part){0}, end, finite[c]); /* NaN where the end is infinite */
@@ -237,39 +235,39 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
     const struct lanes_plan *plan = room->plan;
     const struct stiffit_lanes *model = plan->lanes;
     size_t n = plan->n;
-    lanes t, *right = room->right, *input = room->input + plan->abi->n_input;
+    lanes t, *right = room->scratch.right, *input = room->scratch.input + plan->abi->n_input;
     struct stiffit_lanes_point at = *base;
     for (int h = 0; h < N_PART; h++) {
-        combine(i, &now[h], n, room->y, room->stage, room->argument, right, h);
+        combine(i, &now[h], n, room->y, room->scratch.stage, room->scratch.argument, right, h);
         set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now[h].h, &t, input, h);
     }
     at.t = (const double *)&t;
     at.input = (const double *)input;
-    at.y = (const double *)room->argument;
+    at.y = (const double *)room->scratch.argument;
     if (i > 0) /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
-        model->derive(&at, (double *)room->derived[i]);
+        model->derive(&at, (double *)room->scratch.derived[i]);
     for (int h = 0; h < N_PART; h++) {
         part direct = METHOD.gamma_i[i] * now[h].h;
         for (size_t k = 0; k < n; k++)
-            PART(right, k) += PART(room->derived[i], k);
-        infuse(room, room->minus_rate, n, right, h);
+            PART(right, k) += PART(room->scratch.derived[i], k);
+        infuse(room, room->outside.minus_rate, n, right, h);
         for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
-            PART(right, term->row) = fused(direct, PART(room->derived[0], term->value), PART(right, term->row));
+            PART(right, term->row) = fused(direct, PART(room->scratch.derived[0], term->value), PART(right, term->row));
         if (i == 0)
             for (size_t k = 0; k < n; k++)
-                PART(room->base, k) = PART(right, k);
-        PART(room->stage[i], n) = direct;
+                PART(room->scratch.base, k) = PART(right, k);
+        PART(room->scratch.stage[i], n) = direct;
     }
-    solve(room, i, 1, NULL, right, room->stage[i]);
+    solve(room, i, 1, NULL, right, room->scratch.stage[i]);
     if (i == 0)
-        find_safe(room, now, room->stage[0], room->base);
+        find_safe(room, now, room->scratch.stage[0], room->scratch.base);
     if (room->n_column == 0)
         return;
     at = *base;
-    at.direction = (const double *)room->stage[i];
-    model->curve(&at, (double *)room->curved[i]);
-    const lanes *derived = room->derived[i], *curved = room->curved[i];
-    lanes *entries = room->entry[i];
+    at.direction = (const double *)room->scratch.stage[i];
+    model->curve(&at, (double *)room->scratch.curved[i]);
+    const lanes *derived = room->scratch.derived[i], *curved = room->scratch.curved[i];
+    lanes *entries = room->scratch.entry[i];
     for (int h = 0; h < N_PART; h++)
         for (size_t k = 0; k < plan->n_entry; k++) {
             const struct lanes_entry *entry = &plan->entry[k];
@@ -280,13 +278,13 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
 
 static void state_end(struct lanes_room *room, struct attempt *now, int h)
 {
-    part rtol = PART(&room->rtol, 0), worst = {0}, finite = {0};
+    part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0};
     for (size_t i = 0; i < room->plan->n; i++) {
-        part error = PART(room->stage[METHOD.n_stage - 1], i), end = PART(room->argument, i) + error;
-        part size = larger(magnitude(PART(room->y, i)), magnitude(end)), beyond = PART(room->beyond, i);
-        part ratio = error * reciprocal_of(fused(rtol, size, beyond + TINY));
+        part error = PART(room->scratch.stage[METHOD.n_stage - 1], i), end = PART(room->scratch.argument, i) + error;
+        part size = larger(magnitude(PART(room->y, i)), magnitude(end)), beyond = PART(room->tolerance.beyond, i);
+        part ratio = error * reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
         PART(room->y_before, i) = end;
-        PART(room->base, i) = EFFECT * rtol * size + beyond;
+        PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
         worst = larger(ratio * ratio, worst);
         finite += 0 * end;
     }
@@ -302,7 +300,7 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     part_mask inside[N_PART];
     unsigned any = 0;
     size_t n = room->plan->n;
-    lanes t, *slope = room->base, *f = room->right, *argument = room->argument, *input = room->input + room->plan->abi->n_input;
+    lanes t, *slope = room->scratch.base, *f = room->scratch.right, *argument = room->scratch.argument, *input = room->scratch.input + room->plan->abi->n_input;
     for (int h = 0; h < N_PART; h++) {
         inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (PART(&room->t_next, 0) < now[h].end) &
                     MASK(&room->live, 0);
@@ -317,7 +315,7 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
             for (int k = METHOD.n_dense; k-- > 0;) {
                 part sum = {0};
                 for (int j = 0; j < METHOD.n_stage; j++)
-                    sum = fused(spread(METHOD.dense[k][j]), PART(room->stage[j], i), sum);
+                    sum = fused(spread(METHOD.dense[k][j]), PART(room->scratch.stage[j], i), sum);
                 by_s = 0.5 * by_s + inner;
                 inner = 0.5 * inner + sum;
             }
@@ -331,16 +329,16 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     at.input = (const double *)input;
     room->plan->lanes->rhs(&at, (double *)f);
     for (int h = 0; h < N_PART; h++) {
-        infuse(room, room->minus_rate, n, f, h);
+        infuse(room, room->outside.minus_rate, n, f, h);
         for (size_t i = 0; i < n; i++)
             PART(f, i) -= PART(slope, i);
     }
     solve(room, 0, 1, NULL, f, argument);
     for (int h = 0; h < N_PART; h++) {
-        part worst = {0}, finite = {0}, rtol = PART(&room->rtol, 0);
+        part worst = {0}, finite = {0}, rtol = PART(&room->tolerance.rtol, 0);
         for (size_t i = 0; i < n; i++) {
             part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
-            part ratio = error * reciprocal_of(fused(rtol, size, PART(room->beyond, i) + TINY));
+            part ratio = error * reciprocal_of(fused(rtol, size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY));
             worst = larger(ratio * ratio, worst);
             finite += 0 * error;
         }
@@ -382,17 +380,17 @@ static struct lanes_events attempt(struct lanes_room *room)
     lanes t;
     struct stiffit_lanes_point at = {.t = (const double *)&t, .y = (const double *)room->y, .p = (const double *)room->p,
                                      .covariate = (const double *)room->covariate, .work = (const double *)room->work,
-                                     .input = (const double *)room->input, .input_slope = (const double *)room->input_slope};
+                                     .input = (const double *)room->scratch.input, .input_slope = (const double *)room->outside.input_slope};
     for (int h = 0; h < N_PART; h++)
-        set_time(room, PART(&room->t, 0), &t, room->input, h);
-    plan->lanes->derive(&at, (double *)room->derived[0]);
+        set_time(room, PART(&room->t, 0), &t, room->scratch.input, h);
+    plan->lanes->derive(&at, (double *)room->scratch.derived[0]);
     lanes inverse;
     for (int h = 0; h < N_PART; h++) {
         begin_attempt(room, &now[h], h);
         PART(&inverse, 0) = now[h].inverse;
     }
     if (plan->algebra.factorize)
-        plan->algebra.factorize((const double *)room->derived[0], (const double *)&inverse, (double *)room->factor);
+        plan->algebra.factorize((const double *)room->scratch.derived[0], (const double *)&inverse, (double *)room->scratch.factor);
     else
         for (int h = 0; h < N_PART; h++)
             factorize(room, now[h].inverse, h);
@@ -413,7 +411,7 @@ static struct lanes_events attempt(struct lanes_room *room)
     struct lanes_events events = {0};
     part_mask accepted[N_PART];
     for (int h = 0; h < N_PART; h++)
-        now[h].worst *= PART(&room->by_accepted, 0);
+        now[h].worst *= PART(&room->control.by_accepted, 0);
     check_inside(room, now, &at);
     for (int h = 0; h < N_PART; h++) {
         accepted[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & MASK(&room->live, 0);
@@ -424,7 +422,7 @@ static struct lanes_events attempt(struct lanes_room *room)
     }
     move(room, accepted);
     for (int h = 0; h < N_PART; h++) {
-        if (room->follows_sizes)
+        if (room->tolerance.follows_sizes)
             follow_sizes(room, now[h].h, accepted[h], h);
         report(room, &events, accepted[h], h);
     }

@@ -4,6 +4,7 @@
 #define ODE_LANES_KERNEL_CONTROL_H
 
 #include "ode/lanes/kernel_numbers.h"
+#include "ode/tolerance_constants.h"
 
 /* Known here, so that loops over stages are unrolled. */
 #define METHOD lanes_method
@@ -17,15 +18,6 @@
 #define LEAST_ERROR -6.643856189774724
 /* A first step that fails is far too long. */
 #define SHRINK_FIRST 3.321928094887362
-/* As in tolerance.c. */
-#define YOUNG 0.5
-#define FLOOR_YOUNG 1e-6
-#define REST 1e-12
-#define GROWN 1e-3
-#define ROUNDING (4 * DBL_EPSILON)
-#define NOISE 4
-#define TINY (DBL_MIN / DBL_EPSILON)
-
 /* Numbers of one attempt that its parts share. */
 struct attempt {
     part h, per_h, inverse; /* inverse: 1/(h gamma) */
@@ -40,25 +32,25 @@ struct attempt {
 /* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
 static void follow_sizes(struct lanes_room *room, part step, part_mask moved, int h)
 {
-    part t = PART(&room->t, 0), rtol = PART(&room->rtol, 0), fraction = PART(&room->fraction, 0);
-    part at_rest = PART(&room->at_rest, 0);
-    part_mask is_relative = MASK(&room->is_relative, 0);
+    part t = PART(&room->t, 0), rtol = PART(&room->tolerance.rtol, 0), fraction = PART(&room->tolerance.fraction, 0);
+    part at_rest = PART(&room->tolerance.at_rest, 0);
+    part_mask is_relative = MASK(&room->tolerance.is_relative, 0);
     for (size_t i = 0; i < room->plan->n; i++) {
-        part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->size, i), now), guess = PART(room->guess, i);
-        part reach = PART(room->reach, i);
-        part_mask grows = magnitude(y - PART(room->y_before, i)) * (t - PART(room->born, i)) >= YOUNG * step * now;
-        guess = pick(grows | ~moved | (size <= REST * reach), guess, (part){0});
+        part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->tolerance.size, i), now), guess = PART(room->tolerance.guess, i);
+        part reach = PART(room->tolerance.reach, i);
+        part_mask grows = magnitude(y - PART(room->y_before, i)) * (t - PART(room->tolerance.born, i)) >= TOLERANCE_YOUNG * step * now;
+        guess = pick(grows | ~moved | (size <= TOLERANCE_REST * reach), guess, (part){0});
         part_mask young = guess > 0;
-        part s = pick(young & (guess > size), guess, size), floor = pick(young, spread(FLOOR_YOUNG), fraction) * s;
-        part wanted = exp2_of(0.75 * log2_of(larger(now, spread(TINY))) + 0.25 * log2_of(larger(s, spread(TINY))));
+        part s = pick(young & (guess > size), guess, size), floor = pick(young, spread(TOLERANCE_FRACTION), fraction) * s;
+        part wanted = exp2_of(0.75 * log2_of(larger(now, spread(TOLERANCE_TINY))) + 0.25 * log2_of(larger(s, spread(TOLERANCE_TINY))));
         wanted = pick((now < s) & (young | ~is_relative), larger(wanted, now), now);
         part beyond = rtol * (larger(wanted, floor) - now);
-        beyond = pick(size < GROWN * reach, larger(beyond, ROUNDING * reach), beyond);
-        beyond = larger(beyond, NOISE * PART(room->noise, i));
+        beyond = pick(size < TOLERANCE_GROWN * reach, larger(beyond, TOLERANCE_ROUNDING * reach), beyond);
+        beyond = larger(beyond, TOLERANCE_NOISE * PART(room->tolerance.noise, i));
         beyond = pick(size > 0, beyond, larger(beyond, at_rest * guess));
-        PART(room->size, i) = size;
-        PART(room->guess, i) = guess;
-        PART(room->beyond, i) = pick(moved, beyond, PART(room->beyond, i));
+        PART(room->tolerance.size, i) = size;
+        PART(room->tolerance.guess, i) = guess;
+        PART(room->tolerance.beyond, i) = pick(moved, beyond, PART(room->tolerance.beyond, i));
     }
 }
 
@@ -68,10 +60,10 @@ static void control(struct lanes_room *room, const struct attempt *now, part_mas
     double share = 1.0 / (METHOD.order_error + 1);
     part worst = pick(now->good & now->safe, now->worst, spread(1e30));
     worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
-    part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h), last_h = PART(&room->log_h, 0), planned = PART(&room->h, 0);
-    part_mask rejected = MASK(&room->rejected, 0), live = MASK(&room->live, 0);
+    part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h), last_h = PART(&room->control.log_h, 0), planned = PART(&room->h, 0);
+    part_mask rejected = MASK(&room->control.rejected, 0), live = MASK(&room->live, 0);
     part shrink = share * log_error + SAFETY;
-    part trend = last_h - log_h + share * (2 * log_error - PART(&room->log_error, 0)) + SAFETY;
+    part trend = last_h - log_h + share * (2 * log_error - PART(&room->control.log_error, 0)) + SAFETY;
     shrink = pick(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
     shrink = larger(smaller(shrink, spread(SHRINK)), spread(-GROW));
     shrink = pick(accepted & rejected, larger(shrink, (part){0}), shrink);
@@ -81,26 +73,26 @@ static void control(struct lanes_room *room, const struct attempt *now, part_mas
     next = pick(accepted & now->cut & (next < planned), planned, next);
     part longest = PART(&room->longest, 0);
     PART(&room->h, 0) = pick(live, pick(next > longest, longest, next), planned);
-    PART(&room->log_h, 0) = pick(accepted, log_h, last_h);
-    PART(&room->log_error, 0) = pick(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->log_error, 0));
-    MASK(&room->rejected, 0) = ~accepted & live;
-    MASK(&room->n_attempt, 0) -= live;
-    MASK(&room->n_step, 0) -= accepted;
-    MASK(&room->trouble, 0) = (MASK(&room->trouble, 0) & now->good) | (MASK(&room->n_attempt, 0) & ~now->good);
+    PART(&room->control.log_h, 0) = pick(accepted, log_h, last_h);
+    PART(&room->control.log_error, 0) = pick(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->control.log_error, 0));
+    MASK(&room->control.rejected, 0) = ~accepted & live;
+    MASK(&room->control.n_attempt, 0) -= live;
+    MASK(&room->control.n_step, 0) -= accepted;
+    MASK(&room->control.trouble, 0) = (MASK(&room->control.trouble, 0) & now->good) | (MASK(&room->control.n_attempt, 0) & ~now->good);
 }
 
 /* What the caller must look at. */
 static void report(struct lanes_room *room, struct lanes_events *events, part_mask accepted, int h)
 {
     part t = PART(&room->t, 0);
-    part_mask fell = MASK(&room->watched, 0), live = MASK(&room->live, 0);
+    part_mask fell = MASK(&room->control.watched, 0), live = MASK(&room->live, 0);
     int first = h * (N_LANE / N_PART);
     for (size_t i = 0; i < room->plan->n; i++)
         fell |= (PART(room->y, i) < 0) & ~(PART(room->y_before, i) < 0);
     fell &= accepted;
     part_mask measured = accepted & (t >= PART(&room->t_next, 0));
     part_mask underflow = live & ~(PART(&room->h, 0) > 4 * DBL_EPSILON * magnitude(t) + DBL_MIN);
-    part_mask spent = live & (MASK(&room->n_step, 0) >= MASK(&room->max_steps, 0));
+    part_mask spent = live & (MASK(&room->control.n_step, 0) >= MASK(&room->control.max_steps, 0));
     events->moved |= bits(accepted) << first;
     events->fell |= bits(fell) << first;
     events->measured |= bits(measured) << first;

@@ -36,7 +36,7 @@ static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
                 inner = inner * s + METHOD.dense[k][j];
             weights.stage[j] = s * (1 - s) * inner;
         }
-        interpolate(&weights, n, 1, room->y_before, room->y, room->stage, out, h);
+        interpolate(&weights, n, 1, room->y_before, room->y, room->scratch.stage, out, h);
         for (size_t b = 0; b < room->n_block; b++) {
             const struct lanes_block *block = &room->block[b];
             interpolate(&weights, n, block->width, block->sens_new, block->sens, block->stage, out + n * (1 + block->first), h);
@@ -53,8 +53,8 @@ INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *va
     size_t n = room->plan->n, n_observable = room->plan->abi->n_observable;
     part excess = 0 * PART(values, o);
     for (const struct lanes_term *term = first; term < end; term++) {
-        part effect = magnitude(PART(values, term->value)) * PART(room->beyond, term->row);
-        excess += pick(PART(room->guess, term->row) == 0, effect, (part){0});
+        part effect = magnitude(PART(values, term->value)) * PART(room->tolerance.beyond, term->row);
+        excess += pick(PART(room->tolerance.guess, term->row) == 0, effect, (part){0});
     }
     for (size_t c = 1; c <= room->n_column; c++) {
         part sum = {0};
@@ -70,12 +70,12 @@ static void observe(const struct lanes_room *room, const lanes *time, const lane
                     lanes *out)
 {
     const struct stiffit_model *abi = room->plan->abi;
-    lanes *input = room->input + abi->n_input;
+    lanes *input = room->scratch.input + abi->n_input;
     for (int h = 0; h < N_PART; h++)
         set_inputs(room, PART(time, 0), input, h);
     const struct stiffit_lanes_point at = {.t = (const double *)time, .y = (const double *)inside, .p = (const double *)room->p,
                                            .covariate = (const double *)room->covariate, .work = (const double *)room->work,
-                                           .input = (const double *)input, .input_slope = (const double *)room->input_slope};
+                                           .input = (const double *)input, .input_slope = (const double *)room->outside.input_slope};
     room->plan->lanes->observe(&at, (double *)values);
     for (size_t o = 0; o < abi->n_observable; o++)
         for (int h = 0; h < N_PART && is_wanted[o]; h++)

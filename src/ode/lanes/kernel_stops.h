@@ -9,13 +9,13 @@
 INLINE void set_inputs(const struct lanes_room *room, part t, lanes *input, int h)
 {
     for (size_t i = 0; i < room->plan->abi->n_input; i++)
-        PART(input, i) = PART(room->input_value, i) + PART(room->input_slope, i) * (t - PART(room->input_since, i));
+        PART(input, i) = PART(room->outside.input_value, i) + PART(room->outside.input_slope, i) * (t - PART(room->outside.input_since, i));
 }
 
 /* Sets the point of a call at time t, with the inputs there. */
 INLINE void set_time(const struct lanes_room *room, part t, lanes *point, lanes *input, int h)
 {
-    t = smaller(larger(t, PART(&room->since, 0)), PART(&room->until, 0));
+    t = smaller(larger(t, PART(&room->outside.since, 0)), PART(&room->outside.until, 0));
     PART(point, 0) = t;
     set_inputs(room, t, input, h);
 }
@@ -23,7 +23,7 @@ INLINE void set_time(const struct lanes_room *room, part t, lanes *point, lanes 
 /* Adds the rates of infusions to n numbers. */
 INLINE void infuse(const struct lanes_room *room, const lanes *minus_rate, size_t n, lanes *to, int h)
 {
-    if (room->infused)
+    if (room->outside.infused)
         for (size_t e = 0; e < n; e++)
             PART(to, e) -= PART(minus_rate, e);
 }

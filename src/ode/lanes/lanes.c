@@ -124,7 +124,7 @@ static struct batch *batch_new(const void *own)
     batch->linear = linear_new(plan->linear);
     if (lanes_room_init(&batch->room, plan->lanes, n_id - plan->abi->n_parameter) && batch->parameter && batch->column &&
         batch->wanted && batch->inside && batch->view.values && batch->view.out && batch->view.is_wanted && batch->linear) {
-        batch->room.follows_sizes = plan->follows_sizes;
+        batch->room.tolerance.follows_sizes = plan->follows_sizes;
         return &batch->base;
     }
     batch_free(&batch->base);
@@ -195,7 +195,7 @@ static void rest(struct batch *b, int k)
 {
     struct lanes_room *room = &lanes_of(b)->room;
     room->live[k] = 0;
-    room->infused &= ~(1u << k);
+    room->outside.infused &= ~(1u << k);
 }
 
 static void leave(struct batch *b, int k)
@@ -230,7 +230,7 @@ static const double *at_end(struct batch *b, int k) { return guest_at_end(guest_
 
 static const double *at_beginning(struct batch *b, int k) { return guest_of(lanes_of(b), k)->y_before; }
 
-static void saw_step(struct batch *b, int k) { lanes_of(b)->room.watched[k] = -positive_watches(b->seat[k]); }
+static void saw_step(struct batch *b, int k) { lanes_of(b)->room.control.watched[k] = -positive_watches(b->seat[k]); }
 
 static enum step_fate take_back(struct batch *b, int k, double part)
 {
@@ -254,10 +254,10 @@ static void drop_vanished(struct lanes_batch *own, unsigned waiting)
 {
     const struct lanes_room *room = &own->room;
     size_t n = room->plan->n;
-    for (int k = 0; room->follows_sizes && k < N_LANE; k++) {
-        double part = room->rtol[k] * room->fraction[k];
+    for (int k = 0; room->tolerance.follows_sizes && k < N_LANE; k++) {
+        double part = room->tolerance.rtol[k] * room->tolerance.fraction[k];
         for (size_t i = 0; waiting >> k & 1 && i < n; i++) {
-            double least = part * part * room->size[i][k];
+            double least = part * part * room->tolerance.size[i][k];
             for (size_t c = 0; fabs(own->inside[i][k]) <= least && c < room->n_column; c++)
                 if (fabs(own->inside[i + (1 + c) * n][k]) <= least * room->unit[c][k])
                     own->inside[i + (1 + c) * n][k] = 0;

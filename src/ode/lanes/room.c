@@ -53,28 +53,28 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, siz
     bool good = true;
     *room = (struct lanes_room){.plan = plan};
     for (int k = 0; k < N_LANE; k++) {
-        room->since[k] = -INFINITY;
-        room->until[k] = INFINITY;
+        room->outside.since[k] = -INFINITY;
+        room->outside.until[k] = INFINITY;
     }
     struct {
         lanes **place;
         size_t n;
     } arrays[] = {{&room->p, n_parameter}, {&room->covariate, plan->abi->n_covariate}, {&room->work, plan->abi->n_work},
                   {&room->unit, n_column}, {(lanes **)&room->active, n_column}, {&room->y, n}, {&room->y_before, n},
-                  {&room->size, n}, {&room->guess, n}, {&room->beyond, n}, {&room->factor, plan->n_factor},
-                  {&room->argument, n}, {&room->right, 8 * n}, {&room->base, n}, {&room->born, n}, {&room->reach, n},
-                  {&room->noise, n},
-                  {&room->minus_rate, n},
-                  {&room->input_since, n_input}, {&room->input_value, n_input}, {&room->input_slope, n_input},
-                  {&room->input, 2 * n_input}};
+                  {&room->tolerance.size, n}, {&room->tolerance.guess, n}, {&room->tolerance.beyond, n}, {&room->scratch.factor, plan->n_factor},
+                  {&room->scratch.argument, n}, {&room->scratch.right, 8 * n}, {&room->scratch.base, n}, {&room->tolerance.born, n}, {&room->tolerance.reach, n},
+                  {&room->tolerance.noise, n},
+                  {&room->outside.minus_rate, n},
+                  {&room->outside.input_since, n_input}, {&room->outside.input_value, n_input}, {&room->outside.input_slope, n_input},
+                  {&room->scratch.input, 2 * n_input}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
     for (int i = 0; i < METHOD_STAGES; i++) {
-        room->derived[i] = new_lanes(plan->n_derive + plan->n_curve);
-        room->curved[i] = room->derived[i] + plan->n_derive;
-        room->entry[i] = new_lanes(plan->n_entry);
-        room->stage[i] = new_lanes(n + 1);
-        good = good && room->derived[i] && room->entry[i] && room->stage[i];
+        room->scratch.derived[i] = new_lanes(plan->n_derive + plan->n_curve);
+        room->scratch.curved[i] = room->scratch.derived[i] + plan->n_derive;
+        room->scratch.entry[i] = new_lanes(plan->n_entry);
+        room->scratch.stage[i] = new_lanes(n + 1);
+        good = good && room->scratch.derived[i] && room->scratch.entry[i] && room->scratch.stage[i];
     }
     return good;
 }
@@ -99,15 +99,15 @@ void lanes_room_fini(struct lanes_room *room)
 {
     free_blocks(room);
     lanes *arrays[] = {room->p, room->covariate, room->work, room->unit, (lanes *)room->active, room->y, room->y_before,
-                       room->size, room->guess, room->beyond, room->factor, room->argument, room->right, room->base,
-                       room->born, room->reach, room->noise, room->minus_rate, room->input_since, room->input_value,
-                       room->input_slope, room->input};
+                       room->tolerance.size, room->tolerance.guess, room->tolerance.beyond, room->scratch.factor, room->scratch.argument, room->scratch.right, room->scratch.base,
+                       room->tolerance.born, room->tolerance.reach, room->tolerance.noise, room->outside.minus_rate, room->outside.input_since, room->outside.input_value,
+                       room->outside.input_slope, room->scratch.input};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     for (int i = 0; i < METHOD_STAGES; i++) {
-        free(room->derived[i]);
-        free(room->entry[i]);
-        free(room->stage[i]);
+        free(room->scratch.derived[i]);
+        free(room->scratch.entry[i]);
+        free(room->scratch.stage[i]);
     }
 }
 

@@ -27,46 +27,62 @@ struct lanes_block {
     struct lanes_term *entry; /* value: its number among the plan's entries; row: its place in the matrix */
 };
 
+/* The lanes' tolerances and sizes of states, as in struct tolerance. */
+struct lanes_tolerance {
+    bool follows_sizes;  /* atol is 0 */
+    lanes rtol, fraction, at_rest;
+    lanes_mask is_relative;
+    lanes *size, *guess, *beyond, *born, *reach, *noise; /* n_state each */
+};
+
+/* What the right-hand side takes from outside of the model (kernel_stops.h). */
+struct lanes_outside {
+    lanes since, until;  /* the right-hand side is evaluated between these times */
+    unsigned infused;    /* lanes with infusions. Rates are subtracted with the other sign: 0 then leaves all bits alone */
+    lanes *minus_rate;   /* n */
+    lanes *input_since, *input_value, *input_slope; /* n_input: value + slope (t - since) */
+};
+
+/* The control of steps. */
+struct lanes_control {
+    lanes by_accepted;            /* 1 / (how many tolerances a step's error may be)^2 */
+    lanes log_h, log_error;       /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
+    lanes_mask rejected;          /* the latest attempt was rejected */
+    lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */
+    lanes_mask watched;           /* the caller wants to see each of its steps */
+    lanes_mask n_attempt, n_step, max_steps;
+};
+
+struct lanes_scratch {
+    lanes *derived[METHOD_STAGES], *curved[METHOD_STAGES]; /* curved follows derived */
+    lanes *entry[METHOD_STAGES], *stage[METHOD_STAGES]; /* stage: followed by gamma_i h */
+    lanes *factor, *argument, *right, *base;
+    lanes *input; /* n_input at the beginning of the step, then n_input in a stage */
+};
+
 struct lanes_room {
     const struct lanes_plan *plan;
     size_t n_column, n_block;
     struct lanes_block *block;
+    struct lanes_tolerance tolerance;
+    struct lanes_outside outside;
+    struct lanes_control control;
+    struct lanes_scratch scratch;
 
     /* the evaluations' arguments */
     lanes *p, *covariate, *work;
-    lanes rtol, fraction, at_rest; /* see tolerance.c */
-    lanes *born, *reach, *noise;
-    lanes by_accepted;   /* 1 / (how many tolerances a step's error may be)^2 */
-    lanes_mask is_relative;
     lanes *unit;         /* by column: 1 / |p| */
     lanes_mask *active;  /* by column: the evaluation wants it */
-    bool follows_sizes;  /* atol is 0 */
 
     /* where they are */
     lanes_mask live;     /* others are not moved */
     lanes t, h;          /* h: planned */
     lanes longest;       /* of planned steps */
     lanes t_stop;        /* steps end there at the latest, exactly */
-    lanes since, until;  /* the right-hand side is evaluated between these times */
-    unsigned infused;    /* lanes with infusions. Rates are subtracted with the other sign: 0 then leaves all bits alone */
-    lanes *minus_rate;   /* n */
-    lanes *input_since, *input_value, *input_slope; /* n_input: value + slope (t - since) */
     lanes t_next, t_later; /* times of the next measurement, and of the one after it */
     lanes t_part;        /* the longest step towards t_next if it is to end there */
     lanes *y, *y_before; /* y_before: at the beginning of the latest step (lanes that did not move: equal to y) */
     lanes t_before, h_used;
-    lanes *size, *guess, *beyond; /* of states, as in struct simulation */
-    lanes log_h, log_error;       /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
-    lanes_mask rejected;          /* the latest attempt was rejected */
-    lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */
-    lanes_mask watched;           /* the caller wants to see each of its steps */
-    lanes_mask n_attempt, n_step, max_steps;
-
-    /* scratch */
-    lanes *derived[METHOD_STAGES], *curved[METHOD_STAGES]; /* curved follows derived */
-    lanes *entry[METHOD_STAGES], *stage[METHOD_STAGES]; /* stage: followed by gamma_i h */
-    lanes *factor, *argument, *right, *base;
-    lanes *input; /* n_input at the beginning of the step, then n_input in a stage */
 };
 
 /* Reasons for which a lane needs the caller after an attempt: bits of attempt's result, N_LANE for each. */
