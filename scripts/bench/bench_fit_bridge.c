@@ -27,11 +27,8 @@ static bool evaluate(struct engine *engine, struct evaluation *evaluations, size
     for (size_t begun = 0, done = 0; done < n;) {
         for (; begun < n && begun - done < capacity; begun++)
             engine_submit(engine, &evaluations[begun]);
-        struct evaluation *finished = engine_work(engine, NULL);
-        if (!finished)
-            continue;
-        done++;
-        all = all && finished->outcome == EVALUATION_OK;
+        for (struct evaluation *finished = engine_work(engine, NULL); finished; finished = finished->next, done++)
+            all = all && finished->outcome == EVALUATION_OK;
     }
     return all;
 }

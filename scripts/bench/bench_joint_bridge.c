@@ -18,12 +18,9 @@ static void evaluate(struct engine *engine, struct evaluation *evaluations, size
     for (size_t begun = 0, done = 0; done < n;) {
         for (; begun < n && begun - done < capacity; begun++)
             engine_submit(engine, &evaluations[begun]);
-        struct evaluation *finished = engine_work(engine, NULL);
-        if (!finished)
-            continue;
-        done++;
-        for (size_t i = 0; finished->outcome != EVALUATION_OK && i < finished->stride; i++)
-            finished->prediction[i] = NAN;
+        for (struct evaluation *finished = engine_work(engine, NULL); finished; finished = finished->next, done++)
+            for (size_t i = 0; finished->outcome != EVALUATION_OK && i < finished->stride; i++)
+                finished->prediction[i] = NAN;
     }
 }
 

@@ -142,9 +142,8 @@ static bool runner_run(struct runner *runner)
     while (n_done < N_SET) {
         while (n_begun < N_SET && n_begun - n_done < capacity)
             engine_submit(runner->engine, &runner->evaluation[n_begun++]);
-        struct evaluation *finished = engine_work(runner->engine, NULL);
-        n_done += finished != NULL;
-        is_ok = is_ok && (!finished || finished->outcome == EVALUATION_OK);
+        for (struct evaluation *e = engine_work(runner->engine, NULL); e; e = e->next, n_done++)
+            is_ok = is_ok && e->outcome == EVALUATION_OK;
     }
     return is_ok;
 }

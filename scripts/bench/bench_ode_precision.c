@@ -80,7 +80,8 @@ static double run(struct engine *engine, const struct evaluation *evaluation, st
         engine_submit(engine, &copies[i]);
     }
     for (size_t done = 0; done < n_copy;)
-        done += engine_work(engine, NULL) != NULL;
+        for (struct evaluation *e = engine_work(engine, NULL); e; e = e->next)
+            done++;
     return (double)(cpu_now_ns() - begun) / (double)n_copy;
 }
 

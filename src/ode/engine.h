@@ -1,5 +1,5 @@
-/* The engine computes evaluations. A worker submits as many as the engine holds, from any fits, lets it work until one is
- * finished, and passes the answers on in the order in which they finish. An engine is a table of functions; the data that it
+/* The engine computes evaluations. A worker submits as many as the engine holds, from any fits, lets it work until some are
+ * finished, and passes their answers on. An engine is a table of functions; the data that it
  * keeps for an evaluation are opaque to others. CVODES has capacity 1; lanes hold several and advance them together.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
@@ -72,8 +72,8 @@ void engine_free(struct engine *engine);
 
 /* Submits a new evaluation, or one that was withdrawn. At most engine_capacity at a time. */
 void engine_submit(struct engine *engine, struct evaluation *evaluation);
-/* Works until an evaluation is finished (it is returned, with its answer filled in), or until the turn is over or no
- * evaluation is left (NULL). turn may be NULL. An engine that works on one evaluation after the other gives each the same
+/* Works until evaluations are finished, which are returned as a list (`next`) with their answers filled in, or until the turn is
+ * over or no evaluation is left (NULL). turn may be NULL. An engine that works on one evaluation after the other gives each the same
  * time, not the same number of steps: a step of a slow model takes seconds, and fast fits in the same engine would end no
  * sooner than the slow one. */
 struct evaluation *engine_work(struct engine *engine, const struct engine_turn *turn);

@@ -228,18 +228,20 @@ static void check_deadlines(struct batch *batch)
     }
 }
 
-/* Takes one that has ended out of its seat. */
+/* Takes those that have ended out of their seats. */
 static struct evaluation *take_finished(struct batch_engine *engine)
 {
     struct batch *batch = engine->batch;
-    if (!batch->finished)
-        return NULL;
-    int k = __builtin_ctz(batch->finished);
-    struct evaluation *evaluation = batch->seat[k]->request;
-    batch->finished &= batch->finished - 1;
-    batch->seat[k] = NULL;
-    give_back(engine->pool, evaluation);
-    return evaluation;
+    struct evaluation *first = NULL, **link = &first;
+    for (; batch->finished; batch->finished &= batch->finished - 1) {
+        int k = __builtin_ctz(batch->finished);
+        *link = batch->seat[k]->request;
+        batch->seat[k] = NULL;
+        give_back(engine->pool, *link);
+        link = &(*link)->next;
+    }
+    *link = NULL;
+    return first;
 }
 
 struct evaluation *engine_batch_work(struct engine *base, const struct engine_turn *turn)

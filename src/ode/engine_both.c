@@ -159,9 +159,9 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
         done = engine_work(part->engine, is_alone ? turn : &look);
         if (!is_alone)
             part->used_ns += (clock_now_ns() - began_ns) / (int64_t)part->n;
-        if (done)
+        for (const struct evaluation *each = done; each; each = each->next)
             leave(both, part);
-        else if (is_alone || (turn && turn->over(turn->context)))
+        if (!done && (is_alone || (turn && turn->over(turn->context))))
             break;
     }
     both->base.n_attempt = both->part[0].engine->n_attempt;

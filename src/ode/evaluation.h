@@ -86,7 +86,7 @@ struct evaluation {
     void *part;
     const double *named;     /* the caller's: what messages about this evaluation show instead of p; or NULL */
     void *state;             /* the engine's: NULL unless begun and not finished */
-    struct evaluation *next; /* the scheduler's, like is_finished */
+    struct evaluation *next; /* the scheduler's, like is_finished; and of those that an engine returns together */
     bool is_finished;
 };
 

@@ -159,7 +159,7 @@ static bool run_together(struct judge *j)
         if (m == 1)
             engine_submit(j->engine[ENGINE_LANES], &j->together.evaluation);
     }
-    for (struct evaluation *e; (e = engine_work(j->engine[ENGINE_LANES], NULL));)
+    for (struct evaluation *e = NULL; e || (e = engine_work(j->engine[ENGINE_LANES], NULL)); e = e->next)
         good = good && (e == &j->together.evaluation || e->outcome == EVALUATION_OK);
     return good;
 }

@@ -43,6 +43,7 @@ static struct evaluation *fake_work(struct engine *base, const struct engine_tur
             (!engine->may_end || engine->may_end(engine->context, evaluation))) {
             fake_take_out(engine, i);
             evaluation->state = NULL;
+            evaluation->next = NULL;
             evaluation->prediction[0] = evaluation->p[0];
             return evaluation;
         }

@@ -111,6 +111,7 @@ static struct evaluation *fake_work(struct engine *engine, const struct engine_t
                 struct evaluation *done = fake->held[i];
                 fake->held[i] = NULL;
                 done->state = NULL;
+                done->next = NULL;
                 done->t_reached = (double)kind;
                 return done;
             }

@@ -253,9 +253,8 @@ static void test_company(void **state)
                 engine_submit(s.engine, &r[round % 2 ? next * 7 % N : N - 1 - next].evaluation);
             struct evaluation *e = engine_work(s.engine, NULL);
             assert_non_null(e);
-            assert_null(e->state);
-            n_flying--;
-            n_done++;
+            for (; e; e = e->next, n_flying--, n_done++)
+                assert_null(e->state);
         }
         for (int i = 0; i < N; i++)
             assert_same_answer(&alone[i], &r[i]);
@@ -393,7 +392,7 @@ static void test_withdraw(void **state)
             waiting[at] = waiting[--n_waiting];
             engine_submit(engine, inside[n_inside]);
         }
-        for (struct evaluation *e; (e = engine_work(engine, &turn));) {
+        for (struct evaluation *e = NULL; e || (e = engine_work(engine, &turn)); e = e->next) {
             n_done++;
             for (int i = 0; i < n_inside; i++)
                 if (inside[i] == e)

@@ -134,7 +134,7 @@ static void test_beside_others(void **state)
             waiting[at] = waiting[--n_waiting];
             engine_submit(engine, inside[n_inside]);
         }
-        for (struct evaluation *e; (e = engine_work(engine, &turn)); n_done++)
+        for (struct evaluation *e = NULL; e || (e = engine_work(engine, &turn)); n_done++, e = e->next)
             for (int i = 0; i < n_inside; i++)
                 if (inside[i] == e)
                     inside[i--] = inside[--n_inside];

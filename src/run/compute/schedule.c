@@ -194,6 +194,18 @@ static void end(struct worker *worker, struct lane *lane, bool finished)
     carry_on(worker, lane);
 }
 
+/* Those that the engine has finished. */
+static void end_all(struct worker *worker, struct evaluation *done)
+{
+    for (struct evaluation *next; done; done = next) {
+        struct lane *lane = worker->lane;
+        next = done->next;
+        while (lane->evaluation != done)
+            lane++;
+        end(worker, lane, true);
+    }
+}
+
 /* Asks the policy. */
 static void fill(struct worker *worker, struct lane *lane)
 {
@@ -238,14 +250,13 @@ static void work(struct schedule *schedule, size_t i_worker)
                 policy_wait(&schedule->policy, worker.lane[0].event);
             continue;
         }
-        const struct evaluation *done = engine_work(worker.engine, &turn);
+        struct evaluation *done = engine_work(worker.engine, &turn);
         charge_all(&worker);
-        for (size_t i = 0; i < n_lane; i++) {
-            struct lane *lane = &worker.lane[i];
-            if (done ? lane->evaluation == done
-                     : should_leave(&worker, lane) && engine_withdraw(worker.engine, lane->evaluation))
-                end(&worker, lane, done != NULL);
-        }
+        if (done)
+            end_all(&worker, done);
+        for (size_t i = 0; i < n_lane && !done; i++)
+            if (should_leave(&worker, &worker.lane[i]) && engine_withdraw(worker.engine, worker.lane[i].evaluation))
+                end(&worker, &worker.lane[i], false);
     }
 }
 
