@@ -1,7 +1,7 @@
 /* What one dataset does in a pass of a fit over many: evaluates, reduces its derivatives, and makes its own steps.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_alone.h"
 #include "fit/joint_errors.h"
-#include "fit/joint_first.h"
 #include "fit/joint_kinks.h"
 
 #include "fit/leap.h"
@@ -108,7 +108,7 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
     enum asked asked = evaluate(work, own, shared, side);
     while (asked == ASKED_END && change_method(work, arena)) {
         if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
-            joint_own_rest(&work->own, best, work->joint->least, &work->block->radius);
+            joint_own_rest(&work->own, best, joint_least(work->joint), &work->block->radius);
         asked = evaluate(work, own, shared, side);
     }
     if (asked == ASKED_END)
@@ -186,8 +186,8 @@ static void note_bounded(struct joint_work *work, bool is_bounded)
     if (block->best.is_curved && block->promise > 0
         && block->decrease > TOO_CURVED * block->promise)
         block->is_curved = false;
-    else if (block->n_bounded >= MAX_BOUNDED && joint->rough == 0 && joint->stride <= 1 && !block->has_kinks
-        && block->best.promise_free * (double)joint->n_all > joint->shared.promise)
+    else if (block->n_bounded >= MAX_BOUNDED && joint->search.loose == 0 && joint->part.stride <= 1 && !block->has_kinks
+        && block->best.promise_free * (double)joint->part.n_all > joint->search.model.promise)
         block->is_curved = true;
 }
 
@@ -238,9 +238,9 @@ static void step(struct joint_work *work, struct arena *arena)
     block->radius = block->has_failed ? radius : block->radius;
     note_bounded(work, is_bounded && !block->has_failed);
     if (block->radius != radius)
-        joint_own_rest(&work->own, &block->best, work->joint->least, &block->radius); /* in case that the trial is rejected */
+        joint_own_rest(&work->own, &block->best, joint_least(work->joint), &block->radius); /* in case that the trial is rejected */
     if (!block->has_failed)
-        joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
+        joint_own_rest(&work->own, &block->trial, joint_least(work->joint), &block->radius);
     else
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
 }
@@ -273,7 +273,7 @@ static void step_along(struct joint_work *work, struct arena *arena)
     }
     block->promise = block->best.f - block->inner.value;
     compare(work);
-    joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
+    joint_own_rest(&work->own, &block->trial, joint_least(work->joint), &block->radius);
 }
 
 /* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial side becomes the
@@ -324,46 +324,64 @@ static void keep(struct joint_work *work)
     }
 }
 
-bool joint_block_again(struct joint_work *work)
+/* Evaluates the best point that another process has left, uncounted. */
+static enum asked evaluate_again(struct joint_work *work)
 {
     struct joint_block *block = work->block;
     struct fit_asker *asker = work->asker;
-    double tighter = asker->tighter;
-    if ((work->joint->pass == JOINT_START && !work->joint->lands) || work->joint->pass == JOINT_KEEP)
-        return true; /* which need only the parameters and the objective */
     int64_t n_evaluation = asker->n_evaluation, n_step = asker->n_step;
     asker->n_evaluation = asker->n_step = 0;
-    asker->tighter = work->joint->lands ? work->joint->lands_from : work->joint->tighter;
     bool is_curved = block->is_curved;
     block->is_curved = block->best.is_curved;
     enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
     block->is_curved = is_curved;
     asker->n_evaluation = n_evaluation;
     asker->n_step = n_step;
-    asker->tighter = tighter;
     if (asked != ASKED_OK) {
         joint_block_end(block, asked == ASKED_END ? asker->outcome : asker->failure, asker->reason);
-        return false;
+        return ASKED_END;
     }
     /* The metric halves what it remembers: twice the value gives the same one. */
     for (size_t j = 0; j < work->n; j++)
         block->best.scale[j] *= 2;
-    joint_own_rest(&work->own, &block->best, work->joint->least, &block->radius);
-    return true;
+    joint_own_rest(&work->own, &block->best, joint_least(work->joint), &block->radius);
+    return ASKED_OK;
+}
+
+/* Evaluates the point of a pass without own steps, as the trial. */
+static enum asked evaluate_trial(struct joint_work *work, struct arena *arena)
+{
+    const struct joint *joint = work->joint;
+    struct joint_block *block = work->block;
+    if (joint->pass == JOINT_BEGIN) {
+        block->radius = INFINITY;
+        memset(block->best.scale, 0, work->n * sizeof(double));
+        for (size_t k = 0; k < work->n; k++)
+            block->best.theta[k] = work->own.asker.map.start[k];
+    }
+    if (joint->pass == JOINT_MIDDLE)
+        joint_pilot_begin(work);
+    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
+    if (joint->pass == JOINT_GIVEN)
+        return try(work, arena, block->trial.theta, work->trial, &block->trial, &block->best);
+    if (joint->pass == JOINT_LAND) {
+        follow(work);
+        return try(work, arena, work->own.rhs, work->trial, &block->trial, NULL);
+    }
+    return try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
 }
 
 void joint_block_pass(struct joint_work *work, struct arena *arena)
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    bool is_told = joint->pass == JOINT_STEP && joint->descent;
     if (joint->pass == JOINT_ROWS || joint->pass == JOINT_VALUE) {
         bool is_good = joint->pass == JOINT_ROWS ? joint_kinks_rows(work, arena) : joint_kinks_value(work, arena);
         if (!is_good)
             joint_block_end(block, OUTCOME_out_of_memory, "no memory for a step of this dataset");
         return;
     }
-    if (joint->pass == JOINT_STEP && !joint->descent) {
+    if (joint->pass == JOINT_STEP) {
         (joint->has_kinks ? step_along : step)(work, arena);
         return;
     }
@@ -371,16 +389,11 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         keep(work);
         return;
     }
-    for (size_t k = 0; joint->restarts && k < work->n; k++)
-        block->best.theta[k] = work->own.asker.map.start[k];
-    if (joint->from_middle)
-        joint_pilot_begin(work);
-    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    if (joint->lands)
-        follow(work);
-    enum asked asked = is_told ? try(work, arena, block->trial.theta, work->trial, &block->trial, &block->best)
-                       : joint->lands ? try(work, arena, work->own.rhs, work->trial, &block->trial, NULL)
-                                      : try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
+    if (joint->pass == JOINT_RESUME) {
+        evaluate_again(work);
+        return;
+    }
+    enum asked asked = evaluate_trial(work, arena);
     block->has_failed = asked == ASKED_FAILED;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;
@@ -388,10 +401,9 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked != ASKED_OK)
         return;
-    bool is_first = joint->pass == JOINT_START && !joint->lands && isnan(joint->asker.start_f) && !joint->options->is_near;
-    if (is_first && !joint->grows && !joint->descent && !leave_start(work, arena))
+    if (joint->pass == JOINT_BEGIN && !joint->options->is_near && !joint->descends && !leave_start(work, arena))
         return;
-    joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
+    joint_own_rest(&work->own, &block->trial, joint_least(joint), &block->radius);
     if (joint->pass != JOINT_CHECK && !joint->options->evaluates)
         return;
     keep(work);
