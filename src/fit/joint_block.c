@@ -26,29 +26,6 @@ static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 enum { MAX_BOUNDED = 4 };
 static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
 
-bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer, enum fit_curvature curvature,
-                        const double *step, double *triangle, double *rhs)
-{
-    const struct fit_objective *objective = &work->asker->objective;
-    size_t all = work->n + work->s, n_row = fit_objective_n_row(objective);
-    fit_objective_rows(objective, answer, curvature, work->rows, work->rhs);
-    for (size_t k = 0; step && k < all; k++)
-        for (size_t i = 0; i < n_row && step[k] != 0; i++)
-            work->rhs[i] -= work->rows[i + k * n_row] * step[k];
-    for (size_t k = 0; k < all; k++)
-        memcpy(work->sorted + k * n_row, work->rows + work->order[k] * n_row, n_row * sizeof(double));
-    matrix_triangle(n_row, all, work->sorted, work->rhs, triangle, rhs);
-    double weight = sqrt(joint_weight(work->joint, (size_t)(work->block - work->joint->block)));
-    for (size_t k = 0; k < all * all && weight != 1; k++)
-        triangle[k] *= weight;
-    bool is_finite = true;
-    for (size_t k = 0; k < all && weight != 1; k++)
-        rhs[k] *= weight;
-    for (size_t k = 0; k < all; k++)
-        is_finite = is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
-    return is_finite;
-}
-
 /* Evaluates at own and shared parameters, and reduces the derivatives to `side`. */
 static enum asked evaluate(struct joint_work *work, const double *own, const double *shared, struct joint_side *side)
 {

@@ -6,7 +6,7 @@
 #include "fit/joint_errors.h"
 
 #include "base/words.h"
-#include "fit/fit.h"
+#include "fit/prepare.h"
 #include "fit/matrix.h"
 #include "fit/statistics.h"
 

@@ -39,6 +39,14 @@ struct joint_work {
     struct joint_own own;
 };
 
+/* In joint_work.c. All but joint, block, asker and arena; false: out of memory. */
+bool joint_work_make(struct joint_work *work);
+/* The parameters above block i, at the best point and at the trial. */
+bool joint_work_find_above(struct joint_work *work, size_t i);
+/* The triangle of the rows of an answer, own parameters first, seen from `step` (in the model's order; NULL: none) before it.
+ * False: an entry is not finite. */
+bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer, enum fit_curvature curvature,
+                        const double *step, double *triangle, double *rhs);
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
 /* In joint_curved.c: adds to a side's triangle, which is of work->at, the second derivatives that Gauss and Newton omit, as far
@@ -48,9 +56,16 @@ enum asked joint_block_curve(struct joint_work *work, struct joint_side *side);
 bool joint_block_room(const struct joint *joint, struct joint_block *block, size_t n, size_t s);
 /* Ends the fit because of this block. */
 void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason);
-/* Relative to the columns' lengths: directions with less influence are not followed. Where own parameters can do what shared
- * ones do, only errors of that size are left of these; they would promise decreases for ever. */
-double joint_least(const struct joint *joint);
+/* Relative to the columns' lengths: directions with less influence than the derivatives' accuracy, and than this, are not
+ * followed. Where own parameters can do what shared ones do, only errors of that size are left of these; they would promise
+ * decreases for ever. */
+#define JOINT_LEAST 1e-8
+static inline double joint_least(const struct joint *joint)
+{
+    double rtol = fit_asker_rtol(&joint->asker);
+    return rtol > JOINT_LEAST ? rtol : JOINT_LEAST;
+}
+
 /* What joint_load left: the shared parameters' arrays, and a block's, once there is room for them. */
 void joint_restore_shared(struct joint *joint);
 void joint_restore_block(const struct joint *joint, struct joint_block *block);

@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The accuracy of derivatives, and at least this. */
-static const double LEAST = 1e-8;
-
-double joint_least(const struct joint *joint) { return fmax(LEAST, fit_asker_rtol(&joint->asker)); }
-
 static double f_of(const struct joint_block *block) { return block->best.f; }
 static double promise_of(const struct joint_block *block) { return block->best.promise; }
 static double best_free_of(const struct joint_block *block) { return block->best.promise_free; }

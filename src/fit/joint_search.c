@@ -235,6 +235,12 @@ static enum asked set_kinks_step(struct joint *joint, enum joint_went *went)
     }
 }
 
+/* Whether the stage's errors could be as large as what the model promises: then it ends without another search for a step. */
+static bool is_stage_over(const struct fit_search *search)
+{
+    return search->loose > 0 && search->model.promise <= stopping_noise_ceiling(&search->stopping, search->best);
+}
+
 static enum asked look(struct fit_search *search)
 {
     struct joint *joint = joint_of(search);
@@ -251,8 +257,10 @@ static enum asked look(struct fit_search *search)
             continue;
         }
         enum joint_went went = JOINT_COUNTS;
-        if (joint->has_kinks && !joint->descends)
+        double promise = search->model.promise;
+        if (joint->has_kinks && !joint->descends && !is_stage_over(search))
             asked = set_kinks_step(joint, &went);
+        search->model.promise = search->loose > 0 ? promise : search->model.promise; /* a stage ends by the model's */
         if (went != JOINT_FEWER)
             return asked;
         asked = evaluate(joint, JOINT_AGAIN);

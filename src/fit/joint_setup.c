@@ -15,12 +15,6 @@
 /* Fowler, Noll and Vo's hash, FNV-1a. */
 static const uint64_t FNV_OFFSET = UINT64_C(14695981039346656037), FNV_PRIME = UINT64_C(1099511628211);
 
-void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason)
-{
-    block->outcome = outcome;
-    snprintf(block->reason, sizeof block->reason, "%s", reason);
-}
-
 void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool has_crashed, const char *reason)
 {
     joint->block[i].has_crashed = has_crashed;
@@ -160,35 +154,6 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
     return is_good && !work->block->disagrees;
 }
 
-bool joint_block_room(const struct joint *joint, struct joint_block *block, size_t n, size_t s)
-{
-    size_t all = n + s, each = n + all * all + all + n + s * s + s, n_parameter = joint->n_parameter;
-    int n_side = block->has_kinks && !joint->descends ? 3 : 2;
-    size_t n_number = (size_t)n_side * (each + all) + n_parameter + all + (joint->descends ? 2 * n : 0);
-    double *memory = calloc(n_number + 1, sizeof *memory);
-    block->file_index = calloc(2 * all + 1, sizeof *block->file_index);
-    block->side = calloc(n_parameter + 1, 1);
-    block->p = memory;
-    if (!memory || !block->file_index || !block->side)
-        return false;
-    double *next = memory + n_parameter;
-    block->chain = next;
-    next += all;
-    for (int k = 0; k < n_side; k++) {
-        struct joint_side *side = joint_side_of(block, (enum joint_which)k);
-        side->theta = next;
-        side->triangle = side->theta + n;
-        side->rhs = side->triangle + all * all;
-        side->scale = side->rhs + all;
-        side->rest = side->scale + n;
-        side->rest_rhs = side->rest + s * s;
-        next += each;
-    }
-    block->inner.scale = next;
-    block->box = next + (n_side > 2 ? all : 0);
-    return true;
-}
-
 static bool make_block(struct joint_work *work)
 {
     struct joint_block *block = work->block;
@@ -302,46 +267,6 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     return true;
 }
 
-static bool make_work(struct joint_work *work, struct arena *arena)
-{
-    const struct fit_map *map = &work->asker->map;
-    const struct joint_levels *levels = &work->joint->levels;
-    size_t all = map->n_free, n_row = fit_objective_n_row(&work->asker->objective);
-    work->order = arena_calloc(arena, all + 1, sizeof *work->order);
-    if (!work->order)
-        return false;
-    for (uint32_t j = 0; j < all; j++)
-        if (levels->level[map->file_index[j]] == 0)
-            work->order[work->n++] = j;
-    for (size_t k = 0; k < levels->n_column + 2; k++) { /* level 2, those of the eliminated groups, comes before 1 */
-        size_t level = k == 0 ? 2 : k == 1 ? 1 : k + 1;
-        for (uint32_t j = 0; j < all; j++)
-            if (levels->level[map->file_index[j]] == level)
-                work->order[work->n + work->s++] = j;
-    }
-    return fit_point_init(&work->at, work->asker, arena)
-           && joint_own_init(&work->own, map, work->order, work->n, work->s, arena)
-           && ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all}, {&work->rhs, n_row, 1},
-                            {&work->move, all, 1}, {&work->theta, work->s, 1}, {&work->trial, work->s, 1});
-}
-
-/* The parameters above, at the best point and at the trial. */
-static bool find_above(struct joint_work *work, size_t i, struct arena *arena)
-{
-    const struct joint *joint = work->joint;
-    uint32_t *column = arena_calloc(arena, work->s + 1, sizeof *column);
-    size_t n = joint->above.n_group;
-    if (!column)
-        return false;
-    joint_columns(joint, i, column);
-    for (size_t k = 0; k < work->s; k++) {
-        const struct joint_group *group = k < n ? &joint->above.group[joint->levels.group[0][i]] : NULL;
-        work->theta[k] = group ? group->side.theta[k] : joint->above.theta[column[k] - n];
-        work->trial[k] = group ? group->trial[k] : joint->above.trial[column[k] - n];
-    }
-    return true;
-}
-
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
                      struct arena *arena)
 {
@@ -355,9 +280,9 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
         return;
     if (!prepare(&work, i, &own, &options, host, arena))
         return;
-    if (!make_work(&work, arena) || (!block->is_made && !make_block(&work)))
+    if (!joint_work_make(&work) || (!block->is_made && !make_block(&work)))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    else if (agree(joint, &work, problem) && find_above(&work, i, arena) && joint->pass != JOINT_PILOT
+    else if (agree(joint, &work, problem) && joint_work_find_above(&work, i) && joint->pass != JOINT_PILOT
              && joint->pass != JOINT_LOOK) {
         if (joint->pass == JOINT_GROW)
             joint_follow_shared(&work, problem, host, arena);

@@ -4,6 +4,7 @@
 #include "run/compute/joint_refits.h"
 
 #include "fit/joint_all.h"
+#include "fit/prepare.h"
 #include "fit/profile.h"
 #include "run/compute/compute_joint.h"
 #include "run/compute/search.h"
