@@ -6,6 +6,7 @@
 #include "fit/spectrum.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, which affects no conclusion; a
  * promised decrease of that part moves no parameter by more than 0.02 of its standard error. */
@@ -15,6 +16,8 @@ static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
 static const double BEST_SPREAD = 1e-6, BEST_VALUE = 1e-8;
 /* Errors follow the tolerances only roughly. */
 static const double MARGIN = 3, FACTOR_MOST = 1000;
+/* The smallest tolerance; a tenth of it is the limit of double precision. */
+static const double LEAST_RTOL = 1e-12;
 /* A predicted decrease of so many times what the integrator's errors can account for is not due to them. */
 static const double CLEAR = 100;
 /* Derivatives that differ by more than this part, or the errors of difference quotients, are not those of one function. */
@@ -69,6 +72,27 @@ void fit_certificate_judge(struct fit_certificate *certificate, const struct fit
     certificate->factor = FIT_TIGHTER;
     while (certificate->factor < needed && certificate->factor < FACTOR_MOST)
         certificate->factor *= FIT_TIGHTER;
+}
+
+bool fit_certificate_may_tighten(const struct fit_certificate *certificate, const struct fit_asker *asker)
+{
+    return !certificate->is_certified && certificate->factor > 0
+           && fit_asker_rtol(asker) > 0.9 * LEAST_RTOL * certificate->factor; /* powers of ten, rounded */
+}
+
+void fit_certificate_conclude(const struct fit_certificate *certificate, struct fit_asker *asker, double f,
+                              enum outcome *outcome, enum stop_test *stop)
+{
+    if (!certificate->is_certified && *stop == STOP_noise && *outcome == OUTCOME_converged && certificate->decrease > 0) {
+        *outcome = OUTCOME_stalled;
+        *stop = STOP_none;
+        snprintf(asker->reason, sizeof asker->reason, "no further decrease was found, not even with tighter integrator "
+                 "tolerances, although the gradient predicts %.3g of %.6g", certificate->decrease, f);
+    }
+    if (asker->options->certify && outcome_is_success(*outcome) && !certificate->is_certified)
+        asker->notes |= NOTE_not_certified;
+    if (certificate->is_below)
+        asker->notes |= NOTE_small_scatter;
 }
 
 /* Whether the derivatives of two evaluations of a point agree, as far as difference quotients are accurate. */

@@ -30,5 +30,11 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
  * the measurements' errors, fit_certificate_variance; mean_square: of the weighted residuals. */
 void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double misfit,
                            double variance, double mean_square, bool is_sigma_known);
+/* Whether a search with tolerances divided by its factor may confirm the optimum. */
+bool fit_certificate_may_tighten(const struct fit_certificate *certificate, const struct fit_asker *asker);
+/* What the last certificate says of the end of a fit, at the objective f: notes; and a search that has stopped in noise where a
+ * decrease is left has stalled. */
+void fit_certificate_conclude(const struct fit_certificate *certificate, struct fit_asker *asker, double f,
+                              enum outcome *outcome, enum stop_test *stop);
 /* As fit_point_variance, but if no sigma is known, not below a negligible part of the data's spread and size. */
 double fit_certificate_variance(const struct fit_asker *asker, const struct fit_point *best);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double SHORTER = 0.25, POOR = 0.25, GOOD = 0.75;
+static const double SHORTER = 0.25;
 
 bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uint32_t *order)
 {
@@ -205,10 +205,8 @@ void joint_groups_adapt(struct joint *joint)
             promise += block->promise;
         }
         double ratio = has_failed ? -1 : promise > 0 ? decrease / promise : 1;
-        if (ratio < POOR && group->step > 0)
-            group->radius = SHORTER * fmin(group->radius, group->step);
-        else if (ratio > GOOD || !group->is_restricted)
-            group->radius = fmax(group->radius, 2 * group->step);
+        if (group->step > 0)
+            trust_radius_adapt(&group->radius, group->step, group->is_restricted, ratio, SHORTER, 2);
     }
 }
 

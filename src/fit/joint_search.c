@@ -7,10 +7,7 @@
 #include "fit/joint_kinks.h"
 #include "fit/joint_model.h"
 
-#include "fit/trust_probe.h"
-
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +15,6 @@ enum { MAX_NOISY = 20 };
 /* A decrease of more than so many of the errors that the tolerances allow is no noise, whatever the
  * slopes at the ends of a step say that is long for some block. */
 static const double NOISE_ERRORS = 10;
-static const double LEAST_RTOL = 1e-12;
 /* Evaluations of a block that the first steps leave for others. */
 enum { KEPT = 4 };
 /* The sample of the first steps is left if they promise less than this part of the mean square of a residual. */
@@ -302,14 +298,9 @@ static void adapt_radius(struct joint *joint, double decrease)
 {
     struct trust_model *model = &joint->search.model;
     /* The promise is negative where blocks cannot follow the shared step. */
-    double ratio = model->promise > 0 ? decrease / model->promise : -1, slope = joint_total(joint, slope_of), part = 0.25;
-    if (ratio > TRUST_RATIO_GOOD || (ratio >= TRUST_RATIO_POOR && !model->is_restricted))
-        model->radius = fmax(model->radius, 2 * model->length);
-    if (ratio >= TRUST_RATIO_POOR || joint->above.s == 0)
-        return;
-    if (isfinite(decrease))
-        part = decrease < 0 ? fmin(0.5, fmax(0.1, 0.5 * slope / (slope + decrease))) : 0.5;
-    model->radius = part * fmin(model->radius, model->length);
+    double ratio = model->promise > 0 ? decrease / model->promise : -1;
+    double part = trust_radius_part(joint_total(joint, slope_of), decrease);
+    trust_radius_adapt(&model->radius, model->length, model->is_restricted, ratio, part, 2);
 }
 
 /* The trials of all blocks have been evaluated, or some could not be. */
@@ -411,7 +402,7 @@ static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum s
 {
     struct fit_certificate *certificate = &joint->certificate;
     struct stopping *stopping = &joint->search.stopping;
-    double n_row = fmax(1, (double)joint->asker.objective.n_row), rtol = fit_asker_rtol(&joint->asker);
+    double n_row = fmax(1, (double)joint->asker.objective.n_row);
     bool is_exact = joint->model->abi.n_state == 0;
     enum asked asked = joint_set_model(joint, JOINT_TRIAL);
     if (asked != ASKED_OK)
@@ -421,21 +412,12 @@ static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum s
     double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
     fit_certificate_judge(certificate, joint->options, stopping->beyond.misfit, variance, joint_total(joint, squares_of) / n_row,
                           joint->asker.is_sigma_known);
-    if (!certificate->is_certified && !is_exact && rtol > 0.9 * LEAST_RTOL * certificate->factor) {
+    if (!is_exact && fit_certificate_may_tighten(certificate, &joint->asker)) {
         joint->asker.tighter *= certificate->factor;
         joint->search.tighter = joint->asker.tighter;
         return evaluate(joint, JOINT_AGAIN);
     }
-    if (!certificate->is_certified)
-        joint->asker.notes |= NOTE_not_certified;
-    if (certificate->is_below)
-        joint->asker.notes |= NOTE_small_scatter;
-    if (!certificate->is_certified && *stop == STOP_noise && certificate->decrease > 0) {
-        *outcome = OUTCOME_stalled;
-        *stop = STOP_none;
-        snprintf(joint->asker.reason, sizeof joint->asker.reason, "no further decrease was found, not even with tighter "
-                 "integrator tolerances, although the gradient predicts %.3g of %.6g", certificate->decrease, joint->above.f);
-    }
+    fit_certificate_conclude(certificate, &joint->asker, joint->above.f, outcome, stop);
     return ASKED_FAILED;
 }
 

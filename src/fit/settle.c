@@ -14,8 +14,6 @@
 /* One fit in so many is checked by the other engine; keeps the random numbers apart from those of other purposes. */
 enum { CHECKED = 64 };
 static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
-/* The smallest tolerance; a tenth of it is the limit of double precision. */
-static const double LEAST_RTOL = 1e-12;
 /* A stalled search is repeated with tolerances this many times tighter. */
 static const double STALLED_FACTOR = 100;
 /* The certificate's evaluation has at least the full tolerances from this value on. */
@@ -289,8 +287,7 @@ static const struct fit_point *tighten(struct fit_asker *asker, struct arena *ar
             goal = end->best->f - LEAST_GAIN * certificate->decrease;
         else if (certificate->factor == 1)
             certificate->factor = FIT_TIGHTER;
-        goes_on = end->best && !certificate->is_certified && certificate->factor > 0
-                  && fit_asker_rtol(asker) > 0.9 * LEAST_RTOL * certificate->factor; /* powers of ten, rounded */
+        goes_on = end->best && fit_certificate_may_tighten(certificate, asker);
         /* What lanes cannot finish CVODES often can, even with the same tolerances. */
         bool leaves = goes_on && end->outcome == OUTCOME_stalled && may_leave_lanes(asker);
         goes_on = goes_on && ((leaves && go_on(asker, arena, start, record, end, certificate, ENGINE_CVODES))
@@ -322,17 +319,8 @@ const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena,
         point = tighten(asker, arena, start, record, end, &certificate);
     if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
         confirm(asker, arena, point, end->best->f, &certificate);
-    if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {
-        end->outcome = OUTCOME_stalled;
-        end->stop = STOP_none;
-        snprintf(asker->reason, sizeof asker->reason, "no further decrease was found, not even with tighter integrator "
-                 "tolerances, although the gradient predicts %.3g of %.6g", certificate.decrease, end->best->f);
-    }
+    fit_certificate_conclude(&certificate, asker, end->best ? end->best->f : (double)NAN, &end->outcome, &end->stop);
     record->tight_change = certificate.change;
     record->tight_decrease = certificate.decrease;
-    if (asker->options->certify && outcome_is_success(end->outcome) && !certificate.is_certified)
-        asker->notes |= NOTE_not_certified;
-    if (certificate.is_below)
-        asker->notes |= NOTE_small_scatter;
     return point;
 }

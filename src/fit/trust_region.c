@@ -105,22 +105,20 @@ static void forget_values(struct trust_region *region)
 static void adapt_radius(struct trust_region *region, double decrease)
 {
     struct trust_model *model = &region->search.model;
-    double ratio = decrease / model->promise;
-    if (!(ratio >= TRUST_RATIO_POOR)) {
-        /* The minimum of the parabola through value, slope and the trial's value (More 1978). */
-        double slope = 0, part = 0.25;
-        for (size_t j = 0; j < region->n; j++)
-            slope += region->search.best->gradient[j] * model->step[j];
-        if (isfinite(decrease) && decrease < 0)
-            part = fmin(0.5, fmax(0.1, 0.5 * slope / (slope + decrease)));
-        else if (isfinite(decrease))
-            part = 0.5;
-        model->radius = part * fmin(model->radius, model->length);
+    double slope = 0, ratio = decrease / model->promise;
+    for (size_t j = 0; j < region->n; j++)
+        slope += region->search.best->gradient[j] * model->step[j];
+    double part = trust_radius_part(slope, decrease);
+    switch (trust_radius_adapt(&model->radius, model->length, model->is_restricted, ratio, part, 2 * region->lost)) {
+    case TRUST_RADIUS_SHRINKS:
         region->probe.is_needed = true;
         region->lost = isfinite(decrease) ? 1 : fmin(region->lost / part, LOST_MOST);
-    } else if (ratio > TRUST_RATIO_GOOD || !model->is_restricted) {
-        model->radius = fmax(model->radius, 2 * region->lost * model->length);
+        break;
+    case TRUST_RADIUS_GROWS:
         region->lost = 1;
+        break;
+    case TRUST_RADIUS_STAYS:
+        break;
     }
 }
 
