@@ -276,7 +276,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
             return false;
         if (block->engine != engine || block->gradient != gradient) /* values of two kinds are not compared */
             return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) == ASKED_OK;
-        if (!fit_leap_is_good(&leap, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
+        if (!fit_leap_is_good(&leap, work->asker, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
             return true; /* work->at is the end of the leap */
         struct joint_side lower = block->best;
         block->best = block->trial;
@@ -378,7 +378,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked != ASKED_OK)
         return;
-    if (joint->pass == JOINT_BEGIN && !joint->options->is_near && !joint->descends && !leave_start(work, arena))
+    if (joint->pass == JOINT_BEGIN && !joint->options->is_near && !leave_start(work, arena))
         return;
     joint_own_rest(&work->own, &block->trial, joint_least(joint), &block->radius);
     if (joint->pass != JOINT_CHECK && !joint->options->evaluates)

@@ -274,7 +274,8 @@ static enum asked leap(struct fit_search *search)
         enum asked asked = fit_ask(search->asker, region->trial, true);
         if (asked == ASKED_END)
             return ASKED_END;
-        if (!fit_leap_is_good(&region->leap, search->best->f, asked == ASKED_OK ? region->trial->f : (double)NAN))
+        double after = asked == ASKED_OK ? region->trial->f : (double)NAN;
+        if (!fit_leap_is_good(&region->leap, search->asker, search->best->f, after))
             continue;
         search->n_iteration++;
         take_trial(region, false);
