@@ -23,8 +23,8 @@ struct fit_certificate {
  * adjoint gradients comes from another evaluation). Sets asker->prediction_error. ASKED_END: the host cancelled, a budget is
  * used up, or memory is short (asker->outcome). A model without states is exact and needs no evaluation. The asker's
  * counters include the evaluation. */
-enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
-                       struct fit_certificate *certificate);
+enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *best,
+                       double objective, struct arena *arena, struct fit_certificate *certificate);
 
 /* Fills is_confirmed, is_certified and factor of a certificate with change and decrease. misfit: fit_point_misfit; variance: of
  * the measurements' errors, fit_certificate_variance; mean_square: of the weighted residuals. */

@@ -33,7 +33,7 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         work->at.theta[work->order[k]] = own[k];
     for (size_t k = 0; k < work->s; k++)
         work->at.theta[work->order[work->n + k]] = shared[k];
-    enum asked asked = fit_ask(work->asker, &work->at, true);
+    enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, true);
     if (asked != ASKED_OK)
         return asked;
     if (own != side->theta)
@@ -45,7 +45,7 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     side->mean_square = fit_point_mean_square(work->asker, &work->at);
     side->variance = fit_certificate_variance(work->asker, &work->at);
     side->noise = DBL_EPSILON * (double)work->block->n_row * (fabs(side->f) + side->misfit)
-                  + fit_asker_rtol(work->asker) * fit_point_size(work->asker, &work->at)
+                  + fit_asker_rtol(work->asker, work->asker->accuracy.tighter) * fit_point_size(work->asker, &work->at)
                         * sqrt(side->mean_square * (double)work->block->n_row);
     struct fit_answer answer = fit_point_answer(work->asker, &work->at);
     if (side->at)
@@ -65,14 +65,14 @@ static bool change_method(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     if (asker->leaves_lanes) {
         asker->leaves_lanes = false;
-        asker->engine = block->engine = ENGINE_CVODES;
+        asker->accuracy.engine = block->engine = ENGINE_CVODES;
         asker->notes |= NOTE_changed_engine;
         return true;
     }
-    if (!asker->meets_jump || asker->gradient == GRADIENT_differences)
+    if (!asker->meets_jump || asker->accuracy.gradient == GRADIENT_differences)
         return false;
     asker->meets_jump = false;
-    asker->gradient = block->gradient = GRADIENT_differences;
+    asker->accuracy.gradient = block->gradient = GRADIENT_differences;
     asker->notes |= NOTE_state_jump;
     return fit_prepare_gradient(asker, arena);
 }

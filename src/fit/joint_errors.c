@@ -678,7 +678,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     if (!block->is_kept || block->is_out)
         return;
     double accuracy = joint->options->accuracy;
-    record->rtol = joint->asker.tighter == 1 ? accuracy : number_decimal(accuracy / joint->asker.tighter);
+    record->rtol = joint->asker.accuracy.tighter == 1 ? accuracy : number_decimal(accuracy / joint->asker.accuracy.tighter);
     record->objective = block->best.f;
     memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
     memcpy(record->at_bound, block->side, joint->n_parameter);

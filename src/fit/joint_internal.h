@@ -62,7 +62,7 @@ void joint_block_end(struct joint_block *block, enum outcome outcome, const char
 #define JOINT_LEAST 1e-8
 static inline double joint_least(const struct joint *joint)
 {
-    double rtol = fit_asker_rtol(&joint->asker);
+    double rtol = fit_asker_rtol(&joint->asker, joint->asker.accuracy.tighter);
     return rtol > JOINT_LEAST ? rtol : JOINT_LEAST;
 }
 

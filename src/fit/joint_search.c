@@ -31,12 +31,13 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
                             .ranks = {.n = 1, .n_block = n_block}};
     joint->problem = (struct fit_problem){.model = model, .n_experiment = 1};
     joint->asker = (struct fit_asker){
-        .problem = &joint->problem, .options = options, .tighter = 1, .start_f = NAN, .prediction_error = NAN,
-        .gradient = options->gradient == GRADIENT_differences ? GRADIENT_differences : GRADIENT_forward,
+        .problem = &joint->problem, .options = options, .start_f = NAN, .prediction_error = NAN,
+        .accuracy = {.tighter = 1, .engine = options->engine,
+                     .gradient = options->gradient == GRADIENT_differences ? GRADIENT_differences : GRADIENT_forward},
         .is_near = options->is_near || options->evaluates || descends};
     joint->search.asker = &joint->asker;
     joint->search.best = &joint->point;
-    joint->search.tighter = 1;
+    joint->search.requested = joint->asker.accuracy;
     joint->block = calloc(n_block + 1, sizeof *joint->block);
     joint->agreement.fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
     joint->part.active = arena_calloc(&joint->arena, n_block + 1, sizeof *joint->part.active);
@@ -413,8 +414,8 @@ static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum s
     fit_certificate_judge(certificate, joint->options, stopping->beyond.misfit, variance, joint_total(joint, squares_of) / n_row,
                           joint->asker.is_sigma_known);
     if (!is_exact && fit_certificate_may_tighten(certificate, &joint->asker)) {
-        joint->asker.tighter *= certificate->factor;
-        joint->search.tighter = joint->asker.tighter;
+        joint->asker.accuracy.tighter *= certificate->factor;
+        joint->search.requested = joint->asker.accuracy;
         return evaluate(joint, JOINT_AGAIN);
     }
     fit_certificate_conclude(certificate, &joint->asker, joint->above.f, outcome, stop);

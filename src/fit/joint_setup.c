@@ -248,7 +248,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     }
     block->n_no_sigma = record.n_no_sigma;
     bool is_exact = joint->model->abi.n_state == 0;
-    asker->tighter = joint->asker.tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
+    asker->accuracy.tighter = joint->asker.accuracy.tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
     if (fit_unit_is_open(problem)) {
         joint_block_end(block, OUTCOME_bad_data, "no measurement has a sigma, which Laplace's errors need in a fit "
                         "over all datasets");
@@ -261,9 +261,9 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         options->max_total_steps += options->max_steps;
     }
     if (is_known)
-        asker->engine = block->engine;
-    block->engine = asker->engine;
-    block->gradient = asker->gradient;
+        asker->accuracy.engine = block->engine;
+    block->engine = asker->accuracy.engine;
+    block->gradient = asker->accuracy.gradient;
     block->has_offset = asker->objective.has_offset;
     block->has_kinks = may_have_kinks(&given);
     block->is_sigma_known = asker->is_sigma_known;

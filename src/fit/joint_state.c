@@ -15,12 +15,11 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->above.s);
     FIELD(joint->above.n_group);
     FIELD(joint->above.f);
-    FIELD(joint->search.tighter);
+    FIELD(joint->search.requested);
     FIELD(joint->search.loose);
     FIELD(joint->search.doubt);
     FIELD(joint->search.n_iteration);
-    FIELD(joint->asker.tighter);
-    FIELD(joint->asker.is_rough);
+    FIELD(joint->asker.accuracy);
     FIELD(joint->part.stride);
     FIELD(joint->end.has_best);
     FIELD(joint->search.stopping);
@@ -120,7 +119,7 @@ unsigned char *joint_save(struct joint *joint, size_t *n)
 
 static bool is_sound(const struct joint *joint)
 {
-    bool is_good = joint->asker.tighter > 0 && joint->search.tighter > 0 && joint->n_redrawn <= FIT_MAX_REDRAWN;
+    bool is_good = joint->asker.accuracy.tighter > 0 && joint->search.requested.tighter > 0 && joint->n_redrawn <= FIT_MAX_REDRAWN;
     for (size_t i = 0; is_good && i < joint->n_block; i++) {
         const struct joint_block *block = &joint->block[i];
         is_good = block->n <= joint->n_parameter && block->outcome < N_OUTCOME && block->engine < N_ENGINE

@@ -62,7 +62,7 @@ bool joint_work_make(struct joint_work *work)
             if (levels->level[map->file_index[j]] == level)
                 work->order[work->n + work->s++] = j;
     }
-    return fit_point_init(&work->at, work->asker, arena)
+    return fit_point_init(&work->at, work->asker, work->asker->accuracy.gradient, arena)
            && joint_own_init(&work->own, map, work->order, work->n, work->s, arena)
            && ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all}, {&work->rhs, n_row, 1},
                             {&work->move, all, 1}, {&work->theta, work->s, 1}, {&work->trial, work->s, 1});

@@ -104,18 +104,18 @@ static void choose(struct fit_asker *asker, struct fit_record *record)
         record->gradient = GRADIENT_forward;
     else if (record->gradient == GRADIENT_none)
         record->gradient = pays ? GRADIENT_adjoint : GRADIENT_forward;
-    asker->gradient = record->gradient;
-    asker->engine = record->gradient == GRADIENT_adjoint ? ENGINE_CVODES : options->engine;
+    asker->accuracy.gradient = record->gradient;
+    asker->accuracy.engine = record->gradient == GRADIENT_adjoint ? ENGINE_CVODES : options->engine;
 }
 
 bool fit_prepare_gradient(struct fit_asker *asker, struct arena *arena)
 {
-    if (asker->gradient == GRADIENT_differences) {
+    if (asker->accuracy.gradient == GRADIENT_differences) {
         asker->notes |= NOTE_difference_gradient;
         asker->quotient = arena_calloc(arena, 1, sizeof *asker->quotient);
         return asker->quotient && fit_quotient_init(asker->quotient, asker, arena);
     }
-    if (asker->gradient != GRADIENT_adjoint)
+    if (asker->accuracy.gradient != GRADIENT_adjoint)
         return true;
     size_t n_row = asker->objective.n_row, n_experiment = asker->problem->n_experiment;
     asker->adjoint = arena_calloc(arena, n_experiment, sizeof *asker->adjoint);
@@ -153,7 +153,7 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     asker->problem = problem;
     asker->options = options;
     asker->host = host;
-    asker->tighter = problem->rtol > 0 ? round(options->accuracy / problem->rtol) : 1;
+    asker->accuracy.tighter = problem->rtol > 0 ? round(options->accuracy / problem->rtol) : 1;
     asker->is_near = options->is_near;
     asker->start_f = asker->prediction_error = NAN;
     size_t n_no_sigma = count_no_sigma(problem);

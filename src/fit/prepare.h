@@ -13,5 +13,5 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
 /* NOTE_hidden_pulses, if problem->seeks_pulses. Call it once the model has been evaluated: a model that crashes then crashes in
  * an evaluation, which the run can name. False: out of memory. */
 bool fit_seek_pulses(struct fit_asker *asker);
-/* Memory for asker->gradient, after that has changed. False: out of memory. */
+/* Memory for asker->accuracy.gradient, after that has changed. False: out of memory. */
 bool fit_prepare_gradient(struct fit_asker *asker, struct arena *arena);

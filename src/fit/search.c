@@ -11,29 +11,27 @@ static const double LOOSE = 3e-4, REFINE = 50, LOOSE_LEAST = 5;
 /* After this many consecutive steps without gain the tolerances are tightened. */
 enum { LOOSE_REJECTED = 6 };
 
-/* Tolerances of a loose stage or, for 0, the requested ones. */
+/* Sets the tolerances of a loose stage or, for 0, the requested ones. */
 static void set_tolerance(struct fit_search *search, double loose)
 {
     struct fit_asker *asker = search->asker;
-    asker->tighter = search->tighter;
+    asker->accuracy = search->requested;
     if (loose > 0)
-        asker->tighter = search->tighter * fit_asker_rtol(asker) / loose;
-    asker->is_rough = loose > 0;
+        asker->accuracy.tighter *= fit_asker_rtol(asker, search->requested.tighter) / loose;
+    asker->accuracy.is_loose = loose > 0;
     search->loose = loose;
 }
 
 /* The relative tolerance that is requested. */
 static double requested(const struct fit_search *search)
 {
-    struct fit_asker asker = {.problem = search->asker->problem, .options = search->asker->options,
-                              .gradient = search->asker->gradient, .tighter = search->tighter};
-    return fit_asker_rtol(&asker);
+    return fit_asker_rtol(search->asker, search->requested.tighter);
 }
 
 static bool has_loose_steps(const struct fit_search *search)
 {
     const struct fit_asker *asker = search->asker;
-    return asker->problem->model->abi.n_state > 0 && !asker->is_near && asker->gradient == GRADIENT_forward
+    return asker->problem->model->abi.n_state > 0 && !asker->is_near && asker->accuracy.gradient == GRADIENT_forward
            && requested(search) * LOOSE_LEAST <= LOOSE && search->method->has_budget(search);
 }
 
@@ -105,7 +103,7 @@ enum outcome fit_search_run(struct fit_search *search, bool is_under_way)
     struct fit_asker *asker = search->asker;
     enum asked asked = ASKED_OK;
     if (!is_under_way) {
-        search->tighter = asker->tighter;
+        search->requested = asker->accuracy;
         set_tolerance(search, has_loose_steps(search) ? LOOSE : 0);
         asked = begin(search);
     }

@@ -46,7 +46,7 @@ struct fit_search {
     const struct fit_point *best;
     struct trust_model model;  /* at the best point */
     struct stopping stopping;
-    double tighter;            /* the requested tolerances, as asker->tighter */
+    struct fit_accuracy requested; /* after the loose steps */
     double loose;              /* relative tolerance of the first steps, as long as they last; 0 after them */
     double doubt;              /* what these must gain to be believed */
     int64_t n_iteration;

@@ -64,7 +64,7 @@ static struct trust_region *new_region(struct fit_asker *asker, struct arena *ar
         || !trust_model_init(&region->search.model, asker, arena) || (has_kinks && !trust_kinks_init(&region->kinks, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
-        if (!fit_point_init(&region->points[k], asker, arena))
+        if (!fit_point_init(&region->points[k], asker, asker->accuracy.gradient, arena))
             return NULL;
     region->search.asker = asker;
     region->has_kinks = has_kinks;
@@ -200,7 +200,7 @@ static enum asked step(struct fit_search *search)
         return ASKED_OK;
     }
     bool is_known = region->missed && fit_asker_is_same(search->asker, region->trial->theta, region->missed->theta);
-    enum asked asked = is_known ? ASKED_OK : fit_ask(search->asker, region->trial, true);
+    enum asked asked = is_known ? ASKED_OK : fit_ask(search->asker, search->asker->accuracy, region->trial, true);
     if (asked == ASKED_END)
         return ASKED_END;
     if (asked == ASKED_OK)
@@ -271,7 +271,7 @@ static enum asked leap(struct fit_search *search)
     struct trust_region *region = region_of(search);
     while (fit_leap_find(&region->leap, search->asker, search->best)) {
         memcpy(region->trial->theta, region->leap.theta, region->n * sizeof(double));
-        enum asked asked = fit_ask(search->asker, region->trial, true);
+        enum asked asked = fit_ask(search->asker, search->asker->accuracy, region->trial, true);
         if (asked == ASKED_END)
             return ASKED_END;
         double after = asked == ASKED_OK ? region->trial->f : (double)NAN;
@@ -287,7 +287,7 @@ static enum asked leap(struct fit_search *search)
 static enum asked evaluate(struct trust_region *region, const double *theta)
 {
     memcpy(region->trial->theta, theta, region->n * sizeof *theta);
-    enum asked asked = fit_ask(region->search.asker, region->trial, true);
+    enum asked asked = fit_ask(region->search.asker, region->search.asker->accuracy, region->trial, true);
     if (asked == ASKED_OK)
         take_trial(region, false);
     return asked;
@@ -316,7 +316,7 @@ static enum asked land(struct fit_search *search)
     double margin = stopping_noise_ceiling(&search->stopping, loose);
     stopping_init(&search->stopping, search->asker);
     trust_model_target(&search->model, loose, region->trial->theta);
-    enum asked asked = fit_ask(search->asker, region->trial, true);
+    enum asked asked = fit_ask(search->asker, search->asker->accuracy, region->trial, true);
     forget_values(region);
     if (asked == ASKED_OK && region->trial->f <= loose->f + margin && !went_too_far(region)) {
         search->n_iteration++;
@@ -345,7 +345,7 @@ static enum asked look_back(struct fit_search *search)
         asker->start_misfit = fit_point_misfit(asker, search->best);
         return ASKED_OK;
     }
-    enum asked asked = fit_ask(asker, region->trial, true);
+    enum asked asked = fit_ask(asker, asker->accuracy, region->trial, true);
     if (asked == ASKED_OK && region->trial->f < search->best->f)
         take_trial(region, false);
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
@@ -377,7 +377,7 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
     end->outcome = run(region);
     end->stop = end->outcome == OUTCOME_converged ? search->stopping.met : STOP_none;
     end->best = search->best;
-    bool is_above = asker->start_tighter == asker->tighter && search->best && search->best->f > asker->start_f;
+    bool is_above = asker->start_tighter == asker->accuracy.tighter && search->best && search->best->f > asker->start_f;
     if (region->lowest && (is_above || stopping_is_lower(&search->stopping, region->lowest, search->best)))
         end->best = region->lowest;
     if (end->stop != STOP_none && search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best)) {
