@@ -74,7 +74,7 @@ static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
                           {&descent->place, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
                           {&descent->known, KNOWN, 2 * n + 1})
         || !(descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose))
-        || !fit_leap_init(&descent->leap, asker, arena)
+        || !fit_leap_init(&descent->leap, asker, true, arena)
         || !fit_point_init(&descent->points[0], asker, asker->accuracy.gradient, arena) || !fit_point_init(&descent->points[1], asker, asker->accuracy.gradient, arena)
         || (is_adjoint && !fit_metric_init(&descent->metric, asker, arena))
         || (!is_adjoint && !trust_model_init(&descent->model, asker, arena)))

@@ -264,7 +264,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
     double before = block->trial.f, weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
     enum engine_kind engine = block->engine;
     enum gradient_method gradient = block->gradient;
-    if (!fit_leap_init(&leap, work->asker, arena))
+    if (!fit_leap_init(&leap, work->asker, work->joint->descends, arena))
         return true;
     for (size_t k = work->n; k < all; k++)
         leap.part[work->order[k]] = 0;
