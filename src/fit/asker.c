@@ -117,7 +117,7 @@ static enum asked judge_end(struct fit_asker *asker, struct fit_accuracy accurac
     if (evaluation->outcome == EVALUATION_BUDGET && limited_by_total)
         return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation "
                              "(--max-total-steps)");
-    bool is_lost = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine == ENGINE_LANES;
+    bool is_lost = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine != ENGINE_REFERENCE;
     asker->has_lost = asker->has_lost || is_lost;
     asker->leaves_lanes = is_lost && !accuracy.is_loose && !asker->stays_in_lanes
                           && (isnan(asker->start_f) || asker->n_lost >= MAX_LOST);

@@ -146,7 +146,7 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
                             double *scale, int64_t *n_evaluation, int64_t *n_step, char *reason)
 {
     bool has_noise = problem->model->abi.noise != NULL, again = true;
-    for (enum engine_kind engine = options->engine; again; engine = ENGINE_CVODES) {
+    for (enum engine_kind engine = options->engine; again; engine = ENGINE_REFERENCE) {
         for (size_t e = 0; e < problem->n_experiment; e++)
             asked[e]->engine = engine;
         if (!fit_rest_ask(problem, NULL, asked, problem->n_experiment, host->ask, host->context))
@@ -155,7 +155,7 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
         again = false;
         for (size_t e = 0; e < problem->n_experiment; e++) {
             *n_step += asked[e]->n_step;
-            again = again || (engine == ENGINE_LANES && asked[e]->outcome == EVALUATION_ODE_FAILED);
+            again = again || (engine != ENGINE_REFERENCE && asked[e]->outcome == EVALUATION_ODE_FAILED);
         }
     }
     for (size_t e = 0; e < problem->n_experiment; e++) {

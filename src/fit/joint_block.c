@@ -65,7 +65,7 @@ static bool change_method(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     if (asker->leaves_lanes) {
         asker->leaves_lanes = false;
-        asker->accuracy.engine = block->engine = ENGINE_CVODES;
+        asker->accuracy.engine = block->engine = ENGINE_REFERENCE;
         asker->notes |= NOTE_changed_engine;
         return true;
     }

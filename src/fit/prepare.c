@@ -105,7 +105,7 @@ static void choose(struct fit_asker *asker, struct fit_record *record)
     else if (record->gradient == GRADIENT_none)
         record->gradient = pays ? GRADIENT_adjoint : GRADIENT_forward;
     asker->accuracy.gradient = record->gradient;
-    asker->accuracy.engine = record->gradient == GRADIENT_adjoint ? ENGINE_CVODES : options->engine;
+    asker->accuracy.engine = record->gradient == GRADIENT_adjoint ? ENGINE_REFERENCE : options->engine;
 }
 
 bool fit_prepare_gradient(struct fit_asker *asker, struct arena *arena)

@@ -46,14 +46,15 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
 {
     const struct fit_point *best = end->best;
     uint32_t notes = asker->notes;
-    asker->accuracy.engine = ENGINE_CVODES;
+    enum engine_kind left = asker->accuracy.engine;
+    asker->accuracy.engine = ENGINE_REFERENCE;
     asker->notes |= NOTE_changed_engine;
     asker->start_f = asker->prediction_error = NAN;
     search_from(asker, arena, best ? best->theta : start, record, end);
     if (best && end->best && !fit_asker_is_same(asker, best->theta, start)) {
         look_back(asker, arena, start, record, end, INFINITY);
     } else if (best && !end->best && (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)) {
-        asker->accuracy.engine = ENGINE_LANES;
+        asker->accuracy.engine = left;
         asker->stays_in_lanes = true;
         asker->notes = notes;
         asker->start_f = asker->prediction_error = NAN;
@@ -122,7 +123,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
     bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
-    bool may_leave = asker->accuracy.engine == ENGINE_LANES && !asker->stays_in_lanes;
+    bool may_leave = asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
     bool is_replaced = !end->best && may_draw_again(asker, end->outcome); /* cheaper than to let CVODES try this start */
     if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
         leave_lanes(asker, arena, theta, record, end);
@@ -249,12 +250,12 @@ static void check_lanes(struct fit_asker *asker, struct arena *arena, const stru
                         struct fit_certificate *certificate)
 {
     bool is_certified = certificate->is_certified;
-    if (asker->accuracy.engine != ENGINE_LANES || !asker->options->certify || !point || !outcome_is_success(end->outcome)
+    if (asker->accuracy.engine == ENGINE_REFERENCE || !asker->options->certify || !point || !outcome_is_success(end->outcome)
         || (is_certified && !is_sample(asker->problem)))
         return;
     struct fit_certificate other;
     struct fit_accuracy accuracy = asker->accuracy;
-    accuracy.engine = ENGINE_CVODES;
+    accuracy.engine = ENGINE_REFERENCE;
     enum asked asked = fit_certify(asker, accuracy, point, end->best->f, arena, &other);
     if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
         end->outcome = OUTCOME_out_of_memory;
@@ -267,7 +268,7 @@ static void check_lanes(struct fit_asker *asker, struct arena *arena, const stru
 
 static bool may_leave_lanes(const struct fit_asker *asker)
 {
-    return asker->accuracy.engine == ENGINE_LANES && !asker->stays_in_lanes;
+    return asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
 }
 
 /* Searches with tighter and tighter tolerances, until they confirm the optimum or are as tight as they can be. Sets the last
@@ -289,7 +290,7 @@ static const struct fit_point *tighten(struct fit_asker *asker, struct arena *ar
         goes_on = end->best && fit_certificate_may_tighten(certificate, asker);
         /* What lanes cannot finish CVODES often can, even with the same tolerances. */
         bool leaves = goes_on && end->outcome == OUTCOME_stalled && may_leave_lanes(asker);
-        goes_on = goes_on && ((leaves && go_on(asker, arena, start, record, end, certificate, ENGINE_CVODES))
+        goes_on = goes_on && ((leaves && go_on(asker, arena, start, record, end, certificate, ENGINE_REFERENCE))
                               || go_on(asker, arena, start, record, end, certificate, asker->accuracy.engine));
     } while (goes_on);
     return point;
@@ -314,7 +315,7 @@ const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena,
     bool is_left = outcome_is_success(end->outcome) || end->outcome == OUTCOME_stalled;
     certificate.factor = 1;
     if (end->best && is_left && !is_finished && may_leave_lanes(asker)
-        && go_on(asker, arena, start, record, end, &certificate, ENGINE_CVODES))
+        && go_on(asker, arena, start, record, end, &certificate, ENGINE_REFERENCE))
         point = tighten(asker, arena, start, record, end, &certificate);
     if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
         confirm(asker, arena, point, end->best->f, &certificate);

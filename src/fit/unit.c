@@ -67,7 +67,7 @@ static struct fit_options options_left(const struct fit_options *options, int64_
     left.max_total_steps -= n_step;
     left.is_near = options->is_near || n_evaluation > 0;
     if (notes & NOTE_changed_engine)
-        left.engine = ENGINE_CVODES;
+        left.engine = ENGINE_REFERENCE;
     return left;
 }
 

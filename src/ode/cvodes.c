@@ -167,4 +167,4 @@ static const struct integrator cvodes = {
     .initial = initial, .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .inside = inside, .at_end = at_end,
     .at_beginning = at_beginning, .observe = observe, .answered = answered, .go_to = go_to, .take_back = take_back,
     .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes, .fail = fail};
-const struct engine_table engine_cvodes = ENGINE_OF_BATCHES(&cvodes, 1);
+const struct engine_table engine_cvodes = ENGINE_OF_BATCHES(&cvodes, 1, NULL, NULL, NULL);

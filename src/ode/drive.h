@@ -39,8 +39,6 @@ struct integrator {
     const char *name;
     int width;             /* seats of a batch */
     bool shows_stops;      /* steps with a root are in `fell`, too */
-    /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
-    const char *(*refusal)(const struct stiffit_model *abi);
 
     /* Memory: the plan is shared by a run; a batch is a worker's; a simulation moves between batches. NULL: out of memory,
      * unless `error` is set. batch_new may be NULL: struct batch suffices. */

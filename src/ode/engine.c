@@ -1,16 +1,25 @@
-/* Code common to all engines, and the calls through their tables.
+/* Which engine takes what, and pools of engines.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
 #include <math.h>
 
-#define ENGINE_WORD(id, word) word,
+#define ENGINE_WORD(id, word, table) word,
 const char *const engine_word[N_ENGINE] = {ENGINE_LIST(ENGINE_WORD)};
 
 const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *abi)
 {
     const struct engine_table *table = engine_in_use[kind];
-    return !table ? "cannot be simulated in lanes by this program" : table->refusal ? table->refusal(table, abi) : NULL;
+    return !table ? "cannot be simulated by it in this program" : table->refusal ? table->refusal(abi) : NULL;
+}
+
+enum engine_kind engine_choose(const struct stiffit_model *abi, const struct engine_use *use)
+{
+    for (int kind = N_ENGINE - 1; kind > ENGINE_REFERENCE; kind--)
+        if (engine_in_use[kind] && engine_in_use[kind]->suits && engine_in_use[kind]->suits(use) &&
+            !engine_refusal((enum engine_kind)kind, abi))
+            return (enum engine_kind)kind;
+    return ENGINE_REFERENCE;
 }
 
 static enum status check_options(const struct ode_options *options, struct error *error)
@@ -26,57 +35,18 @@ static enum status check_options(const struct ode_options *options, struct error
 struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error)
 {
-    const struct engine_table *table = options->engine == ENGINE_LANES ? &engine_both : engine_in_use[ENGINE_CVODES];
+    bool is_reference = options->engine == ENGINE_REFERENCE;
+    const struct engine_table *table = is_reference ? engine_in_use[ENGINE_REFERENCE] : &engine_both;
     if (n_worker == 0)
         error_set(error, STATUS_INTERNAL, "an engine pool for no workers");
     if (n_worker == 0 || check_options(options, error))
         return NULL;
     struct engine_pool *pool = table->pool_new(table, model, options, n_workspace, n_worker, error);
-    if (pool)
+    if (pool) {
         pool->table = table;
+        pool->capacity = is_reference ? table->capacity : engine_in_use[options->engine]->capacity;
+    }
     return pool;
-}
-
-void engine_pool_free(struct engine_pool *pool)
-{
-    if (pool)
-        pool->table->pool_free(pool);
-}
-
-const char *engine_pool_linear_solver(const struct engine_pool *pool) { return pool->table->linear_solver(pool); }
-
-size_t engine_capacity(const struct engine_pool *pool) { return pool->table->capacity; }
-
-struct engine *engine_new(struct engine_pool *pool, struct error *error)
-{
-    struct engine *engine = pool->table->engine_new(pool, error);
-    if (engine)
-        engine->table = pool->table;
-    return engine;
-}
-
-void engine_free(struct engine *engine)
-{
-    if (engine)
-        engine->table->engine_free(engine);
-}
-
-void engine_submit(struct engine *engine, struct evaluation *evaluation) { engine->table->submit(engine, evaluation); }
-
-struct evaluation *engine_work(struct engine *engine, const struct engine_turn *turn)
-{
-    return engine->table->work(engine, turn);
-}
-
-bool engine_withdraw(struct engine *engine, struct evaluation *evaluation)
-{
-    return engine->table->withdraw(engine, evaluation);
-}
-
-void engine_discard(struct engine_pool *pool, struct evaluation *evaluation)
-{
-    if (evaluation->state)
-        pool->table->discard(pool, evaluation);
 }
 
 void engine_evaluate(struct engine *engine, struct evaluation *evaluation)

@@ -16,16 +16,26 @@ struct engine_turn {
     struct counter *heartbeat; /* incremented at every step, by this thread only; or NULL */
 };
 
+/* What a run needs of its engine, besides evaluations by forward sensitivities. */
+struct engine_use {
+    bool has_adjoint, has_differences; /* gradients */
+    bool has_solver;                   /* a linear solver was asked for */
+    bool has_periods, has_phases, has_calls; /* of its tasks */
+};
+
 struct engine_pool; /* shared by all workers of a run */
 struct integrator;
 struct engine;      /* one worker's; not thread-safe. Evaluations may move between the engines of one pool */
 
-/* The functions below check their arguments and call these. */
 struct engine_table {
     size_t capacity; /* evaluations that a worker's engine holds at once */
     const struct integrator *integrator; /* of engine_batch.h; or NULL */
     /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
-    const char *(*refusal)(const struct engine_table *table, const struct stiffit_model *abi);
+    const char *(*refusal)(const struct stiffit_model *abi);
+    /* Whether it takes the evaluations of a task without adjoint; NULL: all. */
+    bool (*takes)(const struct ode_task *task);
+    /* Whether it is to be taken if none is asked for; NULL: never. */
+    bool (*suits)(const struct engine_use *use);
     struct engine_pool *(*pool_new)(const struct engine_table *table, const struct model *model,
                                     const struct ode_options *options, size_t n_workspace, size_t n_worker,
                                     struct error *error);
@@ -42,47 +52,88 @@ struct engine_table {
 /* The first members of each engine's own structs. */
 struct engine_pool {
     const struct engine_table *table;
+    size_t capacity; /* evaluations that a worker's engine holds at once */
 };
 struct engine {
     const struct engine_table *table;
-    /* Attempts at steps by all lanes together, and how many lanes held an evaluation, summed over them; other engines: 0. */
-    uint64_t n_attempt, n_held;
+    /* Of engines that hold several evaluations: places for them at attempts at a step, and those that were taken. */
+    uint64_t n_place, n_held;
 };
 
-extern const struct engine_table engine_cvodes, engine_lanes;
-/* Lanes with CVODES beside them; each evaluation goes to the one that it is for. */
+#define ENGINE_TABLE(id, word, table) extern const struct engine_table table;
+ENGINE_LIST(ENGINE_TABLE)
+#undef ENGINE_TABLE
+/* An engine with the reference beside it; each evaluation goes to the one that it is for. */
 extern const struct engine_table engine_both;
 extern const struct engine_table *const engine_in_use[N_ENGINE]; /* NULL: this program has none */
 
-/* Why an engine cannot take the model ("the model has ..."); NULL: it can. */
+/* Who can take what. Why an engine cannot take the model ("the model has ..."); NULL: it can. */
 const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *abi);
+/* The engine for a run that asks for none. */
+enum engine_kind engine_choose(const struct stiffit_model *abi, const struct engine_use *use);
+/* The engine that carries an evaluation out, in a pool that has `kind` and the reference. The same for each evaluation of a
+ * task. */
+static inline enum engine_kind engine_for(const struct evaluation *evaluation, enum engine_kind kind)
+{
+    bool is_taken = kind != ENGINE_REFERENCE && evaluation->engine != ENGINE_REFERENCE && !evaluation->adjoint &&
+                    (!engine_in_use[kind]->takes || engine_in_use[kind]->takes(evaluation->task));
+    return is_taken ? kind : ENGINE_REFERENCE;
+}
 
-/* A pool of the engines in use, with lanes if options->engine asks for them: the workspaces (integrator memory, vectors,
+/* A pool of the reference and of options->engine: the workspaces (integrator memory, vectors,
  * scratch), each allocated once and reused. Every workspace beyond `n_worker` times the capacity lets one unfinished evaluation
  * be set aside; there are at least `n_workspace`. */
 struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error);
-void engine_pool_free(struct engine_pool *pool);
+static inline void engine_pool_free(struct engine_pool *pool)
+{
+    if (pool)
+        pool->table->pool_free(pool);
+}
 /* One of linear_solver_word. */
-const char *engine_pool_linear_solver(const struct engine_pool *pool);
-size_t engine_capacity(const struct engine_pool *pool);
+static inline const char *engine_pool_linear_solver(const struct engine_pool *pool) { return pool->table->linear_solver(pool); }
+/* How many evaluations a worker may submit to its engine at once. */
+static inline size_t engine_capacity(const struct engine_pool *pool) { return pool->capacity; }
 
-struct engine *engine_new(struct engine_pool *pool, struct error *error);
-void engine_free(struct engine *engine);
+static inline struct engine *engine_new(struct engine_pool *pool, struct error *error)
+{
+    struct engine *engine = pool->table->engine_new(pool, error);
+    if (engine)
+        engine->table = pool->table;
+    return engine;
+}
+static inline void engine_free(struct engine *engine)
+{
+    if (engine)
+        engine->table->engine_free(engine);
+}
 
 /* Submits a new evaluation, or one that was withdrawn. At most engine_capacity at a time. */
-void engine_submit(struct engine *engine, struct evaluation *evaluation);
+static inline void engine_submit(struct engine *engine, struct evaluation *evaluation)
+{
+    engine->table->submit(engine, evaluation);
+}
 /* Works until evaluations are finished, which are returned as a list (`next`) with their answers filled in, or until the turn is
  * over or no evaluation is left (NULL). turn may be NULL. An engine that works on one evaluation after the other gives each the same
  * time, not the same number of steps: a step of a slow model takes seconds, and fast fits in the same engine would end no
  * sooner than the slow one. */
-struct evaluation *engine_work(struct engine *engine, const struct engine_turn *turn);
+static inline struct evaluation *engine_work(struct engine *engine, const struct engine_turn *turn)
+{
+    return engine->table->work(engine, turn);
+}
 /* Sets an unfinished evaluation aside together with its workspace, so that this engine has room for another. False: too few
  * workspaces are left, or the evaluation is finished; it must then continue here. */
-bool engine_withdraw(struct engine *engine, struct evaluation *evaluation);
+static inline bool engine_withdraw(struct engine *engine, struct evaluation *evaluation)
+{
+    return engine->table->withdraw(engine, evaluation);
+}
 /* Drops an evaluation that was withdrawn and frees its workspace. Its answer is undefined. Does nothing if it was never
  * begun. */
-void engine_discard(struct engine_pool *pool, struct evaluation *evaluation);
+static inline void engine_discard(struct engine_pool *pool, struct evaluation *evaluation)
+{
+    if (evaluation->state)
+        pool->table->discard(pool, evaluation);
+}
 
 /* Submits an evaluation and works until it is finished: for tests, simulate and checks. */
 void engine_evaluate(struct engine *engine, struct evaluation *evaluation);

@@ -37,11 +37,6 @@ struct batch_engine {
     size_t preferred[BATCH_WIDEST]; /* by seat: the slot used last, whose memory is in the cache */
 };
 
-const char *engine_batch_refusal(const struct engine_table *table, const struct stiffit_model *abi)
-{
-    return table->integrator->refusal ? table->integrator->refusal(abi) : NULL;
-}
-
 void engine_batch_pool_free(struct engine_pool *base)
 {
     struct batch_pool *pool = (struct batch_pool *)base;
@@ -83,7 +78,7 @@ struct engine_pool *engine_batch_pool_new(const struct engine_table *table, cons
 {
     const struct integrator *integrator = table->integrator;
     const struct stiffit_model *abi = &model->abi;
-    const char *why = engine_batch_refusal(table, abi);
+    const char *why = table->refusal ? table->refusal(abi) : NULL;
     if (why) {
         error_set(error, STATUS_BAD_MODEL, "%s: the model %s %s", integrator->name, abi->name, why);
         return NULL;
@@ -252,7 +247,7 @@ struct evaluation *engine_batch_work(struct engine *base, const struct engine_tu
     while (!batch->finished && batch->live) {
         for (int i = 0; i < STEPS_PER_LOOK && batch->live && !batch->finished; i++) {
             if (engine->pool->integrator->width > 1) {
-                base->n_attempt++;
+                base->n_place += (uint64_t)engine->pool->integrator->width;
                 base->n_held += (uint64_t)__builtin_popcount(batch->live);
             }
             drive_step(batch);

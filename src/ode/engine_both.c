@@ -1,6 +1,5 @@
-/* Lanes, with CVODES beside them for evaluations that are not for lanes: of fits that have changed to CVODES, and checks by
- * the other engine. A worker has lanes, and as many engines of CVODES as there are lanes, because all evaluations that it
- * holds may be for CVODES.
+/* An engine, with the reference beside it for evaluations that it does not take, those of fits that have left it, and checks. A
+ * worker has one, and as many of the reference as the first holds evaluations, because all may be for the reference.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
@@ -8,18 +7,15 @@
 
 #include <stdlib.h>
 
-/* Part 0 are the lanes; each other part holds one evaluation for CVODES. */
-enum { CAPACITY = STIFFIT_LANES, N_PART = 1 + CAPACITY };
-
 struct both_pool {
     struct engine_pool base;
-    const struct stiffit_model *abi;
-    struct engine_pool *of[N_ENGINE];
+    enum engine_kind kind;            /* of the first one */
+    struct engine_pool *of[N_ENGINE]; /* that one's, and the reference's */
 };
 
 struct part {
     struct engine *engine;
-    struct evaluation *evaluation; /* CVODES: the one that it holds */
+    struct evaluation *evaluation; /* the reference: the one that it holds */
     size_t n;                      /* evaluations that it holds */
     int64_t used_ns;               /* for each of them; a newcomer is taken to have had as much as the others */
 };
@@ -28,7 +24,8 @@ struct both {
     struct engine base;
     const struct both_pool *pool;
     size_t n;                      /* evaluations that all parts hold */
-    struct part part[N_PART];
+    size_t n_part;
+    struct part part[];            /* part 0 is the first engine; each other part holds one evaluation for the reference */
 };
 
 static void pool_free(struct engine_pool *base)
@@ -45,60 +42,68 @@ static struct engine_pool *pool_new(const struct engine_table *both, const struc
 {
     (void)both;
     struct both_pool *pool = calloc(1, sizeof *pool);
-    if (pool)
-        pool->abi = &model->abi;
-    size_t n_held = CAPACITY * n_worker, n_aside = n_workspace > n_worker ? n_workspace - n_worker : 0;
     if (!pool) {
         error_set(error, STATUS_NO_MEMORY, "no memory for the engines of %zu workers", n_worker);
         return NULL;
     }
+    pool->kind = options->engine;
+    size_t capacity = engine_in_use[pool->kind]->capacity, n_held = capacity * n_worker;
+    size_t n_aside = n_workspace > n_worker ? n_workspace - n_worker : 0;
     for (int kind = 0; kind < N_ENGINE; kind++) {
         const struct engine_table *table = engine_in_use[kind];
-        pool->of[kind] = table->pool_new(table, model, options, n_aside + n_held, kind == ENGINE_LANES ? n_worker : n_held, error);
+        bool is_first = kind == (int)pool->kind;
+        if (!is_first && kind != ENGINE_REFERENCE)
+            continue;
+        pool->of[kind] = table->pool_new(table, model, options, n_aside + n_held, is_first ? n_worker : n_held, error);
         if (!pool->of[kind]) {
             pool_free(&pool->base);
             return NULL;
         }
         pool->of[kind]->table = table;
+        pool->of[kind]->capacity = table->capacity;
     }
     return &pool->base;
 }
 
 static const char *linear_solver(const struct engine_pool *pool)
 {
-    return engine_pool_linear_solver(((const struct both_pool *)pool)->of[ENGINE_CVODES]);
+    return engine_pool_linear_solver(((const struct both_pool *)pool)->of[ENGINE_REFERENCE]);
 }
 
 static void both_free(struct engine *base)
 {
     struct both *both = (struct both *)base;
-    for (int i = 0; i < N_PART; i++)
+    for (size_t i = 0; i < both->n_part; i++)
         engine_free(both->part[i].engine);
     free(both);
 }
 
-static struct engine *both_new(struct engine_pool *pool, struct error *error)
+static struct engine *both_new(struct engine_pool *base, struct error *error)
 {
-    struct both *both = calloc(1, sizeof *both);
-    if (!both)
+    const struct both_pool *pool = (const struct both_pool *)base;
+    size_t n_part = 1 + pool->of[pool->kind]->capacity;
+    struct both *both = calloc(1, sizeof *both + n_part * sizeof both->part[0]);
+    if (!both) {
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engines");
-    else
-        both->pool = (const struct both_pool *)pool;
-    for (int i = 0; both && i < N_PART; i++) {
-        both->part[i].engine = engine_new(((struct both_pool *)pool)->of[i ? ENGINE_CVODES : ENGINE_LANES], error);
+        return NULL;
+    }
+    both->pool = pool;
+    both->n_part = n_part;
+    for (size_t i = 0; i < n_part; i++) {
+        both->part[i].engine = engine_new(pool->of[i ? ENGINE_REFERENCE : pool->kind], error);
         if (!both->part[i].engine) {
             both_free(&both->base);
             return NULL;
         }
     }
-    return both ? &both->base : NULL;
+    return &both->base;
 }
 
 /* The part that holds evaluations and has had the least time for each of them; NULL: none does. */
 static struct part *next(struct both *both)
 {
     struct part *least = NULL;
-    for (int i = 0; i < N_PART; i++) {
+    for (size_t i = 0; i < both->n_part; i++) {
         struct part *part = &both->part[i];
         if (part->n && (!least || part->used_ns < least->used_ns))
             least = part;
@@ -106,19 +111,13 @@ static struct part *next(struct both *both)
     return least;
 }
 
-/* The engine that takes an evaluation: lanes have no periodic states. Each evaluation of a task goes to the same one. */
-static enum engine_kind kind_of(const struct evaluation *evaluation)
-{
-    return ode_has_periods(evaluation->task) || evaluation->task->n_phase ? ENGINE_CVODES : evaluation->engine;
-}
-
-/* The lanes, or the part of CVODES that holds `evaluation` (NULL: that holds none). */
-static struct part *part_for(struct both *both, enum engine_kind kind, const struct evaluation *evaluation)
+/* The part that an evaluation is for: the first engine, or the one of the reference that holds `held` (NULL: nothing). */
+static struct part *part_for(struct both *both, const struct evaluation *evaluation, const struct evaluation *held)
 {
     struct part *part = both->part;
-    if (kind == ENGINE_LANES)
+    if (engine_for(evaluation, both->pool->kind) != ENGINE_REFERENCE)
         return part;
-    for (part++; part->evaluation != evaluation; part++)
+    for (part++; part->evaluation != held; part++)
         ;
     return part;
 }
@@ -126,11 +125,11 @@ static struct part *part_for(struct both *both, enum engine_kind kind, const str
 static void submit(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
-    struct part *least = next(both), *part = part_for(both, kind_of(evaluation), NULL);
+    struct part *least = next(both), *part = part_for(both, evaluation, NULL);
     if (part->n++ == 0)
         part->used_ns = least ? least->used_ns : 0;
     both->n++;
-    if (kind_of(evaluation) != ENGINE_LANES)
+    if (part != both->part)
         part->evaluation = evaluation;
     engine_submit(part->engine, evaluation);
 }
@@ -164,7 +163,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
         if (!done && (is_alone || (turn && turn->over(turn->context))))
             break;
     }
-    both->base.n_attempt = both->part[0].engine->n_attempt;
+    both->base.n_place = both->part[0].engine->n_place;
     both->base.n_held = both->part[0].engine->n_held;
     return done;
 }
@@ -172,7 +171,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
 static bool withdraw(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
-    struct part *part = part_for(both, kind_of(evaluation), evaluation);
+    struct part *part = part_for(both, evaluation, evaluation);
     bool is_out = engine_withdraw(part->engine, evaluation);
     if (is_out)
         leave(both, part);
@@ -182,10 +181,10 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
 static void discard(struct engine_pool *base, struct evaluation *evaluation)
 {
     struct both_pool *pool = (struct both_pool *)base;
-    engine_discard(pool->of[kind_of(evaluation)], evaluation);
+    engine_discard(pool->of[engine_for(evaluation, pool->kind)], evaluation);
 }
 
 const struct engine_table engine_both = {
-    .capacity = CAPACITY, .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
+    .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
     .engine_new = both_new, .engine_free = both_free, .submit = submit, .work = work, .withdraw = withdraw,
     .discard = discard};

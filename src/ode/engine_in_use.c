@@ -3,4 +3,5 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
-const struct engine_table *const engine_in_use[N_ENGINE] = {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &engine_lanes};
+#define ENGINE_ROW(id, word, table) [ENGINE_##id] = &(table),
+const struct engine_table *const engine_in_use[N_ENGINE] = {ENGINE_LIST(ENGINE_ROW)};

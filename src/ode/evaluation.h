@@ -15,11 +15,12 @@ enum evaluation_outcome {
     EVALUATION_NO_MEMORY
 };
 
-/* What carries an evaluation out. Their answers agree within the tolerances, not in their bits: never mix both in a search.
- * X(identifier, word) */
-#define ENGINE_LIST(X) X(CVODES, "cvodes") X(LANES, "lanes")
-#define ENGINE_KIND(id, word) ENGINE_##id,
-enum engine_kind { ENGINE_LIST(ENGINE_KIND) N_ENGINE };
+/* What carries an evaluation out. Their answers agree within the tolerances, not in their bits: never mix two in a search. The
+ * reference takes every evaluation of every model, also those that the others do not take or cannot finish.
+ * X(identifier, word of --engine, its struct engine_table) */
+#define ENGINE_LIST(X) X(CVODES, "cvodes", engine_cvodes) X(LANES, "lanes", engine_lanes)
+#define ENGINE_KIND(id, word, table) ENGINE_##id,
+enum engine_kind { ENGINE_LIST(ENGINE_KIND) N_ENGINE, ENGINE_REFERENCE = ENGINE_CVODES };
 extern const char *const engine_word[N_ENGINE];
 
 struct evaluation;
@@ -40,7 +41,7 @@ struct evaluation_adjoint {
 /* The caller owns everything pointed to. */
 struct evaluation {
     /* request */
-    enum engine_kind engine;   /* a pool without lanes ignores it; adjoints and steady doses are for CVODES only */
+    enum engine_kind engine;   /* a pool without it takes the reference, as do evaluations that it does not take */
     const struct ode_task *task;
     const double *p;           /* n_parameter of the model, natural scale, finite; the same for each phase of the task */
     size_t n_sens;             /* 0: predictions only; their bits differ from those with derivatives: never mix both in a
@@ -96,7 +97,7 @@ struct ode_options {
     double rtol, atol;      /* for states; atol 0: from the states' sizes. Sensitivities use rtol and atol / |p| (1 if p is
                              * 0) */
     int linear_solver;      /* enum linear_solver_kind */
-    enum engine_kind engine; /* ENGINE_LANES: evaluations may be for either engine; otherwise for CVODES only */
+    enum engine_kind engine; /* evaluations may be for this one or the reference */
     double max_step;        /* of steps, by time; 0: none but the model's. The smaller one holds */
     size_t n_none;          /* the largest number of ODE_NONE in an evaluation, at least 1 if any has `begin` */
 };

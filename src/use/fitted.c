@@ -152,10 +152,12 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
                                "note: this is not exactly the model that was fitted (its bytes differ)");
     /* Always the same solver: a plot of the same fits has the same bits on every machine. */
     const struct problem_info *info = problem_info(fitted->problem);
-    bool in_lanes = recipe->engine == 1 + ENGINE_LANES && !engine_refusal(ENGINE_LANES, &fitted->model.abi);
+    enum engine_kind engine = recipe->engine > 0 && recipe->engine <= N_ENGINE ? (enum engine_kind)(recipe->engine - 1)
+                                                                               : ENGINE_REFERENCE;
+    fitted->engine = engine_refusal(engine, &fitted->model.abi) ? ENGINE_REFERENCE : engine;
     const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .max_step = recipe->ode.max_step,
                                     .linear_solver = LINEAR_AUTO,
-                                    .engine = in_lanes ? ENGINE_LANES : ENGINE_CVODES,
+                                    .engine = fitted->engine,
                                     .n_none = problem_n_none(fitted->problem) +
                                               (info->has_periods ? fitted->model.abi.n_state : 0)};
     return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
@@ -289,7 +291,7 @@ static struct predictor_rows rows_of(struct fitted *fitted, const struct fitted_
         .input = block->input + e * fitted->model.abi.n_input, .goes_to_rest = goes_to_rest(dataset, e),
         .n = n, .n_measured = n, .measured = measurements_from(&block->measured, first),
         .error = problem_errors(fitted->problem), .rtol = dataset->record->rtol,
-        .engine = by_cvodes ? ENGINE_CVODES : ENGINE_LANES};
+        .engine = by_cvodes ? ENGINE_REFERENCE : fitted->engine};
     if (!fill_parameters(fitted, dataset, &rows))
         rows.p = NULL;
     return rows;

@@ -34,6 +34,7 @@ struct fitted {
     struct problem *problem;
     struct model model;
     struct predictor predictor;
+    enum engine_kind engine;     /* of the fits, and now */
     struct residual_kind errors; /* those of the fit */
     struct problem_block data;
     struct result_block fits;

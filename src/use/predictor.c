@@ -64,8 +64,8 @@ static bool evaluate(void *context, struct evaluation *const *evaluations, size_
     struct predictor *predictor = context;
     for (size_t k = 0; k < n; k++) {
         engine_evaluate(predictor->engine, evaluations[k]);
-        if (evaluations[k]->outcome == EVALUATION_ODE_FAILED && evaluations[k]->engine == ENGINE_LANES) {
-            evaluations[k]->engine = ENGINE_CVODES;
+        if (evaluations[k]->outcome == EVALUATION_ODE_FAILED && evaluations[k]->engine != ENGINE_REFERENCE) {
+            evaluations[k]->engine = ENGINE_REFERENCE;
             engine_evaluate(predictor->engine, evaluations[k]);
         }
     }

@@ -274,7 +274,7 @@ int main(int argc, char **argv)
         if (is_compiled ? model_load(&loaded, argv[i], NULL, &error) != STATUS_OK : !interpreted_open(text, n_byte, argv[i]))
             snprintf(j.fault, sizeof j.fault, "fault: no model: %s", error.message);
         j.abi = is_compiled ? &loaded.abi : &interpreted.abi;
-        const char *said = j.fault[0] ? "" : engine_lanes.refusal(&engine_lanes, j.abi) ? "no lanes" : judge(&j);
+        const char *said = j.fault[0] ? "" : engine_lanes.refusal(j.abi) ? "no lanes" : judge(&j);
         printf("%s: %s%s%s\n", argv[i], said, j.fault[0] ? ": " : "", j.fault);
         judge_fini(&j);
         if (is_compiled)

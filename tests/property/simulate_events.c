@@ -110,7 +110,7 @@ static void evaluate(struct scene *s, char *words)
     model.abi = interpreted.abi;
     const struct ode_options options = {.rtol = number[0]};
     const struct engine_table *table = number[2] != 0 ? &engine_lanes : &engine_cvodes;
-    if (table->refusal && table->refusal(table, &model.abi)) {
+    if (table->refusal && table->refusal(&model.abi)) {
         puts("-1 0 0 no lanes\n\n");
         return;
     }

@@ -121,7 +121,7 @@ static void run_classics(const struct engine_table *table, double rtol, double e
         if (!handle)
             fail_msg("%s", error.message);
         const struct stiffit_model *model = shared_object_symbol(handle, "stiffit_model");
-        if (table == &engine_lanes && (model->struct_size < sizeof *model || engine_lanes.refusal(&engine_lanes, model))) {
+        if (table == &engine_lanes && (model->struct_size < sizeof *model || engine_lanes.refusal(model))) {
             print_message("%-20s not taken\n", classics[m].name);
             shared_object_close(handle);
             continue;

@@ -48,6 +48,14 @@ static const char *refusal(const struct stiffit_model *abi)
            : abi->n_state == 0 ? "has no states" : NULL;
 }
 
+static bool takes(const struct ode_task *task) { return !ode_has_periods(task) && task->n_phase == 0; }
+
+static bool suits(const struct engine_use *use)
+{
+    return !use->has_adjoint && !use->has_differences && !use->has_solver && !use->has_periods && !use->has_phases &&
+           !use->has_calls;
+}
+
 static void plan_free(void *own)
 {
     struct plan *plan = own;
@@ -356,11 +364,11 @@ static bool fail(struct batch *b, int k)
 }
 
 static const struct integrator lanes_integrator = {
-    .name = "lanes", .width = N_LANE, .refusal = refusal, .plan_new = plan_new, .plan_free = plan_free,
+    .name = "lanes", .width = N_LANE, .plan_new = plan_new, .plan_free = plan_free,
     .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free,
     .batch_new = batch_new, .batch_free = batch_free, .prepare = prepare, .start = start, .enter = enter, .reload = reload,
     .rest = rest, .leave = leave, .count = count, .attempt = attempt, .inside = inside, .at_end = at_end,
     .at_beginning = at_beginning, .observe = observe, .answer = answer, .fetch = fetch, .answered = answered, .go_to = go_to,
     .take_back = take_back, .saw_step = saw_step, .attend = attend, .look_for_steady_state = look_for_steady_state,
     .may_be_sizes = may_be_sizes, .fail = fail};
-const struct engine_table engine_lanes = ENGINE_OF_BATCHES(&lanes_integrator, N_LANE);
+const struct engine_table engine_lanes = ENGINE_OF_BATCHES(&lanes_integrator, N_LANE, refusal, takes, suits);

@@ -78,12 +78,15 @@ static void describe(struct compute *compute)
 {
     const struct campaign *campaign = &compute->campaign;
     const struct stiffit_model *model = &campaign->model.abi;
+    char engine[60] = "";
+    if (campaign->fit.engine != ENGINE_REFERENCE)
+        snprintf(engine, sizeof engine, "%s; %s with ", engine_word[campaign->fit.engine], engine_word[ENGINE_REFERENCE]);
     compute_say(compute,
         "model %s: %u state%s, %u parameter%s, %u observable%s; %llu dataset%s%s; %zu worker%s, %s%s linear solver",
         model->name, model->n_state, model->n_state == 1 ? "" : "s", model->n_parameter, model->n_parameter == 1 ? "" : "s",
         model->n_observable, model->n_observable == 1 ? "" : "s", (unsigned long long)campaign->n_dataset,
         campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->n_worker,
-        compute->n_worker == 1 ? "" : "s", campaign->fit.engine == ENGINE_LANES ? "lanes; cvodes with " : "",
+        compute->n_worker == 1 ? "" : "s", engine,
         engine_pool_linear_solver(compute->pool));
     char objective[OBJECTIVE_TEXT], selection[200];
     if (*selection_describe(&campaign->plan.selection, selection, sizeof selection))
@@ -252,7 +255,7 @@ static void compute_fini(struct compute *compute)
     }
     for (size_t i = 0; compute->engine && i < compute->n_worker; i++) {
         if (compute->engine[i]) {
-            compute->board->n_attempt += compute->engine[i]->n_attempt;
+            compute->board->n_place += compute->engine[i]->n_place;
             compute->board->n_held += compute->engine[i]->n_held;
         }
         engine_free(compute->engine[i]);

@@ -64,7 +64,7 @@ static struct parts parts_of(const struct replay *replay, const struct evaluatio
     bool has_matrix = n_sens && !adjoint;
     uint32_t experiment = (uint32_t)(evaluation->task - replay->task);
     uint32_t kind = experiment << EXPERIMENT_SHIFT | (evaluation->noise ? HAS_NOISE : 0) | (adjoint ? IS_ADJOINT : 0) |
-                    (evaluation->engine == ENGINE_LANES ? BY_LANES : 0) |
+                    (evaluation->engine != ENGINE_REFERENCE ? BY_LANES : 0) |
                     (has_matrix && evaluation->d_prediction ? HAS_D_PREDICTION : 0) |
                     (has_matrix && evaluation->d_noise ? HAS_D_NOISE : 0);
     struct parts parts = {.kind = kind, .part = {{evaluation->prediction, n_row, 1},

@@ -64,7 +64,7 @@ static void run_profile(const struct task *task, const struct refit *refit)
     fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->record, &profile);
     if (task->record->notes & NOTE_changed_engine) {
         const struct fit_record first = *task->record;
-        options.engine = ENGINE_CVODES;
+        options.engine = ENGINE_REFERENCE;
         fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->record, &profile);
         task->record->notes |= NOTE_changed_engine;
         add_work(task->record, &first);

@@ -43,7 +43,7 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     char profile[REFIT_PROFILE_TEXT], share[REFIT_PROFILE_TEXT];
     memset(identity, 0, sizeof *identity);
     /* CVODES is not described: it was the engine of runs before there were others. */
-    recipe.engine = campaign->fit.engine == ENGINE_LANES ? 1 + ENGINE_LANES : 0;
+    recipe.engine = campaign->fit.engine != ENGINE_REFERENCE ? 1 + (int)campaign->fit.engine : 0;
     recipe.profile = refit_plan_profile(&campaign->plan.refits, problem_parameter_name(campaign->problem), profile);
     const char *const shares = campaign->share.text;
     recipe.share = refit_names_text(&(uint32_t){0}, shares != NULL, &shares, share);
@@ -93,22 +93,26 @@ static enum status choose_engine(struct campaign *campaign, const struct run_opt
                                  const unsigned char problem[32], struct error *error)
 {
     const struct recipe *recipe = &campaign->plan.recipe;
-    const char *refusal = engine_refusal(ENGINE_LANES, &campaign->model.abi);
     enum gradient_method gradient = recipe->fit.gradient;
-    bool is_given = recipe->engine == 1 + ENGINE_LANES;
     const struct problem_info *info = problem_info(campaign->problem);
-    bool is_cvodes = info->has_periods || info->has_times || info->n_call > 0; /* which CVODES evaluates */
-    bool is_chosen = recipe->engine == 0 && !refusal && !is_cvodes && recipe->ode.linear_solver == LINEAR_AUTO &&
-                     (gradient == GRADIENT_none || gradient == GRADIENT_forward);
-    set_engine(campaign, ENGINE_CVODES, problem);
-    if (is_given && refusal)
-        return error_set(error, STATUS_USAGE, "--engine lanes: the model %s %s; say --engine cvodes, or leave the option out",
+    const struct engine_use use = {
+        .has_adjoint = gradient == GRADIENT_adjoint, .has_differences = gradient == GRADIENT_differences,
+        .has_solver = recipe->ode.linear_solver != LINEAR_AUTO, .has_periods = info->has_periods, .has_phases = info->has_times,
+        .has_calls = info->n_call > 0};
+    bool is_given = recipe->engine != 0;
+    enum engine_kind kind = is_given ? (enum engine_kind)(recipe->engine - 1) : engine_choose(&campaign->model.abi, &use);
+    const char *refusal = engine_refusal(kind, &campaign->model.abi), *word = engine_word[kind];
+    set_engine(campaign, ENGINE_REFERENCE, problem);
+    if (kind == ENGINE_REFERENCE)
+        return STATUS_OK;
+    if (refusal)
+        return error_set(error, STATUS_USAGE, "--engine %s: the model %s %s; say --engine cvodes, or leave the option out", word,
                          campaign->model.abi.name, refusal);
-    if (is_given && gradient == GRADIENT_adjoint)
-        return error_set(error, STATUS_USAGE, "--engine lanes: lanes have no adjoint gradients; say --gradient forward, or "
-                         "--engine cvodes");
-    if (is_given || (is_chosen && !is_begun(campaign, options)))
-        set_engine(campaign, ENGINE_LANES, problem);
+    if (use.has_adjoint)
+        return error_set(error, STATUS_USAGE, "--engine %s: this engine has no adjoint gradients; say --gradient forward, or "
+                         "--engine cvodes", word);
+    if (is_given || !is_begun(campaign, options))
+        set_engine(campaign, kind, problem);
     return STATUS_OK;
 }
 

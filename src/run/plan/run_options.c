@@ -17,7 +17,7 @@ static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const optimizer_words[] = {"auto", "trf", "lbfgs", NULL};
-#define WORD(id, word) word,
+#define WORD(id, word, table) word,
 static const char *const engine_words[] = {"auto", ENGINE_LIST(WORD) NULL};
 static const char *const gradient_words[] = {"auto", "forward", "adjoint", "differences", NULL};
 
