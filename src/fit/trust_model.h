@@ -42,8 +42,8 @@ struct trust_model {
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };
 
-/* More's (1978) choice of a radius after a step of that length, by the ratio of actual to predicted decrease: after a poor step
- * it shrinks to `part` of it; after a good one it grows to at least `growth` times its length. */
+/* More's (1978) choice of a radius after a step of that length, by the ratio of actual to predicted decrease: after a poor
+ * step it shrinks to `part` of that; after a good one it grows to at least `growth` times the length. */
 #define TRUST_RATIO_POOR 0.25
 #define TRUST_RATIO_GOOD 0.75
 enum trust_radius { TRUST_RADIUS_SHRINKS, TRUST_RADIUS_STAYS, TRUST_RADIUS_GROWS };
