@@ -83,7 +83,8 @@ bool joint_kinks_measure(struct joint *joint)
         for (size_t k = 0; k < joint->above.s_block; k++) {
             double length = joint->block[i].inner.scale[joint->block[i].n + k];
             bool is_group = k < joint->above.n_group;
-            *(is_group ? &group->line_scale[k] : &line->scale[joint->above.column[k] - joint->above.n_group]) += length * length;
+            double *square = is_group ? &group->line_scale[k] : &line->scale[joint->above.column[k] - joint->above.n_group];
+            *square += length * length;
         }
     }
     for (size_t k = 0; k < joint->above.s; k++)

@@ -49,8 +49,8 @@ struct trust_model {
 enum trust_radius { TRUST_RADIUS_SHRINKS, TRUST_RADIUS_STAYS, TRUST_RADIUS_GROWS };
 enum trust_radius trust_radius_adapt(double *radius, double length, bool is_restricted, double ratio, double part,
                                      double growth);
-/* The part for a step along which the objective had that slope, and decreased by so much (-infinity: it could not be evaluated):
- * the minimum of the parabola through value, slope and the trial's value. */
+/* The part for a step along which the objective had that slope, and decreased by so much (-infinity: it could not be
+ * evaluated): the minimum of the parabola through value, slope and the trial's value. */
 double trust_radius_part(double slope, double decrease);
 
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena);
