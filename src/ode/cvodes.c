@@ -70,56 +70,7 @@ static const double *inside(struct batch *b, int k, double t)
     return workspace_inside(workspace_of(b), t);
 }
 
-static const double *at_end(struct batch *b, int k)
-{
-    struct workspace *ws = workspace_of(b);
-    (void)k;
-    if (ws->o.t != ws->t_end) /* moved back to a root */
-        CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
-    return ws->o.y;
-}
-
-static const double *at_beginning(struct batch *b, int k)
-{
-    (void)k;
-    return workspace_before(workspace_of(b));
-}
-
-static unsigned observe(struct batch *b, unsigned seats)
-{
-    const struct simulation *sim = b->seat[0];
-    return workspace_go_to(workspace_of(b), sim->evaluation->task->time[sim->rows.i_time]) ? 0 : seats;
-}
-
-static void answered(struct batch *b, int k)
-{
-    struct simulation *sim = b->seat[k];
-    if (sim->tolerance.grows)
-        tolerance_look(sim, sim->y);
-}
-
-static unsigned go_to(struct batch *b, unsigned seats, unsigned rooted)
-{
-    (void)rooted;
-    return workspace_go_to(workspace_of(b), b->seat[0]->t) ? 0 : seats;
-}
-
-/* Goes back to a time of the latest step at which no state is below zero. */
-static enum step_fate take_back(struct batch *b, int k, double part)
-{
-    struct workspace *ws = workspace_of(b);
-    struct simulation *sim = b->seat[k];
-    double t = sim->t, before = sim->t_before;
-    if (!(part < 1 && part * (t - before) > 4 * DBL_EPSILON * fabs(t)))
-        return STEP_STANDS;
-    sim->t = before + part * (t - before);
-    CVodeGetDky(ws->cvode, sim->t, 0, ws->y);
-    if (positive_crosses(sim, sim->y)) {
-        sim->t = before;
-        CVodeGetDky(ws->cvode, before, 0, ws->y);
-    }
-    return STEP_ENDS_EARLIER;
-}
+static bool state_at(struct simulation *sim, double t) { return workspace_go_to((struct workspace *)sim, t); }
 
 struct look {
     struct workspace *ws;
@@ -162,9 +113,8 @@ static bool fail(struct batch *b, int k)
 }
 
 static const struct integrator cvodes = {
-    .name = "cvodes", .width = 1, .shows_stops = true, .plan_new = plan_new, .plan_free = plan_free,
-    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare,
-    .initial = initial, .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .inside = inside, .at_end = at_end,
-    .at_beginning = at_beginning, .observe = observe, .answered = answered, .go_to = go_to, .take_back = take_back,
+    .name = "cvodes", .width = 1, .plan_new = plan_new, .plan_free = plan_free, .linear_solver = linear_solver,
+    .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare, .initial = initial,
+    .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .state_at = state_at, .inside = inside,
     .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes, .fail = fail};
 const struct engine_table engine_cvodes = ENGINE_OF_BATCHES(&cvodes, 1, NULL, NULL, NULL);

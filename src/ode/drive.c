@@ -12,8 +12,10 @@
 #include "ode/stops.h"
 #include "ode/tolerance.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static unsigned bit(int k) { return 1u << k; }
 
@@ -24,16 +26,16 @@ static unsigned bit(int k) { return 1u << k; }
 
 static void count(struct batch *b, int k)
 {
-    if (b->integrator->count)
-        b->integrator->count(b, k);
+    if (b->integrator->seats)
+        b->integrator->seats->count(b, k);
 }
 
 static void rest(struct batch *b, int k)
 {
     b->live &= ~bit(k);
     b->attended &= ~bit(k);
-    if (b->integrator->rest)
-        b->integrator->rest(b, k);
+    if (b->integrator->seats)
+        b->integrator->seats->rest(b, k);
 }
 
 void drive_stop(struct batch *b, int k, enum evaluation_outcome outcome, const char *why)
@@ -51,7 +53,7 @@ void drive_stop(struct batch *b, int k, enum evaluation_outcome outcome, const c
 static void enter(struct batch *b, int k)
 {
     const struct simulation *sim = b->seat[k];
-    if (b->integrator->enter && !b->integrator->enter(b, k)) {
+    if (b->integrator->seats && !b->integrator->seats->enter(b, k)) {
         for (int other = 0; other < b->integrator->width; other++)
             if (b->seat[other] && !((b->finished | b->ended) & bit(other)))
                 drive_stop(b, other, EVALUATION_NO_MEMORY, "no memory for sensitivities");
@@ -181,10 +183,16 @@ void drive_resume(struct batch *b, int k) { enter(b, k); }
 
 void drive_leave(struct batch *b, int k)
 {
-    if (b->integrator->leave)
-        b->integrator->leave(b, k);
+    if (b->integrator->seats)
+        b->integrator->seats->leave(b, k);
     rest(b, k);
     b->seat[k] = NULL;
+}
+
+static void reload(struct batch *b, int k)
+{
+    if (b->integrator->seats)
+        b->integrator->seats->reload(b, k);
 }
 
 /* Starts the integrator again in a seat, from the state at simulation.t. */
@@ -192,8 +200,8 @@ static void start_again(struct batch *b, int k)
 {
     if (!start(b->integrator, b->seat[k]))
         finish(b, k);
-    else if (b->integrator->reload)
-        b->integrator->reload(b, k);
+    else
+        reload(b, k);
 }
 
 /* The time of the next measurement; INFINITY also if there is none. */
@@ -206,23 +214,28 @@ static double next_measurement(const struct simulation *sim)
 /* Answers the measurement at which `observe` has been. */
 static bool answer_one(struct batch *b, int k)
 {
-    const struct integrator *integrator = b->integrator;
+    const struct integrator_seats *seats = b->integrator->seats;
     struct simulation *sim = b->seat[k];
-    if (!integrator->answer || !integrator->answer(b, k)) {
-        if (integrator->fetch)
-            integrator->fetch(b, k);
+    if (!seats && !b->integrator->state_at(sim, next_measurement(sim)))
+        return false;
+    if (!seats || !seats->answer(b, k)) {
+        if (seats)
+            seats->fetch(b, k);
         if (!observation_answer(sim, sim->y, false)) {
             count(b, k);
             return outcome_model_failed(sim);
         }
     }
     sim->rows.i_time += !sim->begins_anew;
-    if (sim->rows.i_time < sim->evaluation->task->n_time) {
-        integrator->answered(b, k);
-        return true;
+    if (sim->rows.i_time == sim->evaluation->task->n_time) {
+        count(b, k);
+        return outcome_set(sim, EVALUATION_OK);
     }
-    count(b, k);
-    return outcome_set(sim, EVALUATION_OK);
+    if (seats)
+        seats->answered(b, k);
+    else if (sim->tolerance.grows)
+        tolerance_look(sim, sim->y);
+    return true;
 }
 
 /* Answers the measurements in the latest steps of these seats; of those that have met a stop, the ones before it. */
@@ -237,22 +250,62 @@ static void answer(struct batch *b, unsigned waiting, unsigned stopped)
         waiting &= b->live;
         if (!waiting)
             return;
-        unsigned ended = b->integrator->observe(b, waiting);
+        if (b->integrator->seats)
+            b->integrator->seats->observe(b, waiting);
         EACH_SEAT(k, waiting)
-            settle(b, k, !(ended & bit(k)) && answer_one(b, k));
+            settle(b, k, answer_one(b, k));
     }
+}
+
+/* The state at the end of the latest step, or where it was moved back to. */
+static const double *at_end(struct batch *b, int k, bool is_moved)
+{
+    struct simulation *sim = b->seat[k];
+    if (b->integrator->seats)
+        return b->integrator->seats->at_end(b, k);
+    if (is_moved)
+        (void)b->integrator->state_at(sim, sim->t);
+    return sim->y;
+}
+
+/* The state, without sensitivities, at the beginning of the latest step; NULL: it cannot be computed. */
+static const double *at_beginning(struct batch *b, int k)
+{
+    struct simulation *sim = b->seat[k];
+    if (b->integrator->seats)
+        return b->integrator->seats->at_beginning(b, k);
+    bool is_known = b->integrator->state_at(sim, sim->t_before);
+    if (is_known)
+        memcpy(sim->y_before, sim->y, sim->n_state * sizeof *sim->y);
+    (void)b->integrator->state_at(sim, sim->t);
+    return is_known ? sim->y_before : NULL;
+}
+
+/* Moves the end of a step to where no state is below zero, by going a part of the way. False: it would be too short. */
+static bool shorten(struct batch *b, struct simulation *sim, double part)
+{
+    double t = sim->t, before = sim->t_before;
+    if (!(part < 1 && part * (t - before) > 4 * DBL_EPSILON * fabs(t)))
+        return false;
+    sim->t = before + part * (t - before);
+    (void)b->integrator->state_at(sim, sim->t);
+    if (positive_crosses(sim, sim->y))
+        sim->t = before;
+    return true;
 }
 
 /* Looks at a step in which a state went below zero. True: it is taken back, because the state went past a pole. */
 static bool take_back(struct batch *b, int k, const double *y)
 {
     struct simulation *sim = b->seat[k];
-    const double *before = b->integrator->at_beginning(b, k);
-    enum step_fate fate = b->integrator->take_back(b, k, before ? positive_part(sim, sim->t_before, before, y) : 1);
-    if (fate != STEP_ENDS_EARLIER)
-        return fate != STEP_STANDS;
+    const double *before = at_beginning(b, k);
+    double part = before ? positive_part(sim, sim->t_before, before, y) : 1;
+    if (b->integrator->seats)
+        return b->integrator->seats->take_back(b, k, part);
+    if (!shorten(b, sim, part))
+        return false;
     answer(b, bit(k), 0);
-    if (b->live & bit(k) && b->integrator->go_to(b, bit(k), 0))
+    if (b->live & bit(k) && !b->integrator->state_at(sim, sim->t))
         finish(b, k);
     else if (b->live & bit(k))
         start_again(b, k);
@@ -260,17 +313,17 @@ static bool take_back(struct batch *b, int k, const double *y)
 }
 
 /* Ends evaluations in which a state is impossibly far below zero. crossed: seats with a state that has just gone below it. */
-static void look_for_falls(struct batch *b, unsigned seats, unsigned crossed)
+static void look_for_falls(struct batch *b, unsigned seats, unsigned crossed, unsigned rooted)
 {
     EACH_SEAT(k, seats) {
         struct simulation *sim = b->seat[k];
-        const double *y = b->integrator->at_end(b, k);
-        const double *before = crossed & bit(k) && positive_crosses(sim, y) ? b->integrator->at_beginning(b, k) : NULL;
+        const double *y = at_end(b, k, rooted & bit(k));
+        const double *before = crossed & bit(k) && positive_crosses(sim, y) ? at_beginning(b, k) : NULL;
         if (before)
             positive_fall(sim, sim->t_before, before, y);
         size_t fallen = positive_look(sim, y);
-        if (b->integrator->saw_step)
-            b->integrator->saw_step(b, k);
+        if (b->integrator->seats)
+            b->integrator->seats->saw_step(b, k);
         if (fallen == sim->n_state)
             continue;
         count(b, k);
@@ -310,10 +363,12 @@ static unsigned find_stops(struct batch *b, unsigned seats, unsigned *rooted)
 /* What happens at the stops of these seats. */
 static void pass_stops(struct batch *b, unsigned stopped, unsigned rooted)
 {
-    unsigned ended = stopped ? b->integrator->go_to(b, stopped, rooted & stopped) : 0;
+    if (stopped && b->integrator->seats)
+        b->integrator->seats->go_to(b, stopped, rooted & stopped);
     EACH_SEAT(k, stopped) {
         struct simulation *sim = b->seat[k];
-        settle(b, k, !(ended & bit(k)) && stops_happen(sim, sim->y, false));
+        bool is_there = b->integrator->seats || b->integrator->state_at(sim, sim->t);
+        settle(b, k, is_there && stops_happen(sim, sim->y, false));
         if (!(b->live & bit(k)))
             continue;
         if (sim->stops->restarts) {
@@ -321,8 +376,8 @@ static void pass_stops(struct batch *b, unsigned stopped, unsigned rooted)
         } else if (sim->evaluation->n_step >= sim->evaluation->max_steps) {
             fail_spent(sim);
             finish(b, k);
-        } else if (b->integrator->reload) {
-            b->integrator->reload(b, k);
+        } else {
+            reload(b, k);
         }
     }
 }
@@ -331,15 +386,15 @@ static void pass_stops(struct batch *b, unsigned stopped, unsigned rooted)
 static bool attend(struct batch *b, int k)
 {
     struct simulation *sim = b->seat[k];
-    if (b->integrator->attend)
-        b->integrator->attend(b, k);
+    if (b->integrator->seats)
+        b->integrator->seats->attend(b, k);
     if (!stops_await_steady_state(sim))
         return true;
     if (steady_is_lost(sim)) {
         count(b, k);
         return false;
     }
-    if (!steady_is_due(sim) || !b->integrator->look_for_steady_state(b, k))
+    if (!b->integrator->look_for_steady_state || !steady_is_due(sim) || !b->integrator->look_for_steady_state(b, k))
         return true;
     count(b, k);
     return observation_answer_until(sim, INFINITY, 1, sim->y, false);
@@ -349,7 +404,8 @@ static bool attend(struct batch *b, int k)
 static void recover(struct batch *b, int k)
 {
     struct simulation *sim = b->seat[k];
-    bool is_rescued = b->integrator->may_be_sizes(b, k) && tolerance_rescue(sim, sim->y);
+    bool may_be_sizes = b->integrator->may_be_sizes && b->integrator->may_be_sizes(b, k);
+    bool is_rescued = may_be_sizes && tolerance_rescue(sim, sim->y);
     if (is_rescued)
         count(b, k);
     if (is_rescued || b->integrator->fail(b, k))
@@ -395,12 +451,12 @@ static void follow_evaluations(struct batch *b, unsigned began)
 /* Looks at the steps in which something happens. */
 static void follow_steps(struct batch *b, struct integrator_events events)
 {
-    const struct integrator *integrator = b->integrator;
+    const struct integrator_seats *seats = b->integrator->seats;
     unsigned taken = 0, crossed = 0, stopped = 0, rooted = 0;
     EACH_SEAT(k, events.finished)
         finish(b, k);
     EACH_SEAT(k, events.fell) {
-        const double *y = integrator->at_end(b, k);
+        const double *y = at_end(b, k, false);
         if (positive_crosses(b->seat[k], y)) {
             crossed |= bit(k);
             taken |= take_back(b, k, y) ? bit(k) : 0;
@@ -412,10 +468,11 @@ static void follow_steps(struct batch *b, struct integrator_events events)
     unsigned attended = events.moved & b->attended;
     if (attended)
         stopped = find_stops(b, attended, &rooted);
-    if (!integrator->count)
+    if (!seats)
         EACH_SEAT(k, events.fell)
             b->seat[k]->evaluation->t_reached = b->seat[k]->t;
-    look_for_falls(b, integrator->shows_stops ? events.fell : events.fell & ~rooted, crossed | rooted);
+    /* side by side, a step with a root is looked at in the next one */
+    look_for_falls(b, seats ? events.fell & ~rooted : events.fell, crossed | rooted, rooted);
     follow_up(b, events, attended, stopped, rooted);
 }
 

@@ -24,70 +24,73 @@ struct batch {
 struct integrator_events {
     unsigned moved;    /* the step was accepted */
     unsigned measured; /* and has reached the next measurement */
-    unsigned fell;     /* and a state may be below zero; or it is to be looked at for another reason */
+    unsigned fell;     /* and a state may be below zero */
     unsigned failed;   /* no further step is possible */
     unsigned spent;    /* the budget of steps is used up */
     unsigned finished; /* the integrator has ended the evaluation */
 };
 
-/* What an integrator makes of a step in which a state passed a pole. */
-enum step_fate { STEP_STANDS, STEP_IS_REPEATED, STEP_ENDS_EARLIER };
-
-/* Functions that may be NULL say so. Those that return bool return false if the evaluation is finished. States are put into
- * simulation.y: blocks, the state and its sensitivities. */
+/* An integrator. Functions that may be NULL say so. Those that return bool return false if the evaluation is finished, unless
+ * they say otherwise. */
 struct integrator {
     const char *name;
-    int width;             /* seats of a batch */
-    bool shows_stops;      /* steps with a root are in `fell`, too */
+    int width; /* seats of a batch */
 
-    /* Memory: the plan is shared by a run; a batch is a worker's; a simulation moves between batches. NULL: out of memory,
-     * unless `error` is set. batch_new may be NULL: struct batch suffices. */
+    /* The plan is shared by a run; a simulation moves between batches. NULL: out of memory, unless `error` is set. */
     void *(*plan_new)(const struct stiffit_model *abi, const struct ode_options *options, struct error *error);
     void (*plan_free)(void *plan);
     const char *(*linear_solver)(const void *plan);
     struct simulation *(*simulation_new)(const void *plan, const struct stiffit_model *abi, const struct ode_options *options);
     void (*simulation_free)(struct simulation *simulation);
-    struct batch *(*batch_new)(const void *plan);
-    void (*batch_free)(struct batch *batch);
 
     /* The beginning of an evaluation. prepare chooses the blocks; initial computes the initial state (a code of the model).
-     * NULL: those that simulation.h chooses and computes. begin_adjoint takes the place of the rest for evaluations with adjoint;
-     * NULL: there are none. */
+     * NULL: as blocks.h does. begin_adjoint takes the place of the rest for evaluations with adjoint; NULL: there are none. */
     bool (*prepare)(struct simulation *simulation);
     int (*initial)(struct simulation *simulation);
     bool (*begin_adjoint)(struct simulation *simulation);
     /* Starts from the state at simulation.t, at the beginning or behind a stop. */
     bool (*start)(struct simulation *simulation);
 
-    /* Seats: a simulation comes in (false: out of memory for all); its state has changed; it no longer moves; it leaves; its
-     * counters and time go into the evaluation. NULL: nothing to do. */
+    struct integrator_events (*attempt)(struct batch *batch);
+    /* The state and its sensitivities at a time of the latest step, into simulation.y; and without sensitivities, valid until
+     * the next call, or NULL. */
+    bool (*state_at)(struct simulation *simulation, double t);
+    const double *(*inside)(struct batch *batch, int k, double t);
+    /* Looks whether the steady state has come (steady.h): true, and it is in simulation.y. NULL: it never does. */
+    bool (*look_for_steady_state)(struct batch *batch, int k);
+    /* After a failure: puts the latest state into simulation.y, and says whether the sizes of states may be the reason. NULL:
+     * they are not. fail says whether it can start again from there. */
+    bool (*may_be_sizes)(struct batch *batch, int k);
+    bool (*fail)(struct batch *batch, int k);
+
+    const struct integrator_seats *seats; /* NULL: there is one, which needs none of these */
+};
+
+/* What an integrator of several evaluations side by side does for its seats. */
+struct integrator_seats {
+    struct batch *(*batch_new)(const void *plan); /* NULL: out of memory */
+    void (*batch_free)(struct batch *batch);
+    /* A simulation comes in (false: out of memory for all); its state has changed; it no longer moves; it leaves; its counters
+     * and time go into the evaluation. */
     bool (*enter)(struct batch *batch, int k);
     void (*reload)(struct batch *batch, int k);
     void (*rest)(struct batch *batch, int k);
     void (*leave)(struct batch *batch, int k);
     void (*count)(struct batch *batch, int k);
-
-    struct integrator_events (*attempt)(struct batch *batch);
-
-    /* States in the latest step. observe and go_to return seats that they had to end. */
-    const double *(*inside)(struct batch *batch, int k, double t); /* without sensitivities, until the next call; or NULL */
-    const double *(*at_end)(struct batch *batch, int k);           /* at simulation.t */
-    const double *(*at_beginning)(struct batch *batch, int k);     /* at t_before, without sensitivities; or NULL */
-    unsigned (*observe)(struct batch *batch, unsigned seats);      /* at the next measurement of each */
-    bool (*answer)(struct batch *batch, int k); /* after it: answers the measurement; false: fetch its state. Or NULL */
-    void (*fetch)(struct batch *batch, int k);  /* after it, if observe does not put states into simulation.y. Or NULL */
+    /* States in the latest step. at_end: at simulation.t. at_beginning: at t_before, without sensitivities. observe: at the next
+     * measurement of each seat; answer may then answer it (false: it has not), else fetch puts the state into simulation.y. */
+    const double *(*at_end)(struct batch *batch, int k);
+    const double *(*at_beginning)(struct batch *batch, int k);
+    void (*observe)(struct batch *batch, unsigned seats);
+    bool (*answer)(struct batch *batch, int k);
+    void (*fetch)(struct batch *batch, int k);
     void (*answered)(struct batch *batch, int k);
-    unsigned (*go_to)(struct batch *batch, unsigned seats, unsigned rooted); /* simulation.t; rooted: inside of the step */
-
-    /* After at_end and at_beginning: part of the step that leaves all states above zero, or 1. */
-    enum step_fate (*take_back)(struct batch *batch, int k, double part);
-    void (*saw_step)(struct batch *batch, int k); /* positive.h has seen it. Or NULL */
-    void (*attend)(struct batch *batch, int k);   /* before the next step: what forcing.h says of it. Or NULL */
-    /* Looks whether the steady state has come (steady.h); simulation.y is then the steady state. */
-    bool (*look_for_steady_state)(struct batch *batch, int k);
-    /* After a failure: puts the latest state into simulation.y, and says whether the sizes of states may be the reason. */
-    bool (*may_be_sizes)(struct batch *batch, int k);
-    bool (*fail)(struct batch *batch, int k); /* true: it can start again from there */
+    /* Puts the states at simulation.t into simulation.y; rooted: those inside of the step. */
+    void (*go_to)(struct batch *batch, unsigned seats, unsigned rooted);
+    /* Takes a step back of which only a part leaves all states above zero, to make a shorter one. False: it stands. */
+    bool (*take_back)(struct batch *batch, int k, double part);
+    void (*saw_step)(struct batch *batch, int k); /* positive.h has seen it */
+    void (*attend)(struct batch *batch, int k);   /* before the next step: what forcing.h says of it */
 };
 
 /* Begins seat[k]->request. */

@@ -145,7 +145,7 @@ struct engine *engine_batch_new(struct engine_pool *base, struct error *error)
         return NULL;
     }
     struct batch_engine *engine = calloc(1, sizeof *engine);
-    struct batch *batch = !engine ? NULL : integrator->batch_new ? integrator->batch_new(pool->plan) : calloc(1, sizeof *batch);
+    struct batch *batch = !engine ? NULL : integrator->seats ? integrator->seats->batch_new(pool->plan) : calloc(1, sizeof *batch);
     if (!batch) {
         free(engine);
         atomic_fetch_sub(&pool->n_engine, 1);
@@ -166,8 +166,8 @@ void engine_batch_free(struct engine *base)
     for (int k = 0; k < pool->integrator->width; k++)
         if (engine->batch->seat[k])
             give_back(pool, engine->batch->seat[k]->request);
-    if (pool->integrator->batch_free)
-        pool->integrator->batch_free(engine->batch);
+    if (pool->integrator->seats)
+        pool->integrator->seats->batch_free(engine->batch);
     else
         free(engine->batch);
     atomic_fetch_sub(&pool->n_engine, 1);

@@ -23,6 +23,7 @@ bool simulation_init(struct simulation *sim, const struct stiffit_model *abi, co
     sim->max_step = fmin(options->max_step > 0 ? options->max_step : INFINITY, abi->max_step > 0 ? abi->max_step : INFINITY);
     sim->n_state = n;
     sim->f = calloc(n + 1, sizeof(double));
+    sim->y_before = calloc(n + 1, sizeof(double));
     sim->columns = calloc(n * n_parameter + 1, sizeof(double));
     sim->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
     sim->positive = positive_new(n);
@@ -33,7 +34,7 @@ bool simulation_init(struct simulation *sim, const struct stiffit_model *abi, co
     complete = rows_init(&sim->rows, abi, options) && complete;
     sim->model.sizes = sim->tolerance.sizes;
     sim->model.piece = calloc((size_t)abi->n_input + 1, sizeof *sim->model.piece);
-    return complete && sim->f && sim->columns && has_forcing && sim->positive && sim->stops && sim->model.piece;
+    return complete && sim->f && sim->y_before && sim->columns && has_forcing && sim->positive && sim->stops && sim->model.piece;
 }
 
 void simulation_fini(struct simulation *sim)
@@ -48,6 +49,7 @@ void simulation_fini(struct simulation *sim)
     blocks_fini(&sim->blocks);
     rows_fini(&sim->rows);
     free(sim->f);
+    free(sim->y_before);
     free(sim->columns);
 }
 

@@ -86,7 +86,7 @@ struct simulation {
     double t_before, t;         /* the latest step */
     double t_far;               /* the last time: gives the integrator direction and scale, but no stop time */
     int64_t n_factor;
-    double *f, *columns;        /* scratch: n_state; n_state x n_parameter */
+    double *f, *y_before, *columns; /* scratch: n_state, n_state, n_state x n_parameter */
 };
 
 /* False: out of memory. simulation_fini is legal then, and for a simulation that is all zero. */

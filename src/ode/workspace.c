@@ -228,7 +228,6 @@ bool workspace_step(struct workspace *ws)
     if (ws->failure < 0)
         return false;
     sim->t_before = before;
-    ws->t_end = sim->t;
     sim->evaluation->n_step++;
     /* Near a pole, or where the model cannot be computed, steps shrink until t no longer moves. */
     ws->n_stuck = fabs(sim->t - before) <= 2 * DBL_EPSILON * fabs(sim->t) ? ws->n_stuck + 1 : 0;

@@ -43,7 +43,6 @@ struct workspace {
     /* the current evaluation */
     enum pass pass;
     int failure;                /* of the latest step: CVODES's flag, or FAILURE_STUCK */
-    double t_end;               /* the end of the latest step, where CVODES is */
     int64_t model_trouble_step; /* the last step with a failure of the model, or -1 */
     int n_stuck;                /* consecutive steps that did not move t */
     struct adjoint *adjoint;    /* made by the first evaluation that needs it */

@@ -32,9 +32,8 @@ struct guest *guest_new(const struct stiffit_model *abi, const struct ode_option
     size_t n_block = blocks_most(abi, options);
     guest->y = calloc(n * (1 + n_block) + 1, sizeof(double));
     guest->o.y = guest->y;
-    guest->y_before = calloc(n + 1, sizeof(double));
     guest->id = calloc(n_block + 1, sizeof *guest->id);
-    if (simulation_init(&guest->o, abi, options) && guest->y && guest->y_before && guest->id)
+    if (simulation_init(&guest->o, abi, options) && guest->y && guest->id)
         return guest;
     guest_free(guest);
     return NULL;
@@ -46,7 +45,6 @@ void guest_free(struct guest *guest)
         return;
     simulation_fini(&guest->o);
     free(guest->y);
-    free(guest->y_before);
     free(guest->id);
     free(guest);
 }
@@ -68,7 +66,7 @@ static bool first_step(struct guest *guest)
 {
     struct simulation *sim = &guest->o;
     size_t n = sim->n_state;
-    double *y = guest->y, *f = sim->f, *moved = guest->y_before, *slope = sim->columns;
+    double *y = guest->y, *f = sim->f, *moved = guest->o.y_before, *slope = sim->columns;
     double span = (sim->has_stops ? fmin(sim->t_far, sim->stops->next) : sim->t_far) - sim->t;
     int order = lanes_method.order_error;
     if (derivatives_rhs(&sim->model, sim->t, y, f) != STIFFIT_OK)
@@ -314,10 +312,10 @@ const double *guest_at_end(struct guest *guest, const struct lanes_room *room, i
 {
     for (size_t i = 0; i < guest->o.n_state; i++) {
         guest->y[i] = room->y[i][k];
-        guest->y_before[i] = room->y_before[i][k];
+        guest->o.y_before[i] = room->y_before[i][k];
     }
     guest_follow(guest, room, k);
-    positive_look(&guest->o, guest->y_before); /* steps in which nothing fell were not looked at */
+    positive_look(&guest->o, guest->o.y_before); /* steps in which nothing fell were not looked at */
     return guest->y;
 }
 

@@ -15,7 +15,6 @@ struct lanes_view {
 struct guest {
     struct simulation o;
     double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
-    double *y_before;  /* n_state: scratch */
     uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
     /* while in no lane; t, sizes and tolerances are in `o`, n_step in the evaluation */
     double by_accepted; /* as in struct lanes_room */
@@ -49,7 +48,7 @@ void guest_follow(struct guest *guest, const struct lanes_room *room, int k);
 double guest_stop_time(const struct guest *guest);
 /* The state, without sensitivities, at a time of the latest step: the dense output, as the kernel's `inside`. */
 const double *guest_inside(struct guest *guest, const struct lanes_room *room, int k, double t);
-/* The states at the end of the latest step and, into y_before, at its beginning. */
+/* The states at the end of the latest step and, into o.y_before, at its beginning. */
 const double *guest_at_end(struct guest *guest, const struct lanes_room *room, int k);
 /* The state and its sensitivities that `inside` has found. */
 void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *inside, int k);

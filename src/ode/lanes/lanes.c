@@ -236,13 +236,13 @@ static const double *inside(struct batch *b, int k, double t)
 
 static const double *at_end(struct batch *b, int k) { return guest_at_end(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
 
-static const double *at_beginning(struct batch *b, int k) { return guest_of(lanes_of(b), k)->y_before; }
+static const double *at_beginning(struct batch *b, int k) { return b->seat[k]->y_before; }
 
 static void saw_step(struct batch *b, int k) { lanes_of(b)->room.control.watched[k] = -positive_watches(b->seat[k]); }
 
-static enum step_fate take_back(struct batch *b, int k, double part)
+static bool take_back(struct batch *b, int k, double part)
 {
-    return guest_takes_back(guest_of(lanes_of(b), k), &lanes_of(b)->room, k, part) ? STEP_IS_REPEATED : STEP_STANDS;
+    return guest_takes_back(guest_of(lanes_of(b), k), &lanes_of(b)->room, k, part);
 }
 
 /* The states and sensitivities of some lanes at their `t`, a time in their latest steps. Others are at the ends of theirs. */
@@ -287,7 +287,7 @@ static void observe_all(struct lanes_batch *own, unsigned which)
     own->plan->kernel->observe(room, &room->t_next, own->inside, view->is_wanted, view->values, view->out);
 }
 
-static unsigned observe(struct batch *b, unsigned seats)
+static void observe(struct batch *b, unsigned seats)
 {
     struct lanes_batch *own = lanes_of(b);
     for (unsigned left = seats; left; left &= left - 1) /* steps with a root end there now */
@@ -295,7 +295,6 @@ static unsigned observe(struct batch *b, unsigned seats)
     look_inside(own, seats, (const double *)&own->room.t_next, false);
     drop_vanished(own, seats);
     observe_all(own, seats);
-    return 0;
 }
 
 static bool answer(struct batch *b, int k)
@@ -313,7 +312,7 @@ static void fetch(struct batch *b, int k)
 
 static void answered(struct batch *b, int k) { guest_answered(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
 
-static unsigned go_to(struct batch *b, unsigned seats, unsigned rooted)
+static void go_to(struct batch *b, unsigned seats, unsigned rooted)
 {
     struct lanes_batch *own = lanes_of(b);
     double t[N_LANE] = {0};
@@ -330,7 +329,6 @@ static unsigned go_to(struct batch *b, unsigned seats, unsigned rooted)
             guest_take_inside(guest_of(own, k), own->column, own->inside, k);
         guest_begin_count(guest_of(own, k), &own->room, k);
     }
-    return 0;
 }
 
 static bool start(struct simulation *sim) { return guest_start((struct guest *)sim); }
@@ -363,12 +361,13 @@ static bool fail(struct batch *b, int k)
     return false;
 }
 
+static const struct integrator_seats lane_seats = {
+    .batch_new = batch_new, .batch_free = batch_free, .enter = enter, .reload = reload, .rest = rest, .leave = leave,
+    .count = count, .at_end = at_end, .at_beginning = at_beginning, .observe = observe, .answer = answer, .fetch = fetch,
+    .answered = answered, .go_to = go_to, .take_back = take_back, .saw_step = saw_step, .attend = attend};
 static const struct integrator lanes_integrator = {
-    .name = "lanes", .width = N_LANE, .plan_new = plan_new, .plan_free = plan_free,
-    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free,
-    .batch_new = batch_new, .batch_free = batch_free, .prepare = prepare, .start = start, .enter = enter, .reload = reload,
-    .rest = rest, .leave = leave, .count = count, .attempt = attempt, .inside = inside, .at_end = at_end,
-    .at_beginning = at_beginning, .observe = observe, .answer = answer, .fetch = fetch, .answered = answered, .go_to = go_to,
-    .take_back = take_back, .saw_step = saw_step, .attend = attend, .look_for_steady_state = look_for_steady_state,
-    .may_be_sizes = may_be_sizes, .fail = fail};
+    .name = "lanes", .width = N_LANE, .plan_new = plan_new, .plan_free = plan_free, .linear_solver = linear_solver,
+    .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare, .start = start,
+    .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
+    .fail = fail, .seats = &lane_seats};
 const struct engine_table engine_lanes = ENGINE_OF_BATCHES(&lanes_integrator, N_LANE, refusal, takes, suits);
