@@ -80,7 +80,8 @@ static void set_block_parameters(struct simulation *sim)
             continue;
         sim->blocks.parameter[block] = sim->blocks.sens[k];
         /* with rates of infusions */
-        sim->blocks.in_rhs[block] = (derivatives_use(sim->abi, sim->blocks.sens[k]) & (STIFFIT_USE_RHS | STIFFIT_USE_EVENT)) != 0;
+        unsigned use = derivatives_use(sim->abi, sim->blocks.sens[k]);
+        sim->blocks.in_rhs[block] = (use & (STIFFIT_USE_RHS | STIFFIT_USE_EVENT)) != 0;
     }
 }
 

@@ -77,7 +77,8 @@ bool coincidence_look(struct simulation *sim, const double *y)
     struct stops *s = sim->stops;
     const struct ode_task *task = sim->evaluation->task;
     struct coincidence found = {.is_first = true};
-    bool is_after = false, is_start = sim->t == task->t0, is_measured = false, is_addition = s->abi->n_event == 0 && !s->roots.is_root;
+    bool is_after = false, is_start = sim->t == task->t0, is_measured = false;
+    bool is_addition = s->abi->n_event == 0 && !s->roots.is_root;
     size_t n_root = 0;
     double slope;
     if (sim->blocks.n == 0 || sim->blocks.is_pace)

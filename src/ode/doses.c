@@ -96,7 +96,8 @@ bool doses_end_infusion(struct simulation *sim, double *y, size_t i)
 }
 
 /* One of the model's functions of doses, for a state; `otherwise` if it has none. It must be finite and at least `least`. */
-static bool take_value(struct simulation *sim, enum point_function which, double t, size_t state, double otherwise, double *value)
+static bool take_value(struct simulation *sim, enum point_function which, double t, size_t state,
+                       double otherwise, double *value)
 {
     *value = otherwise;
     if (!derivatives_is_there(&sim->model, which))
@@ -116,7 +117,8 @@ bool doses_course(struct simulation *sim, const struct next_dose *next, struct c
     struct stops *s = sim->stops;
     const struct dose *dose = &sim->evaluation->task->dose[next->dose];
     size_t state = dose->target, n_block = sim->blocks.n;
-    double t = doses_time(sim, next), share, given, *by = s->doses.by_rate, *by_length = s->doses.by_length, *by_given = s->jump.star;
+    double t = doses_time(sim, next), share, given;
+    double *by = s->doses.by_rate, *by_length = s->doses.by_length, *by_given = s->jump.star;
     bool is_length = dose->duration != 0, is_modelled = dose->duration < 0 || dose->rate < 0;
     if (!take_value(sim, MODEL_BIOAVAILABILITY, t, state, 1, &share) ||
         !take_parameters(sim, MODEL_LAG, t, state, 1, s->jump.dt) ||

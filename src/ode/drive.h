@@ -19,8 +19,8 @@ struct batch {
     unsigned attended;  /* live seats with stops or forcing */
 };
 
-/* The result of an attempt, by seat. For seats in `moved`, `fell` or `failed` that are attended or measured, simulation.t_before
- * and simulation.t are the ends of the latest step. */
+/* The result of an attempt, by seat. For seats in `moved`, `fell` or `failed` that are attended or
+ * measured, simulation.t_before and simulation.t are the ends of the latest step. */
 struct integrator_events {
     unsigned moved;    /* the step was accepted */
     unsigned measured; /* and has reached the next measurement */
@@ -77,8 +77,9 @@ struct integrator_seats {
     void (*rest)(struct batch *batch, int k);
     void (*leave)(struct batch *batch, int k);
     void (*count)(struct batch *batch, int k);
-    /* States in the latest step. at_end: at simulation.t. at_beginning: at t_before, without sensitivities. observe: at the next
-     * measurement of each seat; answer may then answer it (false: it has not), else fetch puts the state into simulation.y. */
+    /* States in the latest step. at_end: at simulation.t. at_beginning: at t_before, without
+     * sensitivities. observe: at the next measurement of each seat; answer may then answer it
+     * (false: it has not), else fetch puts the state into simulation.y. */
     const double *(*at_end)(struct batch *batch, int k);
     const double *(*at_beginning)(struct batch *batch, int k);
     void (*observe)(struct batch *batch, unsigned seats);

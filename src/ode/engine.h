@@ -113,10 +113,11 @@ static inline void engine_submit(struct engine *engine, struct evaluation *evalu
 {
     engine->table->submit(engine, evaluation);
 }
-/* Works until evaluations are finished, which are returned as a list (`next`) with their answers filled in, or until the turn is
- * over or no evaluation is left (NULL). turn may be NULL. An engine that works on one evaluation after the other gives each the same
- * time, not the same number of steps: a step of a slow model takes seconds, and fast fits in the same engine would end no
- * sooner than the slow one. */
+/* Works until evaluations are finished, which are returned as a list (`next`) with their answers
+ * filled in, or until the turn is over or no evaluation is left (NULL). turn may be NULL. An
+ * engine that works on one evaluation after the other gives each the same time, not the same
+ * number of steps: a step of a slow model takes seconds, and fast fits in the same engine would
+ * end no sooner than the slow one. */
 static inline struct evaluation *engine_work(struct engine *engine, const struct engine_turn *turn)
 {
     return engine->table->work(engine, turn);

@@ -145,7 +145,9 @@ struct engine *engine_batch_new(struct engine_pool *base, struct error *error)
         return NULL;
     }
     struct batch_engine *engine = calloc(1, sizeof *engine);
-    struct batch *batch = !engine ? NULL : integrator->seats ? integrator->seats->batch_new(pool->plan) : calloc(1, sizeof *batch);
+    struct batch *batch = NULL;
+    if (engine)
+        batch = integrator->seats ? integrator->seats->batch_new(pool->plan) : calloc(1, sizeof *batch);
     if (!batch) {
         free(engine);
         atomic_fetch_sub(&pool->n_engine, 1);

@@ -52,9 +52,10 @@ static double total(const struct simulation *sim, const double *star, size_t n_r
 static bool differentiate(struct simulation *sim, const double *y, enum point_function which)
 {
     struct stops *s = sim->stops;
-    bool good = derivatives_by_state_and_time(&sim->model, which, sim->t, y, s->jump.by_state) == STIFFIT_OK &&
-                (sim->blocks.is_pace || derivatives_by_parameter(&sim->model, which, sim->t, y, s->jump.by_parameter) == STIFFIT_OK);
-    return good || outcome_model_failed(sim);
+    int code = derivatives_by_state_and_time(&sim->model, which, sim->t, y, s->jump.by_state);
+    if (code == STIFFIT_OK && !sim->blocks.is_pace)
+        code = derivatives_by_parameter(&sim->model, which, sim->t, y, s->jump.by_parameter);
+    return code == STIFFIT_OK || outcome_model_failed(sim);
 }
 
 /* What event_assign makes of the state and its sensitivities at the moving time. */
@@ -108,12 +109,14 @@ static bool take_delay(struct simulation *sim, const double *y, size_t event, co
 bool events_fire(struct simulation *sim, double *y, size_t event, const double *dt)
 {
     struct stops *s = sim->stops;
-    double delay, *numbers = pending_add(sim, (struct pending_item){.t = sim->t, .is_late = s->is_late, .index = (uint32_t)event});
+    const struct pending_item now = {.t = sim->t, .is_late = s->is_late, .index = (uint32_t)event};
+    double delay, *numbers = pending_add(sim, now);
     if (!numbers)
         return false;
     struct pending_item *later = &s->pending.entry[s->pending.n - 1];
     bool good = jump_travel(sim, y, NULL, dt, 1) && take_delay(sim, y, event, dt, &delay, numbers) &&
-                (!is_early(s, event) || assign(sim, y, event, dt, numbers + sim->blocks.n)) && jump_travel(sim, y, NULL, dt, -1);
+                (!is_early(s, event) || assign(sim, y, event, dt, numbers + sim->blocks.n)) &&
+                jump_travel(sim, y, NULL, dt, -1);
     later->t += good ? delay : 0;
     return good;
 }

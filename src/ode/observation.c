@@ -104,7 +104,8 @@ static void add_up(struct simulation *sim, bool noise, const double *y)
 
 /* The same for the most frequent case, and faster: each of n_row rows has an observable of its own, which depends on one state
  * and on no parameter directly. False: it is another case. */
-static bool add_up_single(struct simulation *sim, size_t n_row, const double *y, double *derivative, size_t stride, bool *finite)
+static bool add_up_single(struct simulation *sim, size_t n_row, const double *y, double *derivative,
+                          size_t stride, bool *finite)
 {
     const struct evaluation *evaluation = sim->evaluation;
     const struct row_term *term = sim->rows.term;
@@ -291,7 +292,8 @@ bool observation_rows_ask_relative(struct simulation *sim, size_t first, size_t 
     const struct ode_task *task = evaluation->task;
     double by_sigma = fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * sim->tolerance.rtol);
     for (size_t i = first; i < last; i++) {
-        double size = fabs(evaluation->prediction[i]), *largest = &sim->rows.h_largest[task->row_sigma ? 0 : task->row_observable[i]];
+        double *largest = &sim->rows.h_largest[task->row_sigma ? 0 : task->row_observable[i]];
+        double size = fabs(evaluation->prediction[i]);
         double sigma = evaluation->noise && sim->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
         *largest = size > *largest ? size : *largest;
         if (task->row_is_log && task->row_is_log[i])
@@ -383,7 +385,8 @@ static bool weigh(struct simulation *sim, bool noise, size_t first, size_t last,
     choose_wanted(sim, noise, first, last);
     const struct derivatives *d = &sim->model;
     if (derivatives_by_parameter(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, sim->rows.h_parameter) != STIFFIT_OK ||
-        (by_state && derivatives_by_state(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, sim->rows.h_state) != STIFFIT_OK))
+        (by_state && derivatives_by_state(&sim->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y,
+                                          sim->rows.h_state) != STIFFIT_OK))
         return false;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {

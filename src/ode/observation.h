@@ -17,9 +17,9 @@ bool observation_answer(struct simulation *simulation, const double *y, bool ini
  * answered. False: the evaluation is finished. */
 bool observation_answer_until(struct simulation *simulation, double t, int side, const double *y, bool initial);
 
-/* For integrators that compute rows themselves: whether rows first ... last - 1 need more accurate states than the states' sizes
- * give, from the errors of their observables (n_observable) that are due to absolute tolerances; NULL: these are unknown, and
- * only predictions count. */
+/* For integrators that compute rows themselves: whether rows first ... last - 1 need more accurate
+ * states than the states' sizes give, from the errors of their observables (n_observable) that are
+ * due to absolute tolerances; NULL: these are unknown, and only predictions count. */
 bool observation_rows_ask_relative(struct simulation *simulation, size_t first, size_t last, const double *error);
 /* The end of the rows of the next time; and marks their observables. */
 size_t observation_end(const struct simulation *simulation);

@@ -346,7 +346,8 @@ static bool iterate(struct simulation *sim)
         for (size_t i = 0; i < n; i++)
             found[i] = y[i] + step[i];
         memcpy(found + n, p->by_own, n * n_own * sizeof *found);
-        return solve(p, n, m, by_own, found + n, n_own, 0, &worst) ? next_period(sim) : fail_to_settle(sim, worst, change[worst]);
+        bool is_solved = solve(p, n, m, by_own, found + n, n_own, 0, &worst);
+        return is_solved ? next_period(sim) : fail_to_settle(sim, worst, change[worst]);
     }
     for (size_t i = 0; i < n; i++)
         y[i] += step[i];

@@ -134,7 +134,8 @@ size_t positive_look(struct simulation *sim, const double *y)
         }
         if (p->side[i] == ABOVE)
             p->side[i] = BELOW;
-        double size = fmax(p->size[i], fmax(sim->tolerance.sizes[i], sim->tolerance.reach[i])), allowed = sim->tolerance.rtol * size + sim->tolerance.atol;
+        double size = fmax(p->size[i], fmax(sim->tolerance.sizes[i], sim->tolerance.reach[i]));
+        double allowed = sim->tolerance.rtol * size + sim->tolerance.atol;
         if (p->side[i] == FALLEN && magnitude > FAR * fmax(allowed, sim->tolerance.beyond[i]) && goes_on_falling(sim, i, y))
             return i;
     }

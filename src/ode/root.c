@@ -175,7 +175,8 @@ static bool is_beside(const struct stops *s, const double *value, bool after)
 {
     for (size_t i = 0; i < s->n_function; i++) {
         bool changes = root_differs(s, i), sign = after ? root_is_true(s, i, s->roots.value[i]) : s->roots.is_true[i];
-        if (s->roots.is_watched[i] && !isnan(s->roots.value[i]) && (root_is_true(s, i, value[i]) != sign || (changes && value[i] == 0)))
+        if (s->roots.is_watched[i] && !isnan(s->roots.value[i]) &&
+            (root_is_true(s, i, value[i]) != sign || (changes && value[i] == 0)))
             return false;
     }
     return true;
@@ -243,8 +244,8 @@ static bool stop_at(struct simulation *sim, const struct latest_step *step, doub
 
 static double reach_of(const struct placing *placing) { return NEAR_PART * (placing->end - placing->begin); }
 
-/* The derivatives of all triggers, the right-hand side (s->jump.f) and the sizes of the states in the step (s->jump.y_new) at time t;
- * false: they cannot be computed. */
+/* The derivatives of all triggers, the right-hand side (s->jump.f) and the sizes of the states in
+ * the step (s->jump.y_new) at time t; false: they cannot be computed. */
 static bool look_at(struct placing *placing, double t)
 {
     struct simulation *sim = placing->sim;
@@ -302,7 +303,8 @@ static bool take_near(struct placing *placing, double t)
     bool any = false;
     for (size_t event = 0, i = s->abi->n_switching; event < s->abi->n_event; event++, i++) {
         double slope, width = width_of(placing, event, t, &slope);
-        if (!s->roots.is_watched[i] || s->roots.is_true[i] || !(s->roots.value[i] < 0 && slope > 0 && -s->roots.value[i] <= width))
+        if (!s->roots.is_watched[i] || s->roots.is_true[i] ||
+            !(s->roots.value[i] < 0 && slope > 0 && -s->roots.value[i] <= width))
             continue;
         s->roots.near[i] = fmax(s->roots.near[i], width);
         any = true;
@@ -349,7 +351,8 @@ static bool may_be_near(const struct stops *s)
 {
     const double *end = s->roots.sample + (STOPS_PARTS - 1) * s->n_function, *before = end - s->n_function;
     for (size_t i = s->abi->n_switching; i < s->n_function; i++)
-        if (s->roots.is_watched[i] && !s->roots.is_true[i] && end[i] < 0 && -end[i] <= 2 * STOPS_PARTS * NEAR_PART * (end[i] - before[i]))
+        if (s->roots.is_watched[i] && !s->roots.is_true[i] && end[i] < 0 &&
+            -end[i] <= 2 * STOPS_PARTS * NEAR_PART * (end[i] - before[i]))
             return true;
     return false;
 }
@@ -486,7 +489,9 @@ bool root_differentiate(struct simulation *sim, const double *y, size_t i, const
     memset(dt, 0, sim->blocks.n * sizeof(double));
     *slope = 0;
     if (derivatives_by_state_and_time(&sim->model, which, sim->t, y, s->jump.by_state) != STIFFIT_OK ||
-        (sim->blocks.n && !sim->blocks.is_pace && derivatives_by_parameter(&sim->model, which, sim->t, y, s->jump.by_parameter) != STIFFIT_OK))
+        (sim->blocks.n && !sim->blocks.is_pace &&
+         derivatives_by_parameter(&sim->model, which, sim->t, y,
+                                  s->jump.by_parameter) != STIFFIT_OK))
         return outcome_model_failed(sim);
     *slope = by_state[n * n_row];
     for (size_t j = 0; j < n; j++) {

@@ -34,7 +34,8 @@ bool simulation_init(struct simulation *sim, const struct stiffit_model *abi, co
     complete = rows_init(&sim->rows, abi, options) && complete;
     sim->model.sizes = sim->tolerance.sizes;
     sim->model.piece = calloc((size_t)abi->n_input + 1, sizeof *sim->model.piece);
-    return complete && sim->f && sim->y_before && sim->columns && has_forcing && sim->positive && sim->stops && sim->model.piece;
+    return complete && sim->f && sim->y_before && sim->columns && has_forcing && sim->positive &&
+           sim->stops && sim->model.piece;
 }
 
 void simulation_fini(struct simulation *sim)

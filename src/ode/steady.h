@@ -10,7 +10,8 @@
 /* What a look needs of an engine. */
 struct steady_solver {
     struct linear *linear;
-    /* The right-hand side of the state and its sensitivities at (simulation.t, y), into `change`; the Jacobian into `linear`. */
+    /* The right-hand side of the state and its sensitivities at (simulation.t, y), into `change`;
+     * the Jacobian into `linear`. */
     bool (*rhs)(void *context, double *change);
     void *context;
     bool is_sparse;          /* the Jacobian is the values of the model's pattern */

@@ -35,14 +35,17 @@ struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
     s->n_function = n_function;
     s->n_block = n_block;
     s->pending.stride = n_block + larger(n_block, n_early);
+    struct doses *doses = &s->doses;
+    struct roots *roots = &s->roots;
+    struct jump *jump = &s->jump;
     const struct { double **at; size_t n; } arrays[] = {
-        {&s->fixed, n_function}, {&s->roots.value, n_function}, {&s->roots.last, n_function}, {&s->roots.near, n_function},
-        {&s->roots.sample, STOPS_PARTS * n_function},
-        {&s->roots.point, STOPS_PARTS * (1 + n_function)}, {&s->jump.f, n}, {&s->jump.f_left, n}, {&s->jump.y_new, n}, {&s->roots.y_begin, n},
-        {&s->jump.star, larger(n, n_block)}, {&s->jump.all, n * (1 + n_block)}, {&s->jump.row, n_row}, {&s->jump.by_state, n_row * (n + 1)},
-        {&s->jump.by_parameter, n_row * abi->n_parameter}, {&s->jump.dt, n_block}, {&s->jump.dt_cause, n_block}, {&s->doses.rate, n},
-        {&s->jump.dt_switch, n_block}, {&s->doses.by_share, n_block}, {&s->doses.by_rate, n_block}, {&s->doses.by_length, n_block},
-        {&s->doses.rate_parameter, n * abi->n_parameter}};
+        {&s->fixed, n_function}, {&roots->value, n_function}, {&roots->last, n_function}, {&roots->near, n_function},
+        {&roots->sample, STOPS_PARTS * n_function}, {&roots->point, STOPS_PARTS * (1 + n_function)},
+        {&roots->y_begin, n}, {&jump->f, n}, {&jump->f_left, n}, {&jump->y_new, n}, {&jump->star, larger(n, n_block)},
+        {&jump->all, n * (1 + n_block)}, {&jump->row, n_row}, {&jump->by_state, n_row * (n + 1)},
+        {&jump->by_parameter, n_row * abi->n_parameter}, {&jump->dt, n_block}, {&jump->dt_cause, n_block},
+        {&jump->dt_switch, n_block}, {&doses->by_share, n_block}, {&doses->by_rate, n_block},
+        {&doses->by_length, n_block}, {&doses->rate, n}, {&doses->rate_parameter, n * abi->n_parameter}};
     bool complete = true;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         complete = (*arrays[i].at = calloc(arrays[i].n + 1, sizeof(double))) && complete;
@@ -59,10 +62,14 @@ void stops_free(struct stops *s)
 {
     if (!s)
         return;
-    void *const arrays[] = {s->fixed, s->roots.value, s->roots.last, s->roots.near, s->roots.sample, s->roots.point, s->jump.f, s->jump.f_left, s->jump.y_new, s->roots.y_begin,
-                            s->jump.star, s->jump.all, s->jump.row, s->jump.by_state, s->jump.by_parameter, s->jump.dt, s->jump.dt_cause, s->doses.rate,
-                            s->doses.rate_parameter, s->jump.dt_switch, s->doses.by_share, s->doses.by_rate, s->doses.by_length, s->i_knot,
-                            s->roots.is_watched, s->roots.is_true, s->doses.next, s->pending.entry, s->pending.number, s};
+    const struct doses *doses = &s->doses;
+    const struct roots *roots = &s->roots;
+    const struct jump *jump = &s->jump;
+    void *const arrays[] = {s->fixed, s->i_knot, roots->value, roots->last, roots->near, roots->sample, roots->point,
+                            roots->y_begin, roots->is_watched, roots->is_true, jump->f, jump->f_left, jump->y_new,
+                            jump->star, jump->all, jump->row, jump->by_state, jump->by_parameter, jump->dt,
+                            jump->dt_cause, jump->dt_switch, doses->next, doses->by_share, doses->by_rate,
+                            doses->by_length, doses->rate, doses->rate_parameter, s->pending.entry, s->pending.number, s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -305,7 +312,7 @@ static void look_ahead(struct simulation *sim)
 }
 
 /* Goes to the other side of switches: of those whose time has come, and of those with a root. If two at one time
- * do not move alike, there is no derivative (meet.c). */
+ * do not move alike, there is no derivative (coincidence.c). */
 static bool pass_switches(struct simulation *sim, double *y)
 {
     struct stops *s = sim->stops;
@@ -333,7 +340,8 @@ static bool pass_switches(struct simulation *sim, double *y)
         return false;
     sim->model.since = s->since;
     sim->model.until = INFINITY;
-    return jump_travel(sim, y, NULL, dt, -1) && (!s->roots.is_watched[first] || look_for_sliding(sim, y, first, slope_of_first));
+    return jump_travel(sim, y, NULL, dt, -1) &&
+           (!s->roots.is_watched[first] || look_for_sliding(sim, y, first, slope_of_first));
 }
 
 /* Executes the events that come before others of their time, whose triggers and values are those behind them. */
@@ -546,7 +554,8 @@ bool stops_happen(struct simulation *sim, double *y, bool initial)
 bool stops_await_steady_state(const struct simulation *sim)
 {
     const struct ode_task *task = sim->evaluation->task;
-    return sim->has_stops && sim->stops->next == INFINITY && sim->rows.i_time < task->n_time && task->time[sim->rows.i_time] == INFINITY;
+    return sim->has_stops && sim->stops->next == INFINITY && sim->rows.i_time < task->n_time &&
+           task->time[sim->rows.i_time] == INFINITY;
 }
 
 bool stops_set_inputs(struct simulation *sim, double t, int side)

@@ -1,8 +1,10 @@
 /* What happens during an evaluation: doses, infusions, knots of inputs, events, phases with other parameters, and switches of
  * the right-hand side. Each ends a step of the integrator at its time (a stop), maps the state and its sensitivities, and
  * restarts the integrator.
- *
- * If the time of a stop depends on a parameter p, the sensitivities s = dy/dp at a fixed time turn into those at the stop,
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* If the time of a stop depends on a parameter p, the sensitivities s = dy/dp at a fixed time turn into those at the stop,
  * s + f dt/dp; the stop maps these together with the state; f behind the stop turns them back:
  *
  *     s+ = g_y (s- + f- dt/dp) + g_p + g_t dt/dp - f+ dt/dp
@@ -10,10 +12,9 @@
  * At one time, in this order: measurements of side -1; knots; ends of infusions; parameters; switches; events;
  * measurements of side 0; events of the kind AFTER; doses and the events that they cause; measurements of side 1.
  *
- * stops.c has the order and the next time. doses.c, inputs.c and events.c do what happens; pending.c keeps what they have left to
- * be done; root.c finds the times that depend on states; coincidence.c finds where there are no derivatives.
- * SPDX-License-Identifier: BSD-3-Clause */
-#pragma once
+ * stops.c has the order and the next time. doses.c, inputs.c and events.c do what happens; pending.c keeps what they
+ * have left to be done; root.c finds the times that depend on states; coincidence.c finds where there are no
+ * derivatives. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -110,8 +111,8 @@ struct stops {
 struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity);
 void stops_free(struct stops *stops); /* NULL is legal */
 
-/* stops.c: called only if simulation.has_stops, at time simulation.t with the state and its sensitivities y (blocks). Those that
- * return bool return false if the evaluation is finished. */
+/* stops.c: called only if simulation.has_stops, at time simulation.t with the state and its
+ * sensitivities y (blocks). Those that return bool return false if the evaluation is finished. */
 /* Before and after the initial state is computed. */
 bool stops_begin(struct simulation *simulation);
 bool stops_begin_state(struct simulation *simulation, const double *y);

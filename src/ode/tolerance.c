@@ -29,8 +29,8 @@ enum { MOST_RESCUES = 8 };
 #define SMALL 1e-6
 /* A state that others must reach first begins like a power of time: so much larger is its guess. */
 #define LATE 100
-/* A new estimate is worth its price if the one so far, TOLERANCE_ROUNDING times that, is at least this part of the present tolerance, or
- * would be if it grew like the span's square. */
+/* A new estimate is worth its price if the one so far, TOLERANCE_ROUNDING times that, is at least
+ * this part of the present tolerance, or would be if it grew like the span's square. */
 #define DUE 0.1
 /* A measurement earlier than this part of all times does not show how far a state will grow. */
 #define SOON 1e-3
@@ -89,7 +89,8 @@ static void guess_sizes(struct simulation *sim, const double *y, double span, do
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
     for (size_t i = 0; i < n; i++)
-        sim->tolerance.is_at_rest[i] = part > TOLERANCE_REST || rests(sim, i) || sim->tolerance.sizes[i] <= TOLERANCE_REST * largest;
+        sim->tolerance.is_at_rest[i] = part > TOLERANCE_REST || rests(sim, i) ||
+                                       sim->tolerance.sizes[i] <= TOLERANCE_REST * largest;
     double *reach = sim->tolerance.scratch + 6 * sim->n_state, *noise = reach + sim->n_state;
     reach_estimate(sim, y, span, sim->tolerance.is_at_rest, reach, noise);
     for (size_t i = 0; i < n; i++) {
@@ -106,7 +107,8 @@ static void guess_sizes(struct simulation *sim, const double *y, double span, do
             continue;
         double by_rate = known && span < INFINITY ? span * fabs(f[i]) : 0;
         sim->tolerance.born[i] = sim->t;
-        guess[i] = fmin(by_rate > TOLERANCE_GROWN * sim->tolerance.reach[i] ? by_rate : LATE * sim->tolerance.reach[i], DBL_MAX * DBL_EPSILON);
+        double reached = sim->tolerance.reach[i];
+        guess[i] = fmin(by_rate > TOLERANCE_GROWN * reached ? by_rate : LATE * reached, DBL_MAX * DBL_EPSILON);
         if (guess[i] == 0) /* nothing that is known drives it */
             guess[i] = largest > 0 ? largest : 1;
         sim->tolerance.grows = sim->tolerance.grows || sim->tolerance.reach[i] > 0;
@@ -114,7 +116,10 @@ static void guess_sizes(struct simulation *sim, const double *y, double span, do
 }
 
 /* Whether state i is far from its reach. */
-static bool grows(const struct simulation *sim, size_t i) { return sim->tolerance.sizes[i] < TOLERANCE_GROWN * sim->tolerance.reach[i]; }
+static bool grows(const struct simulation *sim, size_t i)
+{
+    return sim->tolerance.sizes[i] < TOLERANCE_GROWN * sim->tolerance.reach[i];
+}
 
 /* The time from t to the first measurement after `later`; INFINITY: to a steady state. */
 static double span_after(const struct simulation *sim, double t, double later)
@@ -131,7 +136,8 @@ static double span_after(const struct simulation *sim, double t, double later)
 static bool is_due(const struct simulation *sim, const double *y, double span)
 {
     for (size_t i = 0; i < sim->n_state; i++) {
-        double tolerance = sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i], by = span / (sim->t - sim->tolerance.born[i]);
+        double tolerance = sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i];
+        double by = span / (sim->t - sim->tolerance.born[i]);
         double reach = sim->tolerance.reach[i] * fmax(1, by * by);
         if (sim->tolerance.is_at_rest[i] && (sim->tolerance.noise[i] > 0 || !(TOLERANCE_ROUNDING * reach < DUE * tolerance)))
             return true;
@@ -218,7 +224,8 @@ bool tolerance_rescue(struct simulation *sim, const double *y)
     for (size_t i = 0; i < sim->n_state; i++) {
         /* A state that is not small beside all others has grown to where it is: it fails at a pole, not at rest. */
         bool is_small = sim->tolerance.sizes[i] <= SMALL * largest;
-        any = any || (sim->tolerance.is_at_rest[i] && is_small && sim->tolerance.sizes[i] < SUDDEN * sim->tolerance.sizes[i + sim->n_state]);
+        any = any || (sim->tolerance.is_at_rest[i] && is_small &&
+                      sim->tolerance.sizes[i] < SUDDEN * sim->tolerance.sizes[i + sim->n_state]);
         sim->tolerance.sizes[i + 2 * sim->n_state] = y[i];
     }
     sim->tolerance.sizes[3 * sim->n_state] = sim->t;
@@ -251,7 +258,8 @@ static inline double larger(double a, double b) { return a > b ? a : b; }
 void tolerance_follow(struct simulation *sim, const double *y)
 {
     size_t n = sim->n_state;
-    double *size = sim->tolerance.sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = sim->tolerance.beyond;
+    double *size = sim->tolerance.sizes, *guess = size + n, *before = guess + n, *t = before + n;
+    double *beyond = sim->tolerance.beyond;
     const double *reach = sim->tolerance.reach;
     double h = sim->t - *t, rtol = sim->tolerance.rtol;
     for (size_t i = 0; i < n; i++) {

@@ -66,8 +66,8 @@ bool workspace_step(struct workspace *workspace);
  * NULL: it cannot be computed. */
 bool workspace_go_to(struct workspace *workspace, double t);
 const double *workspace_inside(struct workspace *workspace, double t);
-/* The state (without sensitivities) at the beginning of the latest step, until the next call; y is the state at o.t again. NULL:
- * it cannot be computed. */
+/* The state (without sensitivities) at the beginning of the latest step, until the next call; y is
+ * the state at o.t again. NULL: it cannot be computed. */
 const double *workspace_before(struct workspace *workspace);
 /* After a failure: whether it may be due to the sizes of states. */
 bool workspace_may_be_sizes(const struct workspace *workspace);

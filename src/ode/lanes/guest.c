@@ -348,7 +348,10 @@ static void find_failure(struct guest *guest)
 }
 
 /* Whether something was not finite in the latest attempts. */
-static bool is_lasting(const struct lanes_room *room, int k) { return room->control.n_attempt[k] - room->control.trouble[k] < LASTING; }
+static bool is_lasting(const struct lanes_room *room, int k)
+{
+    return room->control.n_attempt[k] - room->control.trouble[k] < LASTING;
+}
 
 bool guest_may_be_sizes(const struct lanes_room *room, int k) { return !is_lasting(room, k); }
 

@@ -59,7 +59,8 @@ bool guest_answer(struct guest *guest, const struct lanes_room *room, int k, con
     struct simulation *sim = &guest->o;
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    if (!room->plan->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant || evaluation->end || sim->blocks.is_pace)
+    if (!room->plan->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant ||
+        evaluation->end || sim->blocks.is_pace)
         return false;
     size_t first = sim->rows.i_row, last = observation_end(sim);
     double odd = 0, *excess = sim->rows.h;
@@ -73,6 +74,7 @@ bool guest_answer(struct guest *guest, const struct lanes_room *room, int k, con
                      !fill_derivatives(sim, room, k, guest, column, view, first, last)))
         return false;
     sim->rows.i_row = last;
-    sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative && observation_rows_ask_relative(sim, first, last, excess);
+    sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
+                       observation_rows_ask_relative(sim, first, last, excess);
     return true;
 }

@@ -148,7 +148,8 @@ INLINE void solve(const struct lanes_room *room, int i, size_t width, const lane
 {
     stiffit_lanes_solve *code = room->plan->algebra.solve[sens ? width : 0];
     if (code)
-        code((const double *)room->scratch.derived[i], (const double *)room->scratch.factor, (const double *)sens, (const double *)right,
+        code((const double *)room->scratch.derived[i], (const double *)room->scratch.factor,
+             (const double *)sens, (const double *)right,
              (double *)out);
     else
         for (int h = 0; h < N_PART; h++)
@@ -300,7 +301,8 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     part_mask inside[N_PART];
     unsigned any = 0;
     size_t n = room->plan->n;
-    lanes t, *slope = room->scratch.base, *f = room->scratch.right, *argument = room->scratch.argument, *input = room->scratch.input + room->plan->abi->n_input;
+    lanes t, *slope = room->scratch.base, *f = room->scratch.right, *argument = room->scratch.argument;
+    lanes *input = room->scratch.input + room->plan->abi->n_input;
     for (int h = 0; h < N_PART; h++) {
         inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (PART(&room->t_next, 0) < now[h].end) &
                     MASK(&room->live, 0);
@@ -380,7 +382,8 @@ static struct lanes_events attempt(struct lanes_room *room)
     lanes t;
     struct stiffit_lanes_point at = {.t = (const double *)&t, .y = (const double *)room->y, .p = (const double *)room->p,
                                      .covariate = (const double *)room->covariate, .work = (const double *)room->work,
-                                     .input = (const double *)room->scratch.input, .input_slope = (const double *)room->outside.input_slope};
+                                     .input = (const double *)room->scratch.input,
+                                     .input_slope = (const double *)room->outside.input_slope};
     for (int h = 0; h < N_PART; h++)
         set_time(room, PART(&room->t, 0), &t, room->scratch.input, h);
     plan->lanes->derive(&at, (double *)room->scratch.derived[0]);
@@ -390,7 +393,8 @@ static struct lanes_events attempt(struct lanes_room *room)
         PART(&inverse, 0) = now[h].inverse;
     }
     if (plan->algebra.factorize)
-        plan->algebra.factorize((const double *)room->scratch.derived[0], (const double *)&inverse, (double *)room->scratch.factor);
+        plan->algebra.factorize((const double *)room->scratch.derived[0], (const double *)&inverse,
+                                (double *)room->scratch.factor);
     else
         for (int h = 0; h < N_PART; h++)
             factorize(room, now[h].inverse, h);

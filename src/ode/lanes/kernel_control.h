@@ -32,25 +32,28 @@ struct attempt {
 /* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
 static void follow_sizes(struct lanes_room *room, part step, part_mask moved, int h)
 {
-    part t = PART(&room->t, 0), rtol = PART(&room->tolerance.rtol, 0), fraction = PART(&room->tolerance.fraction, 0);
-    part at_rest = PART(&room->tolerance.at_rest, 0);
-    part_mask is_relative = MASK(&room->tolerance.is_relative, 0);
+    struct lanes_tolerance *tolerance = &room->tolerance;
+    part t = PART(&room->t, 0), rtol = PART(&tolerance->rtol, 0), fraction = PART(&tolerance->fraction, 0);
+    part at_rest = PART(&tolerance->at_rest, 0);
+    part_mask is_relative = MASK(&tolerance->is_relative, 0);
     for (size_t i = 0; i < room->plan->n; i++) {
-        part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->tolerance.size, i), now), guess = PART(room->tolerance.guess, i);
-        part reach = PART(room->tolerance.reach, i);
-        part_mask grows = magnitude(y - PART(room->y_before, i)) * (t - PART(room->tolerance.born, i)) >= TOLERANCE_YOUNG * step * now;
+        part y = PART(room->y, i), now = magnitude(y), size = larger(PART(tolerance->size, i), now);
+        part guess = PART(tolerance->guess, i), reach = PART(tolerance->reach, i);
+        part age = t - PART(tolerance->born, i);
+        part_mask grows = magnitude(y - PART(room->y_before, i)) * age >= TOLERANCE_YOUNG * step * now;
         guess = pick(grows | ~moved | (size <= TOLERANCE_REST * reach), guess, (part){0});
         part_mask young = guess > 0;
         part s = pick(young & (guess > size), guess, size), floor = pick(young, spread(TOLERANCE_FRACTION), fraction) * s;
-        part wanted = exp2_of(0.75 * log2_of(larger(now, spread(TOLERANCE_TINY))) + 0.25 * log2_of(larger(s, spread(TOLERANCE_TINY))));
+        part log_now = log2_of(larger(now, spread(TOLERANCE_TINY))), log_s = log2_of(larger(s, spread(TOLERANCE_TINY)));
+        part wanted = exp2_of(0.75 * log_now + 0.25 * log_s);
         wanted = pick((now < s) & (young | ~is_relative), larger(wanted, now), now);
         part beyond = rtol * (larger(wanted, floor) - now);
         beyond = pick(size < TOLERANCE_GROWN * reach, larger(beyond, TOLERANCE_ROUNDING * reach), beyond);
-        beyond = larger(beyond, TOLERANCE_NOISE * PART(room->tolerance.noise, i));
+        beyond = larger(beyond, TOLERANCE_NOISE * PART(tolerance->noise, i));
         beyond = pick(size > 0, beyond, larger(beyond, at_rest * guess));
-        PART(room->tolerance.size, i) = size;
-        PART(room->tolerance.guess, i) = guess;
-        PART(room->tolerance.beyond, i) = pick(moved, beyond, PART(room->tolerance.beyond, i));
+        PART(tolerance->size, i) = size;
+        PART(tolerance->guess, i) = guess;
+        PART(tolerance->beyond, i) = pick(moved, beyond, PART(tolerance->beyond, i));
     }
 }
 
@@ -60,7 +63,8 @@ static void control(struct lanes_room *room, const struct attempt *now, part_mas
     double share = 1.0 / (METHOD.order_error + 1);
     part worst = pick(now->good & now->safe, now->worst, spread(1e30));
     worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
-    part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h), last_h = PART(&room->control.log_h, 0), planned = PART(&room->h, 0);
+    part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h);
+    part last_h = PART(&room->control.log_h, 0), planned = PART(&room->h, 0);
     part_mask rejected = MASK(&room->control.rejected, 0), live = MASK(&room->live, 0);
     part shrink = share * log_error + SAFETY;
     part trend = last_h - log_h + share * (2 * log_error - PART(&room->control.log_error, 0)) + SAFETY;
@@ -74,11 +78,13 @@ static void control(struct lanes_room *room, const struct attempt *now, part_mas
     part longest = PART(&room->longest, 0);
     PART(&room->h, 0) = pick(live, pick(next > longest, longest, next), planned);
     PART(&room->control.log_h, 0) = pick(accepted, log_h, last_h);
-    PART(&room->control.log_error, 0) = pick(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->control.log_error, 0));
+    PART(&room->control.log_error, 0) =
+        pick(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->control.log_error, 0));
     MASK(&room->control.rejected, 0) = ~accepted & live;
     MASK(&room->control.n_attempt, 0) -= live;
     MASK(&room->control.n_step, 0) -= accepted;
-    MASK(&room->control.trouble, 0) = (MASK(&room->control.trouble, 0) & now->good) | (MASK(&room->control.n_attempt, 0) & ~now->good);
+    lanes_mask *trouble = &room->control.trouble, *n_attempt = &room->control.n_attempt;
+    MASK(trouble, 0) = (MASK(trouble, 0) & now->good) | (MASK(n_attempt, 0) & ~now->good);
 }
 
 /* What the caller must look at. */

@@ -75,7 +75,8 @@ static void observe(const struct lanes_room *room, const lanes *time, const lane
         set_inputs(room, PART(time, 0), input, h);
     const struct stiffit_lanes_point at = {.t = (const double *)time, .y = (const double *)inside, .p = (const double *)room->p,
                                            .covariate = (const double *)room->covariate, .work = (const double *)room->work,
-                                           .input = (const double *)input, .input_slope = (const double *)room->outside.input_slope};
+                                           .input = (const double *)input,
+                                           .input_slope = (const double *)room->outside.input_slope};
     room->plan->lanes->observe(&at, (double *)values);
     for (size_t o = 0; o < abi->n_observable; o++)
         for (int h = 0; h < N_PART && is_wanted[o]; h++)

@@ -8,8 +8,10 @@
 
 INLINE void set_inputs(const struct lanes_room *room, part t, lanes *input, int h)
 {
+    const struct lanes_outside *outside = &room->outside;
     for (size_t i = 0; i < room->plan->abi->n_input; i++)
-        PART(input, i) = PART(room->outside.input_value, i) + PART(room->outside.input_slope, i) * (t - PART(room->outside.input_since, i));
+        PART(input, i) = PART(outside->input_value, i) +
+                         PART(outside->input_slope, i) * (t - PART(outside->input_since, i));
 }
 
 /* Sets the point of a call at time t, with the inputs there. */

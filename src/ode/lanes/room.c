@@ -56,17 +56,19 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, siz
         room->outside.since[k] = -INFINITY;
         room->outside.until[k] = INFINITY;
     }
+    struct lanes_tolerance *tolerance = &room->tolerance;
+    struct lanes_outside *outside = &room->outside;
+    struct lanes_scratch *scratch = &room->scratch;
     struct {
         lanes **place;
         size_t n;
     } arrays[] = {{&room->p, n_parameter}, {&room->covariate, plan->abi->n_covariate}, {&room->work, plan->abi->n_work},
                   {&room->unit, n_column}, {(lanes **)&room->active, n_column}, {&room->y, n}, {&room->y_before, n},
-                  {&room->tolerance.size, n}, {&room->tolerance.guess, n}, {&room->tolerance.beyond, n}, {&room->scratch.factor, plan->n_factor},
-                  {&room->scratch.argument, n}, {&room->scratch.right, 8 * n}, {&room->scratch.base, n}, {&room->tolerance.born, n}, {&room->tolerance.reach, n},
-                  {&room->tolerance.noise, n},
-                  {&room->outside.minus_rate, n},
-                  {&room->outside.input_since, n_input}, {&room->outside.input_value, n_input}, {&room->outside.input_slope, n_input},
-                  {&room->scratch.input, 2 * n_input}};
+                  {&tolerance->size, n}, {&tolerance->guess, n}, {&tolerance->beyond, n}, {&tolerance->born, n},
+                  {&tolerance->reach, n}, {&tolerance->noise, n}, {&scratch->factor, plan->n_factor},
+                  {&scratch->argument, n}, {&scratch->right, 8 * n}, {&scratch->base, n}, {&scratch->input, 2 * n_input},
+                  {&outside->minus_rate, n}, {&outside->input_since, n_input}, {&outside->input_value, n_input},
+                  {&outside->input_slope, n_input}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
     for (int i = 0; i < METHOD_STAGES; i++) {
@@ -98,10 +100,14 @@ static void free_blocks(struct lanes_room *room)
 void lanes_room_fini(struct lanes_room *room)
 {
     free_blocks(room);
+    const struct lanes_tolerance *tolerance = &room->tolerance;
+    const struct lanes_outside *outside = &room->outside;
+    const struct lanes_scratch *scratch = &room->scratch;
     lanes *arrays[] = {room->p, room->covariate, room->work, room->unit, (lanes *)room->active, room->y, room->y_before,
-                       room->tolerance.size, room->tolerance.guess, room->tolerance.beyond, room->scratch.factor, room->scratch.argument, room->scratch.right, room->scratch.base,
-                       room->tolerance.born, room->tolerance.reach, room->tolerance.noise, room->outside.minus_rate, room->outside.input_since, room->outside.input_value,
-                       room->outside.input_slope, room->scratch.input};
+                       tolerance->size, tolerance->guess, tolerance->beyond, tolerance->born, tolerance->reach,
+                       tolerance->noise, scratch->factor, scratch->argument, scratch->right, scratch->base,
+                       scratch->input, outside->minus_rate, outside->input_since, outside->input_value,
+                       outside->input_slope};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     for (int i = 0; i < METHOD_STAGES; i++) {

@@ -106,8 +106,8 @@ static enum status choose_engine(struct campaign *campaign, const struct run_opt
     if (kind == ENGINE_REFERENCE)
         return STATUS_OK;
     if (refusal)
-        return error_set(error, STATUS_USAGE, "--engine %s: the model %s %s; say --engine cvodes, or leave the option out", word,
-                         campaign->model.abi.name, refusal);
+        return error_set(error, STATUS_USAGE, "--engine %s: the model %s %s; say --engine cvodes, or leave the option out",
+                         word, campaign->model.abi.name, refusal);
     if (use.has_adjoint)
         return error_set(error, STATUS_USAGE, "--engine %s: this engine has no adjoint gradients; say --gradient forward, or "
                          "--engine cvodes", word);
