@@ -94,6 +94,12 @@ static inline int backward_system(SUNNonlinearSolver solver, SUNNonlinSolSysFn s
     return 0;
 }
 
+static inline int backward_weigh(N_Vector y, N_Vector weight, void *workspace)
+{
+    tolerance_weigh(&((struct workspace *)workspace)->o, vector_data(y), vector_data(weight));
+    return 0;
+}
+
 /* False: something could not be had. All parameters are wanted, and enter the right-hand side alone. */
 static inline bool backward_init(struct backward *b, const struct stiffit_model *abi, const double *p,
                                  const uint32_t *sens, size_t n_time, const double *time, double rtol, double atol)
@@ -108,10 +114,10 @@ static inline bool backward_init(struct backward *b, const struct stiffit_model 
         return false;
     b->evaluation = (struct evaluation){.p = p, .n_sens = n_parameter, .sens = sens};
     b->ws->o.evaluation = &b->evaluation;
-    b->ws->o.rtol = rtol; /* which an evaluation's begin would set */
-    b->ws->o.atol = atol;
+    b->ws->o.tolerance.rtol = rtol; /* which an evaluation's begin would set */
+    b->ws->o.tolerance.atol = atol;
     for (size_t i = 0; i < n; i++)
-        b->ws->o.tolerance_beyond[i] = atol;
+        b->ws->o.tolerance.beyond[i] = atol;
     b->bank = vector_bank_new(b->ws->context, n, 1, 2 * BACKWARD_STEPS + 100);
     b->parameter_bank = vector_bank_new(b->ws->context, n_parameter, 1, 60);
     b->states = calloc(n * n_time, sizeof(double));
@@ -135,7 +141,7 @@ static inline bool backward_init(struct backward *b, const struct stiffit_model 
         b->quadrature->ops->nvspace = backward_space;
     return sundials_silence(b->cvode) == CV_SUCCESS && CVodeInit(b->cvode, newton_rhs, 0, b->y) == CV_SUCCESS &&
            CVodeSetUserData(b->cvode, b->ws) == CV_SUCCESS &&
-           CVodeWFtolerances(b->cvode, tolerance_weights) == CV_SUCCESS &&
+           CVodeWFtolerances(b->cvode, backward_weigh) == CV_SUCCESS &&
            CVodeSetNonlinearSolver(b->cvode, b->solver) == CV_SUCCESS &&
            CVodeAdjInit(b->cvode, BACKWARD_STEPS, CV_HERMITE) == CV_SUCCESS;
 }
@@ -174,7 +180,7 @@ static inline bool backward_jump(struct backward *b, size_t i)
 /* The backward problem from time t on, its end values in lambda and quadrature. */
 static inline bool backward_restart(struct backward *b, double t)
 {
-    double rtol = b->rtol, atol = b->ws->o.atol;
+    double rtol = b->rtol, atol = b->ws->o.tolerance.atol;
     if (b->which >= 0)
         return CVodeReInitB(b->cvode, b->which, t, b->lambda) == CV_SUCCESS &&
                CVodeQuadReInitB(b->cvode, b->which, b->quadrature) == CV_SUCCESS;

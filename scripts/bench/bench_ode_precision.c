@@ -106,7 +106,7 @@ static void measure(const struct model *model, enum engine_kind kind, const stru
         printf("- %s\n", refusal);
         return;
     }
-    struct engine_pool *pool = table->pool_new(model, &options, 1, 1, &error);
+    struct engine_pool *pool = table->pool_new(table, model, &options, 1, 1, &error);
     if (pool)
         pool->table = table;
     struct engine *engine = pool ? engine_new(pool, &error) : NULL;

@@ -21,7 +21,7 @@ bool adjoint_is_cheaper(size_t n_state, size_t n_sens_rhs);
  * last; a restart is reproducible to the bit, so the steps are the same. Up to 16 MiB more hold the factors of a chunk's first
  * steps for the backward pass; those of later steps are recomputed. */
 
-/* The functions below are for workspace.c and adjoint_pass.c. */
+/* The functions below are for cvodes.c. */
 struct workspace;
 struct adjoint;
 void adjoint_free(struct adjoint *adjoint);

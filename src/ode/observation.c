@@ -250,12 +250,13 @@ static bool fill_rows(struct simulation *sim, size_t i_time, const double *y)
     bool good = true;
     for (size_t end; first < last && good; first = end) {
         end = end_of_variant(task, first, last);
-        if (!blocks_begin_variant(sim, first))
+        if (task->row_variant && !blocks_begin_variant(sim, first))
             return false;
         good = (!evaluation->noise || !sim->abi->noise ||
                 fill(sim, true, first, end, t, y, evaluation->noise, evaluation->d_noise)) &&
                fill(sim, false, first, end, t, y, evaluation->prediction, evaluation->d_prediction);
-        blocks_end_variant(sim, first);
+        if (task->row_variant)
+            blocks_end_variant(sim, first);
     }
     sim->rows.has_terms = sim->rows.has_terms && !task->row_variant;
     return good;
@@ -316,10 +317,11 @@ static bool time_asks_relative(struct simulation *sim, size_t i_time, const doub
         first--;
     for (size_t end; first < last && !asks; first = end) {
         end = end_of_variant(task, first, last);
-        if (!blocks_begin_variant(sim, first))
+        if (task->row_variant && !blocks_begin_variant(sim, first))
             return false;
         asks = asks_relative(sim, first, end, i_time, y);
-        blocks_end_variant(sim, first);
+        if (task->row_variant)
+            blocks_end_variant(sim, first);
     }
     return asks;
 }

@@ -7,7 +7,6 @@
 #include "ode/observation.h"
 #include "ode/period.h"
 #include "ode/positive.h"
-#include "ode/steady.h"
 #include "ode/stops.h"
 #include "ode/tolerance.h"
 
@@ -76,7 +75,7 @@ void simulation_set_out(struct simulation *sim, double closest)
     sim->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
     if (task->time[task->n_time - 1] == INFINITY)
         sim->t_far = fmax(last, t + fmax(1, t - task->t0)); /* gives the first step its scale; no end */
-    steady_begin(sim);
+    sim->steady = (struct steady){.since = t, .next = t};
     if (sim->forcing)
         forcing_begin(sim);
 }

@@ -22,8 +22,6 @@
 /* What has not come to rest by then never does: at a time of infinity nothing can be computed. */
 #define LAST 1e150
 
-void steady_begin(struct simulation *sim) { sim->steady.since = sim->steady.next = sim->t; }
-
 bool steady_is_lost(struct simulation *sim)
 {
     if (fabs(sim->t) < LAST)

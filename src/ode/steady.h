@@ -18,11 +18,9 @@ struct steady_solver {
     double *change, *weight; /* scratch: n_state (1 + n_block) each */
 };
 
-/* Call this where a segment begins that has no other stop than +infinity. */
-void steady_begin(struct simulation *simulation);
-/* Call these after a step. A look is due now and then. True: state and sensitivities have arrived; y (blocks) is moved onto the
- * steady state. */
-/* True: it never comes to rest, because some state grows for ever and the steps with it; the evaluation is finished. */
+/* Call these after a step. steady_is_lost: the trajectory never comes to rest, because some state grows for ever and the steps
+ * with it; the evaluation is finished. */
 bool steady_is_lost(struct simulation *simulation);
+/* Whether a look is due. True from it: state and sensitivities have arrived; y (blocks) is moved onto the steady state. */
 bool steady_is_due(const struct simulation *simulation);
 bool steady_look(struct simulation *simulation, double *y, const struct steady_solver *solver);

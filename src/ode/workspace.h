@@ -54,30 +54,6 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
                                 const struct linear_plan *plan);
 void workspace_free(struct workspace *workspace);
 
-/* Chooses the blocks and forgets the evaluation before. */
-void workspace_prepare(struct workspace *workspace);
-/* The initial state, a code as of derivatives_initial. */
-int workspace_initial(struct workspace *workspace);
-/* Starts CVODES from the state in y at o.t, where it must not depend on what was before. False: the evaluation is finished. */
-bool workspace_start(struct workspace *workspace);
-/* Makes a step, which ends at the next stop at the latest. False: `failure`; y and o.t are the end of the last good step. */
-bool workspace_step(struct workspace *workspace);
-/* The state in the latest step: into y, false: the evaluation is finished; or without sensitivities, valid until the next call,
- * NULL: it cannot be computed. */
-bool workspace_go_to(struct workspace *workspace, double t);
-const double *workspace_inside(struct workspace *workspace, double t);
-/* The state (without sensitivities) at the beginning of the latest step, until the next call; y is
- * the state at o.t again. NULL: it cannot be computed. */
-const double *workspace_before(struct workspace *workspace);
-/* After a failure: whether it may be due to the sizes of states. */
-bool workspace_may_be_sizes(const struct workspace *workspace);
-/* Whether it may go on without the pace, from o.t; else the evaluation is finished. */
-bool workspace_fail(struct workspace *workspace);
-
-/* adjoint_pass.c: an evaluation with an adjoint, behind its initial state; and a step of it, in any direction. */
-bool adjoint_pass_begin(struct workspace *workspace);
-bool adjoint_pass_step(struct workspace *workspace);
-
 /* probe.c. probe_begin makes the probe the one block; false: no state depends on a wanted parameter. pace_begin makes the pace
  * the one block. probe_combine combines the columns of a matrix by parameter, for parameters that have a bit of `use`. */
 bool probe_begin(struct workspace *workspace);
