@@ -36,7 +36,7 @@ static inline int backward_rhs(sunrealtype t, N_Vector y, N_Vector lambda, N_Vec
     if (newton_jacobian(ws, t, vector_data(y), NULL, false) != STIFFIT_OK)
         return 1;
     linear_multiply_transposed(ws->linear, vector_data(lambda), vector_data(out));
-    for (size_t i = 0; i < ws->o.n_state; i++)
+    for (size_t i = 0; i < ws->sim.n_state; i++)
         vector_data(out)[i] = -vector_data(out)[i];
     return 0;
 }
@@ -45,7 +45,7 @@ static inline int backward_quadrature(sunrealtype t, N_Vector y, N_Vector lambda
 {
     struct backward *b = context;
     size_t n = b->abi->n_state;
-    if (derivatives_rhs_parameter(&b->ws->o.model, t, vector_data(y), b->ws->rhs_parameter) != STIFFIT_OK)
+    if (derivatives_rhs_parameter(&b->ws->sim.model, t, vector_data(y), b->ws->rhs_parameter) != STIFFIT_OK)
         return 1;
     for (size_t j = 0; j < b->abi->n_parameter; j++)
         vector_data(out)[j] = -dense_dot(b->ws->rhs_parameter + j * n, vector_data(lambda), n);
@@ -74,11 +74,11 @@ static inline int backward_solve(SUNNonlinearSolver solver, N_Vector predicted, 
         newton_jacobian(ws, t, vector_data(b->y_between), NULL, false) != STIFFIT_OK ||
         linear_factor(ws->linear, -gamma) != LINEAR_OK)
         return -1;
-    for (size_t i = 0; i < ws->o.n_state; i++)
+    for (size_t i = 0; i < ws->sim.n_state; i++)
         c[i] = vector_data(predicted)[i] - rl1 * vector_data(zn1)[i];
     if (linear_solve_transposed(ws->linear, c) != LINEAR_OK)
         return -1;
-    for (size_t i = 0; i < ws->o.n_state; i++)
+    for (size_t i = 0; i < ws->sim.n_state; i++)
         c[i] -= vector_data(predicted)[i];
     return 0;
 }
@@ -96,7 +96,7 @@ static inline int backward_system(SUNNonlinearSolver solver, SUNNonlinSolSysFn s
 
 static inline int backward_weigh(N_Vector y, N_Vector weight, void *workspace)
 {
-    tolerance_weigh(&((struct workspace *)workspace)->o, vector_data(y), vector_data(weight));
+    tolerance_weigh(&((struct workspace *)workspace)->sim, vector_data(y), vector_data(weight));
     return 0;
 }
 
@@ -113,11 +113,11 @@ static inline bool backward_init(struct backward *b, const struct stiffit_model 
     if (!b->ws)
         return false;
     b->evaluation = (struct evaluation){.p = p, .n_sens = n_parameter, .sens = sens};
-    b->ws->o.evaluation = &b->evaluation;
-    b->ws->o.tolerance.rtol = rtol; /* which an evaluation's begin would set */
-    b->ws->o.tolerance.atol = atol;
+    b->ws->sim.evaluation = &b->evaluation;
+    b->ws->sim.tolerance.rtol = rtol; /* which an evaluation's begin would set */
+    b->ws->sim.tolerance.atol = atol;
     for (size_t i = 0; i < n; i++)
-        b->ws->o.tolerance.beyond[i] = atol;
+        b->ws->sim.tolerance.beyond[i] = atol;
     b->bank = vector_bank_new(b->ws->context, n, 1, 2 * BACKWARD_STEPS + 100);
     b->parameter_bank = vector_bank_new(b->ws->context, n_parameter, 1, 60);
     b->states = calloc(n * n_time, sizeof(double));
@@ -168,8 +168,8 @@ static inline bool backward_jump(struct backward *b, size_t i)
 {
     size_t n = b->abi->n_state, n_observable = b->abi->n_observable;
     const double *y = b->states + i * n;
-    if (derivatives_value(&b->ws->o.model, MODEL_OBSERVE, b->time[i], y, b->h) != STIFFIT_OK ||
-        derivatives_by_state(&b->ws->o.model, MODEL_OBSERVE, b->time[i], y, b->h_state) != STIFFIT_OK)
+    if (derivatives_value(&b->ws->sim.model, MODEL_OBSERVE, b->time[i], y, b->h) != STIFFIT_OK ||
+        derivatives_by_state(&b->ws->sim.model, MODEL_OBSERVE, b->time[i], y, b->h_state) != STIFFIT_OK)
         return false;
     for (size_t k = 0; k < n; k++)
         for (size_t o = 0; o < n_observable; o++)
@@ -180,7 +180,7 @@ static inline bool backward_jump(struct backward *b, size_t i)
 /* The backward problem from time t on, its end values in lambda and quadrature. */
 static inline bool backward_restart(struct backward *b, double t)
 {
-    double rtol = b->rtol, atol = b->ws->o.tolerance.atol;
+    double rtol = b->rtol, atol = b->ws->sim.tolerance.atol;
     if (b->which >= 0)
         return CVodeReInitB(b->cvode, b->which, t, b->lambda) == CV_SUCCESS &&
                CVodeQuadReInitB(b->cvode, b->which, b->quadrature) == CV_SUCCESS;
@@ -200,9 +200,9 @@ static inline bool backward_run(struct backward *b)
     int n_check;
     linear_begin(b->ws->linear);
     b->ws->factor_gamma = 0;
-    if (derivatives_begin(&b->ws->o.model, b->evaluation.p, NULL, 0, b->evaluation.n_sens, b->evaluation.sens) !=
+    if (derivatives_begin(&b->ws->sim.model, b->evaluation.p, NULL, 0, b->evaluation.n_sens, b->evaluation.sens) !=
             STIFFIT_OK ||
-        derivatives_initial(&b->ws->o.model, vector_data(b->y)) != STIFFIT_OK || CVodeAdjReInit(b->cvode) != CV_SUCCESS ||
+        derivatives_initial(&b->ws->sim.model, vector_data(b->y)) != STIFFIT_OK || CVodeAdjReInit(b->cvode) != CV_SUCCESS ||
         CVodeReInit(b->cvode, 0, b->y) != CV_SUCCESS)
         return false;
     for (size_t i = 0; i < b->n_time; i++) {

@@ -64,7 +64,7 @@ static struct adjoint *adjoint_new(const struct workspace *ws)
     struct adjoint *adjoint = calloc(1, sizeof *adjoint);
     if (!adjoint)
         return NULL;
-    size_t n = ws->o.n_state, n_column = ws->bank ? vector_bank_n_tracer(ws->bank) : 0;
+    size_t n = ws->sim.n_state, n_column = ws->bank ? vector_bank_n_tracer(ws->bank) : 0;
     size_t steps = CHUNK_BYTES / (STEP_BYTES + n * sizeof(double));
     adjoint->chunk_steps = steps < CHUNK_LEAST ? CHUNK_LEAST : steps > CHUNK_MOST ? CHUNK_MOST : steps;
     size_t kept = linear_kept_length(ws->linear) * sizeof(double);
@@ -76,7 +76,7 @@ static struct adjoint *adjoint_new(const struct workspace *ws)
     adjoint->carry = calloc(n + 1, sizeof(double));
     adjoint->w = calloc(n + 1, sizeof(double));
     adjoint->scratch = calloc(n + 1, sizeof(double));
-    adjoint->gradient = calloc((size_t)ws->o.abi->n_parameter + 1, sizeof(double));
+    adjoint->gradient = calloc((size_t)ws->sim.abi->n_parameter + 1, sizeof(double));
     if (adjoint->after && adjoint->before && adjoint->after_live && adjoint->before_live && adjoint->carry &&
         adjoint->w && adjoint->scratch && adjoint->gradient && (n == 0 || tape_init(&adjoint->tape, ws->bank, n)))
         return adjoint;
@@ -86,7 +86,7 @@ static struct adjoint *adjoint_new(const struct workspace *ws)
 
 bool adjoint_fail_memory(struct workspace *ws)
 {
-    return outcome_fail(&ws->o, EVALUATION_NO_MEMORY, "no memory to keep the integrator's steps for the backward pass");
+    return outcome_fail(&ws->sim, EVALUATION_NO_MEMORY, "no memory to keep the integrator's steps for the backward pass");
 }
 
 bool adjoint_begin(struct workspace *ws)
@@ -96,7 +96,7 @@ bool adjoint_begin(struct workspace *ws)
     struct adjoint *adjoint = ws->adjoint;
     if (!adjoint)
         return false;
-    size_t needed = ws->o.evaluation->task->n_time * ws->o.n_state + 1;
+    size_t needed = ws->sim.evaluation->task->n_time * ws->sim.n_state + 1;
     if (needed > adjoint->time_room) {
         double *bigger = realloc(adjoint->at_time, needed * sizeof(double));
         if (!bigger)
@@ -113,7 +113,7 @@ bool adjoint_begin(struct workspace *ws)
 bool adjoint_open(struct workspace *ws, double t)
 {
     struct adjoint *adjoint = ws->adjoint;
-    size_t n = ws->o.n_state, length = 5 * n + 1, i = adjoint->n_chunk;
+    size_t n = ws->sim.n_state, length = 5 * n + 1, i = adjoint->n_chunk;
     tape_rewind(&adjoint->tape);
     if (ws->pass == PASS_REPLAY)
         return true;
@@ -127,9 +127,9 @@ bool adjoint_open(struct workspace *ws, double t)
             return false;
         adjoint->chunk_room = room;
     }
-    adjoint->chunks[i] = (struct checkpoint){.t = t, .i_time = ws->o.rows.i_time};
+    adjoint->chunks[i] = (struct checkpoint){.t = t, .i_time = ws->sim.rows.i_time};
     memcpy(adjoint->chunk_states + i * length, vector_data(ws->y), 2 * n * sizeof(double));
-    memcpy(adjoint->chunk_states + i * length + 2 * n, ws->o.tolerance.sizes, (3 * n + 1) * sizeof(double));
+    memcpy(adjoint->chunk_states + i * length + 2 * n, ws->sim.tolerance.sizes, (3 * n + 1) * sizeof(double));
     adjoint->i_chunk = i;
     adjoint->n_chunk++;
     return true;
@@ -138,7 +138,7 @@ bool adjoint_open(struct workspace *ws, double t)
 bool adjoint_keep(struct workspace *ws, size_t i_time, bool initial)
 {
     struct adjoint *adjoint = ws->adjoint;
-    size_t n = ws->o.n_state;
+    size_t n = ws->sim.n_state;
     if (n && ws->pass == PASS_FORWARD)
         memcpy(adjoint->at_time + i_time * n, vector_data(ws->y), n * sizeof(double));
     return initial || !ws->tape || tape_output(&adjoint->tape, ws->y, (uint32_t)i_time);
@@ -151,7 +151,7 @@ bool adjoint_record(struct workspace *ws)
     if (!tape_step(tape, vector_data(ws->y)))
         return adjoint_fail_memory(ws);
     if (tape->lost) {
-        outcome_fail(&ws->o, EVALUATION_ODE_FAILED, "the integrator failed too often in one step for the backward pass to "
+        outcome_fail(&ws->sim, EVALUATION_ODE_FAILED, "the integrator failed too often in one step for the backward pass to "
                                                      "repeat it");
         return false;
     }
@@ -172,8 +172,8 @@ bool adjoint_is_full(const struct workspace *ws)
 bool adjoint_close(struct workspace *ws)
 {
     struct adjoint *adjoint = ws->adjoint;
-    if (ws->pass == PASS_REPLAY && adjoint->chunks[adjoint->i_chunk + 1].t != ws->o.t) {
-        outcome_fail(&ws->o, EVALUATION_MODEL_FAILED, "the model is not a pure function: the integrator's steps could not be "
+    if (ws->pass == PASS_REPLAY && adjoint->chunks[adjoint->i_chunk + 1].t != ws->sim.t) {
+        outcome_fail(&ws->sim, EVALUATION_MODEL_FAILED, "the model is not a pure function: the integrator's steps could not be "
                                                        "repeated for the backward pass; the forward pass succeeded");
         return false;
     }
@@ -190,19 +190,19 @@ static void clear_after(struct adjoint *adjoint) { memset(adjoint->after_live, 0
 bool adjoint_turn(struct workspace *ws)
 {
     struct adjoint *adjoint = ws->adjoint;
-    struct evaluation *evaluation = ws->o.evaluation;
+    struct evaluation *evaluation = ws->sim.evaluation;
     const struct evaluation_adjoint *request = evaluation->adjoint;
     size_t n_row = evaluation->task->n_row;
-    bool noise = evaluation->noise && ws->o.abi->noise;
+    bool noise = evaluation->noise && ws->sim.abi->noise;
     if (!request->weigh(request->context, evaluation) || !all_finite(request->by_prediction, n_row) ||
         (noise && !all_finite(request->by_noise, n_row))) {
-        outcome_fail(&ws->o, EVALUATION_MODEL_FAILED, "the objective or its derivatives are not finite");
+        outcome_fail(&ws->sim, EVALUATION_MODEL_FAILED, "the objective or its derivatives are not finite");
         return false;
     }
-    ws->o.rows.i_row = n_row;
+    ws->sim.rows.i_row = n_row;
     ws->pass = PASS_BACKWARD;
     memset(adjoint->gradient, 0, evaluation->n_sens * sizeof(double));
-    memset(adjoint->carry, 0, ws->o.n_state * sizeof(double));
+    memset(adjoint->carry, 0, ws->sim.n_state * sizeof(double));
     clear_after(adjoint);
     adjoint->position = ws->tape ? adjoint->tape.n_step : 0;
     return true;
@@ -233,7 +233,7 @@ static void add_row(struct adjoint *adjoint, size_t first, size_t end, uint32_t 
 static bool add_outputs(struct workspace *ws, struct adjoint *adjoint, const struct tape_step *step)
 {
     const struct tape_term *terms = adjoint->tape.terms;
-    size_t n = ws->o.n_state, first;
+    size_t n = ws->sim.n_state, first;
     for (size_t end = step->end; end > step->outputs; end = first) {
         uint32_t row = terms[end - 1].row;
         for (first = end; first > step->outputs && terms[first - 1].row == row;)
@@ -241,7 +241,7 @@ static bool add_outputs(struct workspace *ws, struct adjoint *adjoint, const str
         const double *x = adjoint->carry;
         if (row != LAST_STATE) {
             memset(adjoint->scratch, 0, n * sizeof(double));
-            if (!observation_weigh(&ws->o, row, adjoint->at_time + row * n, ws->tape ? adjoint->scratch : NULL,
+            if (!observation_weigh(&ws->sim, row, adjoint->at_time + row * n, ws->tape ? adjoint->scratch : NULL,
                                    adjoint->gradient))
                 return false;
             x = adjoint->scratch;
@@ -254,11 +254,11 @@ static bool add_outputs(struct workspace *ws, struct adjoint *adjoint, const str
 /* gradient += scale (df/dp)^T x, for parameters that enter the right-hand side. */
 WIDE static void add_rhs_parameter(const struct workspace *ws, double scale, const double *x, double *gradient)
 {
-    const struct evaluation *evaluation = ws->o.evaluation;
-    size_t n = ws->o.n_state;
+    const struct evaluation *evaluation = ws->sim.evaluation;
+    size_t n = ws->sim.n_state;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         size_t j = evaluation->sens[k];
-        if (derivatives_use(ws->o.abi, j) & STIFFIT_USE_RHS)
+        if (derivatives_use(ws->sim.abi, j) & STIFFIT_USE_RHS)
             gradient[k] += scale * dense_dot(ws->rhs_parameter + j * n, x, n);
     }
 }
@@ -267,30 +267,30 @@ WIDE static void add_rhs_parameter(const struct workspace *ws, double scale, con
  * - gamma J)^T w = mu, this adds w - mu to the prediction's adjoint, -rl1 w to zn1's, and gamma (df/dp)^T w to the gradient. */
 static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint, const struct tape_step *step)
 {
-    size_t n = ws->o.n_state;
+    size_t n = ws->sim.n_state;
     const struct tape *tape = &adjoint->tape;
     const double *mu = adjoint->before + tape_solve_column(tape) * n, *y = tape->numbers + step->state;
     double *w = adjoint->w;
     memcpy(w, mu, n * sizeof(double));
-    if (derivatives_rhs_parameter(&ws->o.model, step->t, y, ws->rhs_parameter) != STIFFIT_OK)
-        return outcome_model_failed(&ws->o);
+    if (derivatives_rhs_parameter(&ws->sim.model, step->t, y, ws->rhs_parameter) != STIFFIT_OK)
+        return outcome_model_failed(&ws->sim);
     enum linear_result result = LINEAR_OK;
     if (step->kept != SIZE_MAX) {
         result = linear_solve_transposed_kept(ws->linear, tape->numbers + step->kept, w);
     } else {
         if (newton_jacobian(ws, step->t, y, NULL, false) != STIFFIT_OK)
-            return outcome_model_failed(&ws->o);
-        ws->o.n_factor++;
+            return outcome_model_failed(&ws->sim);
+        ws->sim.n_factor++;
         result = linear_factor(ws->linear, step->gamma);
         if (result == LINEAR_OK)
             result = linear_solve_transposed(ws->linear, w);
     }
     if (result == LINEAR_NO_MEMORY) {
-        outcome_fail(&ws->o, EVALUATION_NO_MEMORY, "no memory for the linear solver of the backward pass");
+        outcome_fail(&ws->sim, EVALUATION_NO_MEMORY, "no memory for the linear solver of the backward pass");
         return false;
     }
     if (result != LINEAR_OK || !all_finite(w, n)) {
-        outcome_fail(&ws->o, EVALUATION_ODE_FAILED, "the backward pass met a singular matrix or an adjoint that overflows; "
+        outcome_fail(&ws->sim, EVALUATION_ODE_FAILED, "the backward pass met a singular matrix or an adjoint that overflows; "
                                                      "the forward pass succeeded");
         return false;
     }
@@ -304,15 +304,15 @@ static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint, const
 
 static bool back_over_calls(struct workspace *ws, struct adjoint *adjoint, const struct tape_step *step)
 {
-    size_t n = ws->o.n_state;
+    size_t n = ws->sim.n_state;
     for (uint32_t k = 0; k < step->n_call; k++) {
         uint32_t column = step->call[k];
         const double *x = adjoint->before + column * n, *y = adjoint->tape.numbers + step->state + (k + 1) * n;
         if (!adjoint->before_live[column])
             continue;
         if (newton_jacobian(ws, step->call_t[k], y, NULL, false) != STIFFIT_OK ||
-            derivatives_rhs_parameter(&ws->o.model, step->call_t[k], y, ws->rhs_parameter) != STIFFIT_OK)
-            return outcome_model_failed(&ws->o);
+            derivatives_rhs_parameter(&ws->sim.model, step->call_t[k], y, ws->rhs_parameter) != STIFFIT_OK)
+            return outcome_model_failed(&ws->sim);
         linear_multiply_transposed(ws->linear, x, adjoint->scratch);
         add_rhs_parameter(ws, 1, x, adjoint->gradient);
         add_row(adjoint, step->calls, step->outputs, column, 1, adjoint->scratch);
@@ -323,10 +323,10 @@ static bool back_over_calls(struct workspace *ws, struct adjoint *adjoint, const
 static bool back_over(struct workspace *ws, struct adjoint *adjoint, const struct tape_step *step)
 {
     const struct tape_term *terms = adjoint->tape.terms;
-    size_t n = ws->o.n_state, n_column = adjoint->tape.n_column;
+    size_t n = ws->sim.n_state, n_column = adjoint->tape.n_column;
     memset(adjoint->before_live, 0, n_column * sizeof(bool));
     if (!add_outputs(ws, adjoint, step))
-        return outcome_model_failed(&ws->o);
+        return outcome_model_failed(&ws->sim);
     for (size_t i = step->vectors; i < step->solve; i++)
         if (adjoint->after_live[terms[i].row])
             add(adjoint, terms[i].column, terms[i].factor, adjoint->after + terms[i].row * n, n);
@@ -346,37 +346,37 @@ static bool back_over(struct workspace *ws, struct adjoint *adjoint, const struc
 /* Adds the initial state and the measurements at the initial time, or all of them if no state depends on a wanted parameter. */
 static bool finish_at_start(struct workspace *ws, struct adjoint *adjoint)
 {
-    struct evaluation *evaluation = ws->o.evaluation;
-    size_t n = ws->o.n_state;
+    struct evaluation *evaluation = ws->sim.evaluation;
+    size_t n = ws->sim.n_state;
     bool initial = false;
     for (size_t i = adjoint->n_chunk ? adjoint->chunks[0].i_time : evaluation->task->n_time; i-- > 0;)
-        if (!observation_weigh(&ws->o, i, adjoint->at_time + i * n, ws->tape ? adjoint->carry : NULL, adjoint->gradient))
-            return outcome_model_failed(&ws->o);
+        if (!observation_weigh(&ws->sim, i, adjoint->at_time + i * n, ws->tape ? adjoint->carry : NULL, adjoint->gradient))
+            return outcome_model_failed(&ws->sim);
     for (size_t k = 0; k < evaluation->n_sens && n; k++)
-        initial = initial || derivatives_use(ws->o.abi, evaluation->sens[k]) & STIFFIT_USE_INITIAL;
-    if (initial && derivatives_initial_parameter(&ws->o.model, ws->o.columns) != STIFFIT_OK)
-        return outcome_model_failed(&ws->o);
+        initial = initial || derivatives_use(ws->sim.abi, evaluation->sens[k]) & STIFFIT_USE_INITIAL;
+    if (initial && derivatives_initial_parameter(&ws->sim.model, ws->sim.columns) != STIFFIT_OK)
+        return outcome_model_failed(&ws->sim);
     for (size_t k = 0; k < evaluation->n_sens && initial; k++) {
         size_t j = evaluation->sens[k];
-        if (derivatives_use(ws->o.abi, j) & STIFFIT_USE_INITIAL)
-            adjoint->gradient[k] += dense_dot(ws->o.columns + j * n, adjoint->carry, n);
+        if (derivatives_use(ws->sim.abi, j) & STIFFIT_USE_INITIAL)
+            adjoint->gradient[k] += dense_dot(ws->sim.columns + j * n, adjoint->carry, n);
     }
     if (!all_finite(adjoint->gradient, evaluation->n_sens)) {
-        outcome_fail(&ws->o, EVALUATION_ODE_FAILED, "the gradient overflows");
+        outcome_fail(&ws->sim, EVALUATION_ODE_FAILED, "the gradient overflows");
         return false;
     }
     memcpy(evaluation->adjoint->gradient, adjoint->gradient, evaluation->n_sens * sizeof(double));
-    return outcome_set(&ws->o, EVALUATION_OK);
+    return outcome_set(&ws->sim, EVALUATION_OK);
 }
 
 bool adjoint_step(struct workspace *ws, double *t)
 {
     struct adjoint *adjoint = ws->adjoint;
-    struct evaluation *evaluation = ws->o.evaluation;
-    size_t n = ws->o.n_state;
+    struct evaluation *evaluation = ws->sim.evaluation;
+    size_t n = ws->sim.n_state;
     if (adjoint->position > 0) {
         if (evaluation->n_step >= evaluation->max_steps) {
-            outcome_fail(&ws->o, EVALUATION_BUDGET, "the budget of integrator steps is used up in the backward pass");
+            outcome_fail(&ws->sim, EVALUATION_BUDGET, "the budget of integrator steps is used up in the backward pass");
             return false;
         }
         evaluation->n_step++;
@@ -395,8 +395,8 @@ bool adjoint_step(struct workspace *ws, double *t)
     const struct checkpoint *chunk = &adjoint->chunks[--adjoint->i_chunk];
     const double *states = adjoint->chunk_states + adjoint->i_chunk * (5 * n + 1);
     memcpy(vector_data(ws->y), states, 2 * n * sizeof(double));
-    memcpy(ws->o.tolerance.sizes, states + 2 * n, (3 * n + 1) * sizeof(double));
-    ws->o.rows.i_time = chunk->i_time;
+    memcpy(ws->sim.tolerance.sizes, states + 2 * n, (3 * n + 1) * sizeof(double));
+    ws->sim.rows.i_time = chunk->i_time;
     ws->pass = PASS_REPLAY;
     *t = chunk->t;
     return true;

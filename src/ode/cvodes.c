@@ -36,24 +36,24 @@ enum { MAX_STUCK = 50 };
 
 static int weigh(N_Vector y, N_Vector weight, void *workspace)
 {
-    tolerance_weigh(&((struct workspace *)workspace)->o, vector_data(y), vector_data(weight));
+    tolerance_weigh(&((struct workspace *)workspace)->sim, vector_data(y), vector_data(weight));
     return 0;
 }
 
 static bool make_integrator(struct workspace *ws)
 {
-    size_t n_sensitivity = blocks_most(ws->o.abi, &ws->o.options), n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
+    size_t n_sensitivity = blocks_most(ws->sim.abi, &ws->sim.options), n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
     ws->context = sundials_context_new();
     if (!ws->context)
         return false;
-    ws->bank = vector_bank_new(ws->context, ws->o.n_state, n_block, N_VECTOR);
+    ws->bank = vector_bank_new(ws->context, ws->sim.n_state, n_block, N_VECTOR);
     if (!ws->bank)
         return false;
     vector_bank_set_blocks(ws->bank, 1);
     ws->y = vector_new(ws->bank);
-    ws->o.y = vector_data(ws->y);
+    ws->sim.y = vector_data(ws->y);
     N_VConst(0, ws->y);
-    if (ws->o.abi->n_switching + ws->o.abi->n_event > 0)
+    if (ws->sim.abi->n_switching + ws->sim.abi->n_event > 0)
         ws->y_at = vector_new(ws->bank);
     ws->cvode = CVodeCreate(CV_BDF, ws->context);
     ws->solver = newton_new(ws);
@@ -66,7 +66,7 @@ static bool make_integrator(struct workspace *ws)
            CVodeSetMaxNumSteps(ws->cvode, LONG_MAX) == CV_SUCCESS &&
            CVodeSetMaxHnilWarns(ws->cvode, -1) == CV_SUCCESS &&
            CVodeSetEtaFixedStepBounds(ws->cvode, 0, STEP_GROWTH) == CV_SUCCESS &&
-           (!(ws->o.max_step < INFINITY) || CVodeSetMaxStep(ws->cvode, ws->o.max_step) == CV_SUCCESS) &&
+           (!(ws->sim.max_step < INFINITY) || CVodeSetMaxStep(ws->cvode, ws->sim.max_step) == CV_SUCCESS) &&
            CVodeSetNonlinearSolver(ws->cvode, ws->solver) == CV_SUCCESS;
 }
 
@@ -87,7 +87,7 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->probe_column = new_array(n, 1);
     ws->rhs_parameter = new_array(n, n_parameter);
     ws->linear = linear_new(plan);
-    bool complete = simulation_init(&ws->o, abi, options) && ws->y_now && ws->f_predicted && ws->delta && ws->probe_factor &&
+    bool complete = simulation_init(&ws->sim, abi, options) && ws->y_now && ws->f_predicted && ws->delta && ws->probe_factor &&
                     ws->probe_column && ws->rhs_parameter && ws->linear;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
@@ -112,7 +112,7 @@ void workspace_free(struct workspace *ws)
     if (ws->context)
         SUNContext_Free(&ws->context);
     linear_free(ws->linear);
-    simulation_fini(&ws->o);
+    simulation_fini(&ws->sim);
     free(ws->y_now);
     free(ws->f_predicted);
     free(ws->delta);
@@ -124,7 +124,7 @@ void workspace_free(struct workspace *ws)
 
 static void set_blocks(struct workspace *ws, size_t n_block)
 {
-    ws->o.blocks.n = n_block;
+    ws->sim.blocks.n = n_block;
     if (ws->bank) {
         vector_bank_set_blocks(ws->bank, 1 + n_block);
         vector_bank_trace(ws->bank, false);
@@ -133,50 +133,50 @@ static void set_blocks(struct workspace *ws, size_t n_block)
 
 static void choose_blocks(struct workspace *ws)
 {
-    const struct evaluation *evaluation = ws->o.evaluation;
+    const struct evaluation *evaluation = ws->sim.evaluation;
     ws->trouble = TROUBLE_NONE;
     ws->model_trouble_step = -1;
     ws->n_stuck = 0;
     ws->pass = PASS_FORWARD;
     ws->tape = NULL;
-    blocks_choose(&ws->o);
+    blocks_choose(&ws->sim);
     ws->probe = evaluation->adjoint && probe_begin(ws);
-    ws->o.blocks.is_pace = ws->o.blocks.n == 0 && ws->o.n_state > 0;
-    if (ws->o.blocks.is_pace)
+    ws->sim.blocks.is_pace = ws->sim.blocks.n == 0 && ws->sim.n_state > 0;
+    if (ws->sim.blocks.is_pace)
         pace_begin(ws);
-    set_blocks(ws, ws->o.blocks.n);
+    set_blocks(ws, ws->sim.blocks.n);
 }
 
 static int set_initial(struct workspace *ws)
 {
-    size_t n = ws->o.n_state;
-    double *y = ws->o.y;
-    if (!ws->o.blocks.is_pace && !ws->probe)
-        return blocks_initial(&ws->o, y);
-    int code = derivatives_initial(&ws->o.model, y);
-    if (ws->o.blocks.is_pace)
+    size_t n = ws->sim.n_state;
+    double *y = ws->sim.y;
+    if (!ws->sim.blocks.is_pace && !ws->probe)
+        return blocks_initial(&ws->sim, y);
+    int code = derivatives_initial(&ws->sim.model, y);
+    if (ws->sim.blocks.is_pace)
         memset(y + n, 0, n * sizeof(double));
-    if (code != STIFFIT_OK || ws->o.blocks.is_pace)
+    if (code != STIFFIT_OK || ws->sim.blocks.is_pace)
         return code;
-    code = derivatives_initial_parameter(&ws->o.model, ws->o.columns);
+    code = derivatives_initial_parameter(&ws->sim.model, ws->sim.columns);
     if (code == STIFFIT_OK)
-        probe_combine(ws, ws->o.columns, STIFFIT_USE_INITIAL, y + n);
+        probe_combine(ws, ws->sim.columns, STIFFIT_USE_INITIAL, y + n);
     return code;
 }
 
 static bool finish_failed(struct workspace *ws, int flag)
 {
-    struct evaluation *evaluation = ws->o.evaluation;
+    struct evaluation *evaluation = ws->sim.evaluation;
     const char *what = "the integrator failed";
     char why[100];
     if (ws->trouble == TROUBLE_NO_MEMORY) {
         snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
-        return outcome_set(&ws->o, EVALUATION_NO_MEMORY);
+        return outcome_set(&ws->sim, EVALUATION_NO_MEMORY);
     }
     bool model = flag == CV_RHSFUNC_FAIL || flag == CV_FIRST_RHSFUNC_ERR || flag == CV_REPTD_RHSFUNC_ERR ||
                  flag == CV_UNREC_RHSFUNC_ERR || ws->trouble == TROUBLE_MODEL;
     if (model && flag != CV_ERR_FAILURE)
-        return outcome_model_failed(&ws->o);
+        return outcome_model_failed(&ws->sim);
     if (flag == CV_ERR_FAILURE)
         what = "the error tests failed repeatedly";
     else if (flag == CV_CONV_FAILURE)
@@ -185,25 +185,25 @@ static bool finish_failed(struct workspace *ws, int flag)
     else if (flag == CV_TOO_MUCH_ACC)
         what = "rtol and atol demand more than double precision provides";
     snprintf(why, sizeof why, "%s (CVODES %d)", what, flag);
-    return outcome_integrator_failed(&ws->o, why);
+    return outcome_integrator_failed(&ws->sim, why);
 }
 
 static bool finish_stuck(struct workspace *ws)
 {
-    struct evaluation *evaluation = ws->o.evaluation;
+    struct evaluation *evaluation = ws->sim.evaluation;
     if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
-        return outcome_model_failed(&ws->o);
-    return outcome_integrator_failed(&ws->o, "the step size fell to rounding level");
+        return outcome_model_failed(&ws->sim);
+    return outcome_integrator_failed(&ws->sim, "the step size fell to rounding level");
 }
 
 static bool start_at(struct workspace *ws)
 {
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
-    if (ws->tape && !adjoint_open(ws, ws->o.t))
+    if (ws->tape && !adjoint_open(ws, ws->sim.t))
         return adjoint_fail_memory(ws);
-    int flag = CVodeReInit(ws->cvode, ws->o.t, ws->y);
-    simulation_set_out(&ws->o, CLOSEST);
+    int flag = CVodeReInit(ws->cvode, ws->sim.t, ws->y);
+    simulation_set_out(&ws->sim, CLOSEST);
     if (ws->may_have_stop) /* a stop left by an earlier evaluation would end this one's steps */
         CVodeSetStopTime(ws->cvode, DBL_MAX);
     return flag == CV_SUCCESS || finish_failed(ws, flag);
@@ -212,10 +212,10 @@ static bool start_at(struct workspace *ws)
 /* Makes the next step end at the next stop, or where an input jumps or turns. */
 static void bound_step(struct workspace *ws)
 {
-    double step = 0, stop = ws->o.has_stops ? ws->o.stops->next : INFINITY;
+    double step = 0, stop = ws->sim.has_stops ? ws->sim.stops->next : INFINITY;
     CVodeGetCurrentStep(ws->cvode, &step);
-    if (ws->o.forcing)
-        stop = fmin(stop, forcing_bound(&ws->o, step));
+    if (ws->sim.forcing)
+        stop = fmin(stop, forcing_bound(&ws->sim, step));
     if (stop < INFINITY)
         CVodeSetStopTime(ws->cvode, stop);
     ws->may_have_stop = true;
@@ -223,7 +223,7 @@ static void bound_step(struct workspace *ws)
 
 static bool make_step(struct workspace *ws)
 {
-    struct simulation *sim = &ws->o;
+    struct simulation *sim = &ws->sim;
     double before = sim->t, far = sim->t_far;
     if (sim->forcing || sim->has_stops)
         bound_step(ws);
@@ -254,16 +254,16 @@ static const double *inside_of(struct workspace *ws, double t)
     if (!ws->tape)
         vector_bank_set_blocks(ws->bank, 1);
     int flag = CVodeGetDky(ws->cvode, t, 0, ws->y_at);
-    vector_bank_set_blocks(ws->bank, 1 + ws->o.blocks.n);
+    vector_bank_set_blocks(ws->bank, 1 + ws->sim.blocks.n);
     return flag == CV_SUCCESS ? vector_data(ws->y_at) : NULL;
 }
 
 static const double *state_before(struct workspace *ws)
 {
-    bool is_known = CVodeGetDky(ws->cvode, ws->o.t_before, 0, ws->y) == CV_SUCCESS;
+    bool is_known = CVodeGetDky(ws->cvode, ws->sim.t_before, 0, ws->y) == CV_SUCCESS;
     if (is_known)
-        memcpy(ws->delta, ws->o.y, ws->o.n_state * sizeof(double));
-    CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
+        memcpy(ws->delta, ws->sim.y, ws->sim.n_state * sizeof(double));
+    CVodeGetDky(ws->cvode, ws->sim.t, 0, ws->y);
     return is_known ? ws->delta : NULL;
 }
 
@@ -278,9 +278,9 @@ static bool end_or_go_on(struct workspace *ws)
 {
     if (ws->failure == FAILURE_STUCK)
         return finish_stuck(ws);
-    if (!ws->o.blocks.is_pace)
+    if (!ws->sim.blocks.is_pace)
         return finish_failed(ws, ws->failure);
-    ws->o.blocks.is_pace = false;
+    ws->sim.blocks.is_pace = false;
     set_blocks(ws, 0);
     return true;
 }
@@ -292,7 +292,7 @@ static bool end_or_go_on(struct workspace *ws)
  * finished. If begins_anew is set, the rest is not answered. */
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
-    struct simulation *sim = &ws->o;
+    struct simulation *sim = &ws->sim;
     const struct ode_task *task = sim->evaluation->task;
     while (sim->rows.i_time < task->n_time && !sim->begins_anew) {
         double t = task->time[sim->rows.i_time];
@@ -313,7 +313,7 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
 
 static bool begin_passes(struct workspace *ws)
 {
-    struct simulation *sim = &ws->o;
+    struct simulation *sim = &ws->sim;
     if (sim->n_state > 0 && ws->y_at)
         root_look_begin(sim, sim->y);
     if (!answer_until(ws, sim->n_state > 0 ? sim->t : INFINITY, true))
@@ -323,7 +323,7 @@ static bool begin_passes(struct workspace *ws)
 
 static bool end_chunk(struct workspace *ws)
 {
-    if (!go_to(ws, ws->o.t) || !adjoint_close(ws))
+    if (!go_to(ws, ws->sim.t) || !adjoint_close(ws))
         return false;
     if (ws->pass == PASS_FORWARD)
         return start_at(ws);
@@ -333,7 +333,7 @@ static bool end_chunk(struct workspace *ws)
 
 static bool step_backward(struct workspace *ws)
 {
-    if (!adjoint_step(ws, &ws->o.t))
+    if (!adjoint_step(ws, &ws->sim.t))
         return false;
     return ws->pass == PASS_BACKWARD || start_at(ws);
 }
@@ -341,7 +341,7 @@ static bool step_backward(struct workspace *ws)
 /* Completes a recorded step. */
 static bool record(struct workspace *ws)
 {
-    if (!adjoint_record(ws) || !answer_until(ws, ws->o.t, false))
+    if (!adjoint_record(ws) || !answer_until(ws, ws->sim.t, false))
         return false;
     if (ws->pass == PASS_BACKWARD)
         return true;
@@ -356,7 +356,7 @@ static const double *inside_of_pass(void *context, double t) { return inside_of(
 /* Whether the states allow the step to stand. */
 static bool look_at_step(struct workspace *ws)
 {
-    struct simulation *sim = &ws->o;
+    struct simulation *sim = &ws->sim;
     const struct latest_step step = {.state_at = inside_of_pass, .context = ws};
     if (ws->y_at)
         root_look(sim, &step, sim->t_before);
@@ -372,7 +372,7 @@ static bool look_at_step(struct workspace *ws)
 
 static bool pass_step(struct workspace *ws)
 {
-    struct simulation *sim = &ws->o;
+    struct simulation *sim = &ws->sim;
     if (ws->pass == PASS_BACKWARD)
         return step_backward(ws);
     if (sim->evaluation->n_step >= sim->evaluation->max_steps)
@@ -398,7 +398,7 @@ static const char *linear_solver(const void *plan) { return linear_solver_word[l
 static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
 {
     struct workspace *workspace = workspace_new(abi, options, plan);
-    return workspace ? &workspace->o : NULL;
+    return workspace ? &workspace->sim : NULL;
 }
 
 static void simulation_free(struct simulation *sim) { workspace_free((struct workspace *)sim); }
@@ -419,7 +419,7 @@ static bool start(struct simulation *sim) { return start_at((struct workspace *)
 static struct integrator_events attempt(struct batch *b)
 {
     struct workspace *ws = workspace_of(b);
-    struct simulation *sim = &ws->o;
+    struct simulation *sim = &ws->sim;
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
     if (evaluation->adjoint) {
@@ -452,9 +452,9 @@ struct look {
 static bool rhs(void *context, double *ydot)
 {
     struct look *look = context;
-    size_t n_number = look->ws->o.n_state * (1 + look->ws->o.blocks.n);
+    size_t n_number = look->ws->sim.n_state * (1 + look->ws->sim.blocks.n);
     look->ws->factor_gamma = 0; /* the corrector's factors are gone */
-    bool good = newton_rhs(look->ws->o.t, look->ws->y, look->f, look->ws) == 0;
+    bool good = newton_rhs(look->ws->sim.t, look->ws->y, look->f, look->ws) == 0;
     memcpy(ydot, vector_data(look->f), n_number * sizeof *ydot);
     return good;
 }
@@ -465,7 +465,7 @@ static bool look_for_steady_state(struct batch *b, int k)
     struct look look = {.ws = ws, .f = vector_new(ws->bank), .ahead = vector_new(ws->bank), .weights = vector_new(ws->bank)};
     const struct steady_solver solver = {.linear = ws->linear, .rhs = rhs, .context = &look, .is_sparse = ws->sparse,
                                          .change = vector_data(look.ahead), .weight = vector_data(look.weights)};
-    bool has_arrived = steady_look(b->seat[k], ws->o.y, &solver);
+    bool has_arrived = steady_look(b->seat[k], ws->sim.y, &solver);
     N_VDestroy(look.f);
     N_VDestroy(look.ahead);
     N_VDestroy(look.weights);

@@ -65,8 +65,8 @@ static int model_call_by_parameter(struct derivatives *d, stiffit_function *func
     int code = function(&d->at, out);
     if (code != STIFFIT_OK)
         return model_fail(d, where, d->at.t, false, code < 0);
-    for (size_t k = 0; k < d->feed.n_sens; k++)
-        if (!column_finite(d, rows, out + d->feed.sens[k] * n_row, n_row))
+    for (size_t k = 0; k < d->set.n_sens; k++)
+        if (!column_finite(d, rows, out + d->set.sens[k] * n_row, n_row))
             return model_fail(d, where, d->at.t, true, false);
     return STIFFIT_OK;
 }
@@ -223,10 +223,10 @@ static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j,
     memcpy(d->p_moved, p, d->abi->n_parameter * sizeof(double));
     d->p_moved[j] += h;
     if (d->abi->n_work)
-        d->at.work = (up ? d->feed.work_up : d->feed.work_down) + (size_t)j * d->abi->n_work;
+        d->at.work = (up ? d->set.work_up : d->set.work_down) + (size_t)j * d->abi->n_work;
     int code = STIFFIT_RECOVERABLE;
     d->at.p = d->p_moved;
-    if (isfinite(d->p_moved[j]) && (d->abi->n_work == 0 || (up ? d->feed.has_up : d->feed.has_down)[j]))
+    if (isfinite(d->p_moved[j]) && (d->abi->n_work == 0 || (up ? d->set.has_up : d->set.has_down)[j]))
         code = call_moved(d, q, out);
     d->at.p = p;
     d->at.work = own_work;
@@ -238,8 +238,8 @@ static int quotient_by_parameter(struct derivatives *d, struct quotient q, unsig
 {
     if (q.function == d->abi->rhs)
         take_signs(d);
-    for (size_t k = 0; k < d->feed.n_sens; k++) {
-        uint32_t j = d->feed.sens[k];
+    for (size_t k = 0; k < d->set.n_sens; k++) {
+        uint32_t j = d->set.sens[k];
         double *column = out + (size_t)j * q.n_out;
         if (!(derivatives_use(d->abi, j) & use)) {
             memset(column, 0, q.n_out * sizeof(double));
@@ -322,16 +322,16 @@ static bool lacks_parameter_derivative(const struct stiffit_model *abi)
     return abi->n_state && (!abi->rhs_parameter || !abi->initial_parameter);
 }
 
-static bool feed_init(struct derivatives_feed *feed, const struct stiffit_model *abi)
+static bool parameter_set_init(struct parameter_set *set, const struct stiffit_model *abi)
 {
     size_t n_moved = lacks_parameter_derivative(abi) ? (size_t)abi->n_work * abi->n_parameter : 0;
-    feed->sens = calloc(abi->n_parameter + 1, sizeof *feed->sens);
-    feed->work = calloc(abi->n_work + 1, sizeof(double));
-    feed->work_up = calloc(n_moved + 1, sizeof(double));
-    feed->work_down = calloc(n_moved + 1, sizeof(double));
-    feed->has_up = calloc(abi->n_parameter + 1, sizeof(bool));
-    feed->has_down = calloc(abi->n_parameter + 1, sizeof(bool));
-    return feed->sens && feed->work && feed->work_up && feed->work_down && feed->has_up && feed->has_down;
+    set->sens = calloc(abi->n_parameter + 1, sizeof *set->sens);
+    set->work = calloc(abi->n_work + 1, sizeof(double));
+    set->work_up = calloc(n_moved + 1, sizeof(double));
+    set->work_down = calloc(n_moved + 1, sizeof(double));
+    set->has_up = calloc(abi->n_parameter + 1, sizeof(bool));
+    set->has_down = calloc(abi->n_parameter + 1, sizeof(bool));
+    return set->sens && set->work && set->work_up && set->work_down && set->has_up && set->has_down;
 }
 
 bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
@@ -348,25 +348,25 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
     d->input = calloc((size_t)abi->n_input + 1, sizeof(double));
     d->signs = calloc(2 * (size_t)abi->n_switching + 1, sizeof(double));
-    return feed_init(&d->feed, abi) && feed_init(&d->other, abi) && d->input && d->signs && d->wanted && d->p_moved &&
+    return parameter_set_init(&d->set, abi) && parameter_set_init(&d->other, abi) && d->input && d->signs && d->wanted && d->p_moved &&
            d->y_moved && d->up && d->down && d->base && d->jacobian_values;
 }
 
-static void feed_fini(struct derivatives_feed *feed)
+static void parameter_set_fini(struct parameter_set *set)
 {
-    free(feed->sens);
-    free(feed->work);
-    free(feed->work_up);
-    free(feed->work_down);
-    free(feed->has_up);
-    free(feed->has_down);
+    free(set->sens);
+    free(set->work);
+    free(set->work_up);
+    free(set->work_down);
+    free(set->has_up);
+    free(set->has_down);
 }
 
 void derivatives_fini(struct derivatives *d)
 {
     free(d->wanted);
-    feed_fini(&d->feed);
-    feed_fini(&d->other);
+    parameter_set_fini(&d->set);
+    parameter_set_fini(&d->other);
     free(d->p_moved);
     free(d->y_moved);
     free(d->up);
@@ -405,13 +405,13 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
 int derivatives_set(struct derivatives *d, const double *p, size_t n_sens, const uint32_t *sens)
 {
     const struct stiffit_model *abi = d->abi;
-    struct derivatives_feed *feed = &d->feed;
+    struct parameter_set *set = &d->set;
     d->at = (struct stiffit_point){.t = d->t0, .p = p, .covariate = d->at.covariate};
-    feed->p = p;
-    feed->n_sens = 0;
+    set->p = p;
+    set->n_sens = 0;
     for (size_t k = 0; k < n_sens; k++)
         if (sens[k] < abi->n_parameter)
-            feed->sens[feed->n_sens++] = sens[k];
+            set->sens[set->n_sens++] = sens[k];
     if (!all_finite(p, abi->n_parameter) || !isfinite(d->t0))
         return model_fail(d, "parameters", d->t0, true, false);
     if (!abi->prepare || abi->n_work == 0) {
@@ -419,28 +419,28 @@ int derivatives_set(struct derivatives *d, const double *p, size_t n_sens, const
         return STIFFIT_OK;
     }
     /* Results of `prepare` may be infinite or NaN: a model may not use them. If it does, its own results fail the check. */
-    int code = abi->prepare(&d->at, feed->work);
+    int code = abi->prepare(&d->at, set->work);
     if (code != STIFFIT_OK)
         return model_fail(d, "prepare", d->t0, false, code < 0);
-    for (size_t k = 0; k < feed->n_sens && lacks_parameter_derivative(abi); k++) {
-        uint32_t j = feed->sens[k];
+    for (size_t k = 0; k < set->n_sens && lacks_parameter_derivative(abi); k++) {
+        uint32_t j = set->sens[k];
         double step = quotient_step(d, j);
         size_t offset = (size_t)j * abi->n_work;
-        feed->has_up[j] = prepare_moved(d, j, step, feed->work_up + offset);
-        feed->has_down[j] = prepare_moved(d, j, -step, feed->work_down + offset);
+        set->has_up[j] = prepare_moved(d, j, step, set->work_up + offset);
+        set->has_down[j] = prepare_moved(d, j, -step, set->work_down + offset);
     }
-    d->at.work = feed->work;
+    d->at.work = set->work;
     d->at.input = abi->n_input ? d->input : NULL;
     return STIFFIT_OK;
 }
 
 void derivatives_swap(struct derivatives *d)
 {
-    struct derivatives_feed feed = d->feed;
-    d->feed = d->other;
-    d->other = feed;
-    d->at.p = d->feed.p;
-    d->at.work = d->abi->prepare && d->abi->n_work ? d->feed.work : NULL;
+    struct parameter_set set = d->set;
+    d->set = d->other;
+    d->other = set;
+    d->at.p = d->set.p;
+    d->at.work = d->abi->prepare && d->abi->n_work ? d->set.work : NULL;
     d->at.input = d->abi->n_input ? d->input : NULL;
 }
 
@@ -503,11 +503,11 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
     if (abi->rhs_parameter) {
         code = model_call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out, abi->n_state);
     } else {
-        d->n_rhs += 2 * (int64_t)d->feed.n_sens;
+        d->n_rhs += 2 * (int64_t)d->set.n_sens;
         code = quotient_by_parameter(d, rhs_quotient(d), STIFFIT_USE_RHS, out);
     }
-    for (size_t k = 0; d->is_infused && k < d->feed.n_sens; k++)
-        for (size_t i = 0, j = d->feed.sens[k]; i < abi->n_state; i++)
+    for (size_t k = 0; d->is_infused && k < d->set.n_sens; k++)
+        for (size_t i = 0, j = d->set.sens[k]; i < abi->n_state; i++)
             out[i + j * abi->n_state] += d->rate_parameter[i + j * abi->n_state];
     return code;
 }

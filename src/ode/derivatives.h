@@ -57,14 +57,14 @@ struct derivatives {
     int64_t n_rhs, n_jacobian;       /* calls, including those for difference quotients */
     struct model_failure failure;
     /* What depends on the evaluation's parameters; those of `other` are another row's (simulation.h). */
-    struct derivatives_feed {
+    struct parameter_set {
         const double *p;
         size_t n_sens;
         uint32_t *sens;              /* parameters for which derivatives are wanted; n_parameter places */
         double *work;                /* n_work */
         double *work_up, *work_down; /* n_work x n_parameter each, for p + h and p - h; empty if not needed */
         bool *has_up, *has_down;     /* n_parameter: whether `prepare` could fill them */
-    } feed, other;
+    } set, other;
     /* scratch */
     double *p_moved;                 /* n_parameter */
     double *y_moved;                 /* n_state */

@@ -30,12 +30,12 @@ static void count(struct batch *b, int k)
         b->integrator->seats->count(b, k);
 }
 
-static void rest(struct batch *b, int k)
+static void halt(struct batch *b, int k)
 {
     b->live &= ~bit(k);
     b->attended &= ~bit(k);
     if (b->integrator->seats)
-        b->integrator->seats->rest(b, k);
+        b->integrator->seats->halt(b, k);
 }
 
 void drive_stop(struct batch *b, int k, enum evaluation_outcome outcome, const char *why)
@@ -44,9 +44,8 @@ void drive_stop(struct batch *b, int k, enum evaluation_outcome outcome, const c
     if (b->live & bit(k))
         count(b, k);
     sim->evaluation = sim->request; /* not that of a period */
-    period_drop(sim);
     outcome_fail(sim, outcome, why);
-    rest(b, k);
+    halt(b, k);
     b->finished |= bit(k);
 }
 
@@ -142,7 +141,7 @@ static void open(struct batch *b, int k, bool is_relative)
 {
     struct simulation *sim = b->seat[k];
     bool goes_on = begin(b->integrator, sim, is_relative);
-    while (!goes_on && period_next(sim))
+    while (!goes_on && sim->evaluation != sim->request && period_next(sim))
         goes_on = begin(b->integrator, sim, false);
     if (goes_on)
         enter(b, k);
@@ -153,12 +152,12 @@ static void open(struct batch *b, int k, bool is_relative)
 /* The evaluation in a seat has ended; what follows it begins after the step. */
 static void finish(struct batch *b, int k)
 {
-    rest(b, k);
+    halt(b, k);
     b->ended |= bit(k);
 }
 
 /* After a call for a seat: goes_on is its result. */
-static void settle(struct batch *b, int k, bool goes_on)
+static void conclude(struct batch *b, int k, bool goes_on)
 {
     if (!goes_on)
         finish(b, k);
@@ -173,7 +172,7 @@ void drive_begin(struct batch *b, int k)
     evaluation->reason[0] = '\0';
     evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
     sim->n_factor = 0;
-    if (period_begin(sim))
+    if (!ode_has_periods(evaluation->task) || period_begin(sim))
         open(b, k, false);
     else
         b->finished |= bit(k);
@@ -185,7 +184,7 @@ void drive_leave(struct batch *b, int k)
 {
     if (b->integrator->seats)
         b->integrator->seats->leave(b, k);
-    rest(b, k);
+    halt(b, k);
     b->seat[k] = NULL;
 }
 
@@ -253,7 +252,7 @@ static void answer(struct batch *b, unsigned waiting, unsigned stopped)
         if (b->integrator->seats)
             b->integrator->seats->observe(b, waiting);
         EACH_SEAT(k, waiting)
-            settle(b, k, answer_one(b, k));
+            conclude(b, k, answer_one(b, k));
     }
 }
 
@@ -368,7 +367,7 @@ static void pass_stops(struct batch *b, unsigned stopped, unsigned rooted)
     EACH_SEAT(k, stopped) {
         struct simulation *sim = b->seat[k];
         bool is_there = b->integrator->seats || b->integrator->state_at(sim, sim->t);
-        settle(b, k, is_there && stops_happen(sim, sim->y, false));
+        conclude(b, k, is_there && stops_happen(sim, sim->y, false));
         if (!(b->live & bit(k)))
             continue;
         if (sim->stops->restarts) {
@@ -421,7 +420,7 @@ static void follow_up(struct batch *b, struct integrator_events events, unsigned
         answer(b, events.measured & b->live, stopped);
     pass_stops(b, stopped & b->live, rooted);
     EACH_SEAT(k, attended & b->live & ~stopped)
-        settle(b, k, attend(b, k));
+        conclude(b, k, attend(b, k));
     EACH_SEAT(k, events.failed & b->live & ~stopped)
         recover(b, k);
     EACH_SEAT(k, events.spent & ~events.failed & b->live & ~stopped) {
@@ -441,7 +440,7 @@ static void follow_evaluations(struct batch *b, unsigned began)
     while (b->ended) {
         int k = __builtin_ctz(b->ended);
         b->ended &= ~bit(k);
-        if (period_next(b->seat[k]))
+        if (b->seat[k]->evaluation != b->seat[k]->request && period_next(b->seat[k]))
             open(b, k, false);
         else
             b->finished |= bit(k);

@@ -74,7 +74,7 @@ struct integrator_seats {
      * and time go into the evaluation. */
     bool (*enter)(struct batch *batch, int k);
     void (*reload)(struct batch *batch, int k);
-    void (*rest)(struct batch *batch, int k);
+    void (*halt)(struct batch *batch, int k);
     void (*leave)(struct batch *batch, int k);
     void (*count)(struct batch *batch, int k);
     /* States in the latest step. at_end: at simulation.t. at_beginning: at t_before, without

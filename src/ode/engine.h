@@ -57,7 +57,7 @@ struct engine_pool {
 struct engine {
     const struct engine_table *table;
     /* Of engines that hold several evaluations: places for them at attempts at a step, and those that were taken. */
-    uint64_t n_place, n_held;
+    uint64_t n_seat, n_held;
 };
 
 #define ENGINE_TABLE(id, word, table) extern const struct engine_table table;

@@ -249,7 +249,7 @@ struct evaluation *engine_batch_work(struct engine *base, const struct engine_tu
     while (!batch->finished && batch->live) {
         for (int i = 0; i < STEPS_PER_LOOK && batch->live && !batch->finished; i++) {
             if (engine->pool->integrator->width > 1) {
-                base->n_place += (uint64_t)engine->pool->integrator->width;
+                base->n_seat += (uint64_t)engine->pool->integrator->width;
                 base->n_held += (uint64_t)__builtin_popcount(batch->live);
             }
             drive_step(batch);

@@ -163,7 +163,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
         if (!done && (is_alone || (turn && turn->over(turn->context))))
             break;
     }
-    both->base.n_place = both->part[0].engine->n_place;
+    both->base.n_seat = both->part[0].engine->n_seat;
     both->base.n_held = both->part[0].engine->n_held;
     return done;
 }

@@ -5,9 +5,9 @@
 #include "base/experiment.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdbool.h>
-
-struct stiffit_model;
+#include <stiffit/model.h>
 
 /* The experiment to simulate: constant during a fit, and owned by it. */
 struct ode_task {
@@ -53,10 +53,31 @@ static inline size_t ode_task_n_own(const struct ode_task *task)
     return task->n_variant ? task->first_variant[task->n_variant] : 0;
 }
 
-/* Whether evaluations of this task may have stops (doses, inputs, events, phases, switches; stops.h). Whether some of its doses
- * are steady: CVODES takes these, and those with phases, also if they are for lanes. And whether they can have adjoint
- * gradients, which do not go through doses, inputs, events and phases, nor know variants; if they pass a switch that a wanted
- * parameter moves, they have `crosses`. */
-bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task);
-bool ode_has_periods(const struct ode_task *task);
-bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task);
+/* Whether something happens that does not come from a switch. */
+static inline bool ode_is_eventful(const struct stiffit_model *abi, const struct ode_task *task)
+{
+    bool is_endless = task->n_time && task->time[task->n_time - 1] == INFINITY;
+    return abi->n_input || task->n_phase || (abi->n_state && (task->n_dose || abi->n_event || is_endless));
+}
+
+/* Whether evaluations of this task may have stops (doses, inputs, events, phases, switches; stops.h). */
+static inline bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task)
+{
+    return ode_is_eventful(abi, task) || (abi->n_state && abi->n_switching);
+}
+
+/* Whether some of its doses are steady. */
+static inline bool ode_has_periods(const struct ode_task *task)
+{
+    for (size_t i = 0; i < task->n_dose; i++)
+        if (task->dose[i].steady)
+            return true;
+    return false;
+}
+
+/* Whether they can have adjoint gradients, which do not go through doses, inputs, events and phases, nor know variants; if they
+ * pass a switch that a wanted parameter moves, they have `crosses`. */
+static inline bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task)
+{
+    return !ode_is_eventful(abi, task) && !task->n_variant;
+}

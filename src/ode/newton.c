@@ -38,7 +38,7 @@ static int trouble(struct workspace *ws, enum solve_trouble what)
 static int model_trouble(struct workspace *ws, int code)
 {
     ws->trouble = TROUBLE_MODEL;
-    ws->model_trouble_step = ws->o.evaluation->n_step;
+    ws->model_trouble_step = ws->sim.evaluation->n_step;
     return code < 0 ? -1 : SUN_NLS_CONV_RECVR;
 }
 
@@ -51,13 +51,13 @@ int newton_jacobian(struct workspace *ws, double t, const double *y, const doubl
 {
     double *jacobian = linear_jacobian(ws->linear);
     if (ws->sparse)
-        return derivatives_jacobian_sparse(&ws->o.model, t, y, jacobian);
-    return derivatives_jacobian(&ws->o.model, t, y, f, rough, jacobian);
+        return derivatives_jacobian_sparse(&ws->sim.model, t, y, jacobian);
+    return derivatives_jacobian(&ws->sim.model, t, y, f, rough, jacobian);
 }
 
 static int factor(struct workspace *ws, const struct system *s)
 {
-    ws->o.n_factor++;
+    ws->sim.n_factor++;
     ws->factor_gamma = 0;
     enum linear_result result = linear_factor(ws->linear, s->gamma);
     if (result != LINEAR_OK)
@@ -70,8 +70,8 @@ static int factor(struct workspace *ws, const struct system *s)
 /* One iteration: improves the state's correction by ws->delta. */
 static int iterate(struct workspace *ws, const struct system *s)
 {
-    size_t n = ws->o.n_state;
-    double *delta = ws->delta, *y = ws->y_now, *f = ws->o.f;
+    size_t n = ws->sim.n_state;
+    double *delta = ws->delta, *y = ws->y_now, *f = ws->sim.f;
     for (size_t i = 0; i < n; i++)
         delta[i] = s->gamma * f[i] - s->rl1 * s->zn1[i] - s->correction[i];
     enum linear_result result = linear_solve(ws->linear, delta, 1);
@@ -87,17 +87,17 @@ static int iterate(struct workspace *ws, const struct system *s)
     return all_finite(y, n) ? 0 : trouble(ws, TROUBLE_DIVERGED);
 }
 
-/* Newton's iteration from the prediction; ws->o.f is the right-hand side there. */
+/* Newton's iteration from the prediction; ws->sim.f is the right-hand side there. */
 static int converge(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
 {
     double rate = 1, last = 0;
     for (int m = 0; m < MAX_ITERATION; m++) {
-        int code = m > 0 ? derivatives_rhs(&ws->o.model, s->t, ws->y_now, ws->o.f) : STIFFIT_OK;
+        int code = m > 0 ? derivatives_rhs(&ws->sim.model, s->t, ws->y_now, ws->sim.f) : STIFFIT_OK;
         if (code != STIFFIT_OK)
             return model_trouble(ws, code);
         if ((code = iterate(ws, s)) != 0)
             return code;
-        double size = vector_block_norm(ws->delta, weights, ws->o.n_state);
+        double size = vector_block_norm(ws->delta, weights, ws->sim.n_state);
         if (m > 0)
             rate = fmax(RATE_DECAY * rate, size / last);
         if (size * fmin(1, rate) <= tolerance)
@@ -117,22 +117,22 @@ static bool factors_will_do(const struct workspace *ws, const struct system *s)
 
 static int solve_state(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
 {
-    size_t n = ws->o.n_state;
+    size_t n = ws->sim.n_state;
     bool kept = factors_will_do(ws, s);
     memcpy(ws->y_now, s->predicted, n * sizeof(double));
-    int code = derivatives_rhs(&ws->o.model, s->t, ws->y_now, ws->o.f);
+    int code = derivatives_rhs(&ws->sim.model, s->t, ws->y_now, ws->sim.f);
     if (code != STIFFIT_OK)
         return model_trouble(ws, code);
     if (kept) {
         ws->factor_age++;
-        memcpy(ws->f_predicted, ws->o.f, n * sizeof(double));
+        memcpy(ws->f_predicted, ws->sim.f, n * sizeof(double));
         if (converge(ws, s, weights, tolerance) == 0)
             return 0;
         memset(s->correction, 0, n * sizeof(double));
         memcpy(ws->y_now, s->predicted, n * sizeof(double));
-        memcpy(ws->o.f, ws->f_predicted, n * sizeof(double));
+        memcpy(ws->sim.f, ws->f_predicted, n * sizeof(double));
     }
-    code = newton_jacobian(ws, s->t, ws->y_now, ws->o.f, true);
+    code = newton_jacobian(ws, s->t, ws->y_now, ws->sim.f, true);
     if (code != STIFFIT_OK)
         return model_trouble(ws, code);
     code = factor(ws, s);
@@ -142,10 +142,10 @@ static int solve_state(struct workspace *ws, const struct system *s, const doubl
 /* df/dp for block k, NULL if it is 0; f for the block of the pace. */
 static const double *rhs_column(struct workspace *ws, size_t k)
 {
-    if (ws->o.blocks.is_pace)
+    if (ws->sim.blocks.is_pace)
         return ws->probe_column;
     if (!ws->probe)
-        return ws->o.blocks.in_rhs[k] ? ws->rhs_parameter + ws->o.blocks.parameter[k] * ws->o.n_state : NULL;
+        return ws->sim.blocks.in_rhs[k] ? ws->rhs_parameter + ws->sim.blocks.parameter[k] * ws->sim.n_state : NULL;
     probe_combine(ws, ws->rhs_parameter, STIFFIT_USE_RHS, ws->probe_column);
     return ws->probe_column;
 }
@@ -154,32 +154,32 @@ static const double *rhs_column(struct workspace *ws, size_t k)
  * itself, which avoids the product J s_k. */
 static int solve_sensitivities(struct workspace *ws, const struct system *s)
 {
-    size_t n = ws->o.n_state;
-    int code = newton_jacobian(ws, s->t, ws->y_now, NULL, ws->o.blocks.is_pace);
-    if (code == STIFFIT_OK && !ws->o.blocks.is_pace)
-        code = derivatives_rhs_parameter(&ws->o.model, s->t, ws->y_now, ws->rhs_parameter);
-    for (size_t i = 0; i < n && ws->o.blocks.is_pace; i++) /* f, from the corrector's equation */
+    size_t n = ws->sim.n_state;
+    int code = newton_jacobian(ws, s->t, ws->y_now, NULL, ws->sim.blocks.is_pace);
+    if (code == STIFFIT_OK && !ws->sim.blocks.is_pace)
+        code = derivatives_rhs_parameter(&ws->sim.model, s->t, ws->y_now, ws->rhs_parameter);
+    for (size_t i = 0; i < n && ws->sim.blocks.is_pace; i++) /* f, from the corrector's equation */
         ws->probe_column[i] = (s->correction[i] + s->rl1 * s->zn1[i]) / s->gamma;
     if (code != STIFFIT_OK)
         return model_trouble(ws, code);
     if ((code = factor(ws, s)) != 0)
         return code;
-    for (size_t k = 0; k < ws->o.blocks.n; k++) {
+    for (size_t k = 0; k < ws->sim.blocks.n; k++) {
         const double *predicted = s->predicted + (k + 1) * n, *zn1 = s->zn1 + (k + 1) * n;
         const double *by_parameter = rhs_column(ws, k);
-        double *column = ws->o.columns + k * n;
+        double *column = ws->sim.columns + k * n;
         for (size_t i = 0; i < n; i++)
             column[i] = predicted[i] - s->rl1 * zn1[i] + (by_parameter ? s->gamma * by_parameter[i] : 0);
     }
-    enum linear_result result = linear_solve(ws->linear, ws->o.columns, ws->o.blocks.n);
+    enum linear_result result = linear_solve(ws->linear, ws->sim.columns, ws->sim.blocks.n);
     if (result != LINEAR_OK)
         return linear_trouble(ws, result);
-    if (!all_finite(ws->o.columns, n * ws->o.blocks.n))
+    if (!all_finite(ws->sim.columns, n * ws->sim.blocks.n))
         return trouble(ws, TROUBLE_DIVERGED);
     const double *predicted = s->predicted + n;
     double *correction = s->correction + n;
-    for (size_t i = 0; i < n * ws->o.blocks.n; i++)
-        correction[i] = ws->o.columns[i] - predicted[i];
+    for (size_t i = 0; i < n * ws->sim.blocks.n; i++)
+        correction[i] = ws->sim.columns[i] - predicted[i];
     return 0;
 }
 
@@ -195,7 +195,7 @@ static int op_solve(SUNNonlinearSolver solver, N_Vector predicted, N_Vector corr
         return -1;
     s.zn1 = vector_data(zn1);
     int code = solve_state(ws, &s, vector_data(weights), tolerance);
-    if (code == 0 && ws->o.blocks.n)
+    if (code == 0 && ws->sim.blocks.n)
         code = solve_sensitivities(ws, &s);
     if (code == 0)
         ws->trouble = TROUBLE_NONE;
@@ -239,19 +239,19 @@ SUNNonlinearSolver newton_new(struct workspace *ws)
 int newton_rhs(sunrealtype t, N_Vector y_vector, N_Vector ydot_vector, void *workspace)
 {
     struct workspace *ws = workspace;
-    size_t n = ws->o.n_state;
+    size_t n = ws->sim.n_state;
     const double *y = vector_data(y_vector);
     double *ydot = vector_data(ydot_vector);
-    int code = derivatives_rhs(&ws->o.model, t, y, ydot);
-    if (code == STIFFIT_OK && ws->o.blocks.n) {
-        code = newton_jacobian(ws, t, y, ydot, ws->o.blocks.is_pace);
-        if (code == STIFFIT_OK && !ws->o.blocks.is_pace)
-            code = derivatives_rhs_parameter(&ws->o.model, t, y, ws->rhs_parameter);
-        if (ws->o.blocks.is_pace)
+    int code = derivatives_rhs(&ws->sim.model, t, y, ydot);
+    if (code == STIFFIT_OK && ws->sim.blocks.n) {
+        code = newton_jacobian(ws, t, y, ydot, ws->sim.blocks.is_pace);
+        if (code == STIFFIT_OK && !ws->sim.blocks.is_pace)
+            code = derivatives_rhs_parameter(&ws->sim.model, t, y, ws->rhs_parameter);
+        if (ws->sim.blocks.is_pace)
             memcpy(ws->probe_column, ydot, n * sizeof(double));
         if (code == STIFFIT_OK)
-            linear_multiply(ws->linear, y + n, ydot + n, ws->o.blocks.n);
-        for (size_t k = 0; k < ws->o.blocks.n && code == STIFFIT_OK; k++) {
+            linear_multiply(ws->linear, y + n, ydot + n, ws->sim.blocks.n);
+        for (size_t k = 0; k < ws->sim.blocks.n && code == STIFFIT_OK; k++) {
             const double *by_parameter = rhs_column(ws, k);
             for (size_t i = 0; i < n && by_parameter; i++)
                 ydot[(k + 1) * n + i] += by_parameter[i];

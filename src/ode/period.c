@@ -35,7 +35,6 @@ enum { N_SQUARE = 8 };
 #define NOTHING 1e-6
 
 struct period {
-    struct evaluation *outer;  /* the one that needs periods; NULL: there is none, or all are found */
     struct evaluation inner;   /* over an interval, or n_interval of them */
     struct ode_task task;
     struct dose dose;
@@ -98,13 +97,12 @@ static struct period *period_new(const struct stiffit_model *abi)
 static bool fail(struct simulation *sim, enum evaluation_outcome outcome, const char *why)
 {
     struct period *p = sim->period;
-    struct evaluation *outer = p->outer;
+    struct evaluation *outer = sim->request;
     char reason[sizeof outer->reason];
     snprintf(reason, sizeof reason, "%s", why);
     memcpy(outer->reason, reason, sizeof reason);
     outer->n_step = p->n_step;
     outer->t_reached = p->time;
-    p->outer = NULL;
     sim->evaluation = outer;
     return outcome_set(sim, outcome);
 }
@@ -116,7 +114,7 @@ static bool pass(struct simulation *sim, bool is_first)
 {
     struct period *p = sim->period;
     size_t n = sim->n_state;
-    const struct evaluation *outer = p->outer;
+    const struct evaluation *outer = sim->request;
     double tighter = outer->tighter > 0 ? outer->tighter : 1;
     p->dose.time = p->time - p->n_interval * p->dose.interval;
     p->dose.count = p->n_interval;
@@ -155,7 +153,7 @@ static void hold_inputs(struct period *p, const struct stiffit_model *abi, const
 static bool next_period(struct simulation *sim)
 {
     struct period *p = sim->period;
-    struct evaluation *outer = p->outer;
+    struct evaluation *outer = sim->request;
     const struct ode_task *task = outer->task;
     while (p->i_dose < task->n_dose && !task->dose[p->i_dose].steady)
         p->i_dose++;
@@ -176,7 +174,6 @@ static bool next_period(struct simulation *sim)
         memset(p->size, 0, sim->n_state * sizeof(double));
         return pass(sim, true);
     }
-    p->outer = NULL;
     sim->stops->doses.steady = p->found;
     sim->stops->doses.n_column = p->n_own;
     sim->stops->doses.crosses = p->crosses;
@@ -186,17 +183,10 @@ static bool next_period(struct simulation *sim)
     return true;
 }
 
-void period_drop(struct simulation *sim)
-{
-    if (sim->period)
-        sim->period->outer = NULL;
-}
-
 bool period_begin(struct simulation *sim)
 {
     struct evaluation *evaluation = sim->request;
-    period_drop(sim);
-    if (sim->n_state == 0 || !ode_has_periods(evaluation->task) || evaluation->adjoint)
+    if (sim->n_state == 0 || evaluation->adjoint)
         return true;
     struct period *p = sim->period ? sim->period : period_new(sim->abi);
     size_t n = sim->n_state, n_steady = 0;
@@ -204,7 +194,6 @@ bool period_begin(struct simulation *sim)
         return outcome_fail(sim, EVALUATION_NO_MEMORY, "no memory for steady doses");
     }
     sim->period = p;
-    p->outer = evaluation;
     p->i_dose = p->n_found = p->n_own = 0;
     p->n_step = 0;
     p->crosses = false;
@@ -290,7 +279,7 @@ static bool simulate_on(struct simulation *sim)
     return pass(sim, false);
 }
 
-static bool fail_to_settle(struct simulation *sim, size_t state, double change)
+static bool fail_to_converge(struct simulation *sim, size_t state, double change)
 {
     char why[150];
     snprintf(why, sizeof why, "no periodic state of the steady doses at t = %.6g: from one interval to the next, %.40s changes "
@@ -328,13 +317,13 @@ static bool iterate(struct simulation *sim)
         }
     }
     if (p->n_pass > MOST_PASS)
-        return fail_to_settle(sim, worst, change[worst]);
+        return fail_to_converge(sim, worst, change[worst]);
     for (size_t i = 0; i < n * n; i++)
         p->matrix[i] = (i % (n + 1) == 0 ? 1 : 0) - (1 - DISCOUNT) * m[i];
     if (!dense_factor(p->matrix, n, p->pivot) || !is_stable(p, n, m) || p->n_newton > MOST_NEWTON)
         return simulate_on(sim);
     if (!solve(p, n, m, change, step, 1, 1, &worst))
-        return fail_to_settle(sim, worst, change[worst]);
+        return fail_to_converge(sim, worst, change[worst]);
     for (size_t i = 0; i < n; i++)
         length = fmax(length, fabs(step[i]) / p->size[i]);
     bool has_arrived = length <= ARRIVED || (p->was_near && length <= ARRIVED_AGAIN) ||
@@ -347,7 +336,7 @@ static bool iterate(struct simulation *sim)
             found[i] = y[i] + step[i];
         memcpy(found + n, p->by_own, n * n_own * sizeof *found);
         bool is_solved = solve(p, n, m, by_own, found + n, n_own, 0, &worst);
-        return is_solved ? next_period(sim) : fail_to_settle(sim, worst, change[worst]);
+        return is_solved ? next_period(sim) : fail_to_converge(sim, worst, change[worst]);
     }
     for (size_t i = 0; i < n; i++)
         y[i] += step[i];
@@ -359,8 +348,6 @@ static bool iterate(struct simulation *sim)
 bool period_next(struct simulation *sim)
 {
     struct period *p = sim->period;
-    if (!p || !p->outer)
-        return false;
     size_t n = sim->n_state;
     const struct evaluation *inner = &p->inner;
     bool has_failed = inner->outcome != EVALUATION_OK;

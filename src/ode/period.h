@@ -13,12 +13,8 @@
 struct period;
 void period_free(struct period *period); /* NULL is legal */
 
-/* The evaluations of a request, one after the other: period_begin and period_next set
- * simulation.evaluation to the next one, which the caller simulates: one over intervals, until the
- * periodic states are found, and then the request itself, which has no others if it has no steady
- * doses. period_begin: the first one; false: no memory. period_next: after one has ended; false:
- * the request has ended. options.n_none must include n_state if the task has steady doses. */
+/* The evaluations of a request with steady doses, one after the other: period_begin and period_next set simulation.evaluation to
+ * the next one, which the caller simulates: one over intervals, until the periodic states are found, and then the request itself,
+ * the last one. False: the request has ended. options.n_none must include n_state. */
 bool period_begin(struct simulation *simulation);
 bool period_next(struct simulation *simulation);
-/* There will be no next one. */
-void period_drop(struct simulation *simulation);

@@ -106,12 +106,12 @@ void positive_fall(struct simulation *sim, double t_before, const double *before
 /* Beyond a pole a state goes on falling, as fast as it came. One that began at zero and has only just left it, as the last of a
  * cascade, may be below zero by an error that is large for its present size; its slope is positive, and it returns. Nor is it a
  * pole where the equations lead below zero by now, a bit later than an error of the step did; where errors of the states that
- * feed this one explain the slope, as those of y in total - y; or where the slope is too small to have led there in the time so
+ * inflow this one explain the slope, as those of y in total - y; or where the slope is too small to have led there in the time so
  * far. */
 static bool goes_on_falling(struct simulation *sim, size_t i, const double *y)
 {
     size_t n = sim->n_state;
-    double *tolerance = sim->tolerance.scratch, *feed = tolerance + n, *decay = feed + n;
+    double *tolerance = sim->tolerance.scratch, *inflow = tolerance + n, *decay = inflow + n;
     if (derivatives_rhs(&sim->model, sim->t, y, sim->f) != STIFFIT_OK)
         return true;
     double slope = sim->f[i];
@@ -119,7 +119,7 @@ static bool goes_on_falling(struct simulation *sim, size_t i, const double *y)
         return false;
     for (size_t j = 0; j < n; j++)
         tolerance[j] = sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j];
-    return !reach_feed(sim, sim->t, y, tolerance, feed, decay) || -slope > FAR * feed[i];
+    return !reach_inflow(sim, sim->t, y, tolerance, inflow, decay) || -slope > FAR * inflow[i];
 }
 
 size_t positive_look(struct simulation *sim, const double *y)

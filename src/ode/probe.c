@@ -32,39 +32,39 @@ static double factor_of(uint32_t j)
  * the states move. No derivative by parameters is needed. */
 void pace_begin(struct workspace *ws)
 {
-    ws->o.blocks.n = 1;
-    ws->o.blocks.in_rhs[0] = true;
-    ws->o.blocks.unit[0] = 1;
+    ws->sim.blocks.n = 1;
+    ws->sim.blocks.in_rhs[0] = true;
+    ws->sim.blocks.unit[0] = 1;
 }
 
 bool probe_begin(struct workspace *ws)
 {
-    const struct evaluation *evaluation = ws->o.evaluation;
+    const struct evaluation *evaluation = ws->sim.evaluation;
     size_t n_used = 0;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         uint32_t j = evaluation->sens[k];
         double size = fabs(evaluation->p[j]);
         ws->probe_factor[k] = factor_of(j) * (size > 0 ? size : 1);
-        n_used += (derivatives_use(ws->o.abi, j) & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)) != 0;
+        n_used += (derivatives_use(ws->sim.abi, j) & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)) != 0;
     }
-    if (n_used == 0 || ws->o.n_state == 0)
+    if (n_used == 0 || ws->sim.n_state == 0)
         return false;
     for (size_t k = 0; k < evaluation->n_sens; k++)
         ws->probe_factor[k] /= sqrt((double)n_used);
-    ws->o.blocks.n = 1;
-    ws->o.blocks.in_rhs[0] = true;
-    ws->o.blocks.unit[0] = 1;
+    ws->sim.blocks.n = 1;
+    ws->sim.blocks.in_rhs[0] = true;
+    ws->sim.blocks.unit[0] = 1;
     return true;
 }
 
 WIDE void probe_combine(const struct workspace *ws, const double *by_parameter, unsigned use, double *restrict column)
 {
-    const struct evaluation *evaluation = ws->o.evaluation;
-    size_t n = ws->o.n_state;
+    const struct evaluation *evaluation = ws->sim.evaluation;
+    size_t n = ws->sim.n_state;
     memset(column, 0, n * sizeof(double));
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         uint32_t j = evaluation->sens[k];
-        if (!(derivatives_use(ws->o.abi, j) & use))
+        if (!(derivatives_use(ws->sim.abi, j) & use))
             continue;
         const double *from = by_parameter + (size_t)j * n;
         double factor = ws->probe_factor[k];

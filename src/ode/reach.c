@@ -1,4 +1,4 @@
-/* How large states that rest at zero can become, from what drives them: the rate of change, the states that feed them, and what
+/* How large states that rest at zero can become, from what drives them: the rate of change, the states that inflow them, and what
  * feeds these.
  *
  * Each round is one step of the implicit Euler method over the whole span, of each state for itself:
@@ -7,7 +7,7 @@
  *
  * where y_j of a state at rest is its reach of the round before. So a cascade is followed link by link, and a state that decays
  * faster than the span is no larger than its quasi-steady state. The sum has no cancellation: rounding errors in the states
- * that feed state i move it by DBL_EPSILON times its reach, and where these cancel, it will not stay at zero. The right-hand
+ * that inflow state i move it by DBL_EPSILON times its reach, and where these cancel, it will not stay at zero. The right-hand
  * side is also evaluated later, because what drives a state may itself begin at zero, as k t.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/reach.h"
@@ -31,7 +31,7 @@ enum { N_LATER = sizeof later / sizeof *later };
 /* Larger than any size of use; products of a few of them are finite. */
 #define MOST 1e60
 
-bool reach_feed(struct simulation *sim, double t, const double *y, const double *amount, double *feed, double *decay)
+bool reach_inflow(struct simulation *sim, double t, const double *y, const double *amount, double *inflow, double *decay)
 {
     const struct stiffit_model *abi = sim->abi;
     size_t n = sim->n_state;
@@ -40,7 +40,7 @@ bool reach_feed(struct simulation *sim, double t, const double *y, const double 
                       : derivatives_jacobian(&sim->model, t, y, NULL, true, sim->tolerance.jacobian);
     if (code != STIFFIT_OK)
         return false;
-    memset(feed, 0, n * sizeof *feed);
+    memset(inflow, 0, n * sizeof *inflow);
     memset(decay, 0, n * sizeof *decay);
     for (size_t j = 0; j < n; j++) {
         size_t first = sparse ? (size_t)abi->column_start[j] : j * n;
@@ -50,7 +50,7 @@ bool reach_feed(struct simulation *sim, double t, const double *y, const double 
             if (i == j)
                 decay[i] = fmax(0, -sim->tolerance.jacobian[k]);
             else
-                feed[i] += fabs(sim->tolerance.jacobian[k] * amount[j]);
+                inflow[i] += fabs(sim->tolerance.jacobian[k] * amount[j]);
         }
     }
     return true;
@@ -62,8 +62,8 @@ static bool find_drive(struct simulation *sim, const double *y, double span, boo
 {
     struct derivatives *d = &sim->model;
     size_t n = sim->n_state;
-    double *f = sim->f, *feed = decay + n, *first = feed + n;
-    if (!reach_feed(sim, sim->t + span, y, y, feed, decay) || derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
+    double *f = sim->f, *inflow = decay + n, *first = inflow + n;
+    if (!reach_inflow(sim, sim->t + span, y, y, inflow, decay) || derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
         return false;
     for (size_t i = 0; i < n; i++)
         drive[i] = first[i] + decay[i] * y[i];
@@ -79,7 +79,7 @@ static bool find_drive(struct simulation *sim, const double *y, double span, boo
     }
     *changes = !same;
     for (size_t i = 0; i < n; i++)
-        drive[i] += drive[i] < 0 ? -feed[i] : feed[i];
+        drive[i] += drive[i] < 0 ? -inflow[i] : inflow[i];
     return true;
 }
 

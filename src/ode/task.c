@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <stiffit/model.h>
 #include <string.h>
 
 struct timed {
@@ -112,29 +111,4 @@ bool ode_task_add_steady(struct ode_task *task, struct arena *arena)
     task->time_side = side;
     task->n_time = n + 1;
     return true;
-}
-
-/* Whether something happens that does not come from a switch. */
-static bool is_eventful(const struct stiffit_model *abi, const struct ode_task *task)
-{
-    bool is_endless = task->n_time && task->time[task->n_time - 1] == INFINITY;
-    return abi->n_input || task->n_phase || (abi->n_state && (task->n_dose || abi->n_event || is_endless));
-}
-
-bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task)
-{
-    return is_eventful(abi, task) || (abi->n_state && abi->n_switching);
-}
-
-bool ode_has_periods(const struct ode_task *task)
-{
-    for (size_t i = 0; i < task->n_dose; i++)
-        if (task->dose[i].steady)
-            return true;
-    return false;
-}
-
-bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task)
-{
-    return !is_eventful(abi, task) && !task->n_variant;
 }

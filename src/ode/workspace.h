@@ -18,7 +18,7 @@ enum pass { PASS_FORWARD, PASS_BACKWARD, PASS_REPLAY };
 enum { FAILURE_STUCK = 1 };
 
 struct workspace {
-    struct simulation o;          /* the first member */
+    struct simulation sim;         /* the first member */
 
     SUNContext context;
     struct vector_bank *bank;

@@ -4,7 +4,7 @@
 #include "ode/engine_batch.h"
 
 #include "ode/drive.h"
-#include "ode/lanes/guest.h"
+#include "ode/lanes/lane.h"
 #include "ode/observation.h"
 #include "ode/positive.h"
 #include "ode/tolerance.h"
@@ -39,7 +39,7 @@ struct lanes_batch {
 };
 
 static struct lanes_batch *lanes_of(struct batch *batch) { return (struct lanes_batch *)batch; }
-static struct guest *guest_of(const struct lanes_batch *own, int k) { return (struct guest *)own->base.seat[k]; }
+static struct lane *lane_of(const struct lanes_batch *own, int k) { return (struct lane *)own->base.seat[k]; }
 
 static const char *refusal(const struct stiffit_model *abi)
 {
@@ -90,12 +90,12 @@ static const char *linear_solver(const void *plan)
 
 static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
 {
-    struct guest *guest = guest_new(abi, options);
+    struct lane *lane = lane_new(abi, options);
     (void)plan;
-    return guest ? &guest->o : NULL;
+    return lane ? &lane->sim : NULL;
 }
 
-static void simulation_free(struct simulation *sim) { guest_free((struct guest *)sim); }
+static void simulation_free(struct simulation *sim) { lane_free((struct lane *)sim); }
 
 static void batch_free(struct batch *base)
 {
@@ -140,18 +140,18 @@ static struct batch *batch_new(const void *own)
 }
 
 /* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
-static void mark_wanted(struct lanes_batch *own, const struct guest *new)
+static void mark_wanted(struct lanes_batch *own, const struct lane *new)
 {
     memset(own->wanted, 0, own->plan->n_id * sizeof *own->wanted);
     for (int k = 0; k <= N_LANE; k++) {
-        const struct guest *guest = k == N_LANE ? new : (own->base.live >> k & 1) ? guest_of(own, k) : NULL;
-        for (size_t b = 0; guest && b < guest->o.blocks.n; b++)
-            own->wanted[guest->id[b]] = true;
+        const struct lane *lane = k == N_LANE ? new : (own->base.live >> k & 1) ? lane_of(own, k) : NULL;
+        for (size_t b = 0; lane && b < lane->sim.blocks.n; b++)
+            own->wanted[lane->id[b]] = true;
     }
 }
 
 /* Gives a column to each parameter that is wanted. False: out of memory. */
-static bool arrange(struct lanes_batch *own, const struct guest *new)
+static bool arrange(struct lanes_batch *own, const struct lane *new)
 {
     size_t n_id = own->plan->n_id, n_column = 0;
     bool same = true;
@@ -165,7 +165,7 @@ static bool arrange(struct lanes_batch *own, const struct guest *new)
         return true;
     for (int k = 0; k < N_LANE; k++)
         if (own->base.live >> k & 1)
-            guest_store(guest_of(own, k), &own->room, k, own->column);
+            lane_store(lane_of(own, k), &own->room, k, own->column);
     n_column = 0;
     for (uint32_t j = 0; j < n_id; j++) {
         own->column[j] = own->wanted[j] ? (int32_t)n_column : -1;
@@ -175,20 +175,20 @@ static bool arrange(struct lanes_batch *own, const struct guest *new)
     bool good = lanes_room_set_columns(&own->room, n_column, own->parameter);
     for (int k = 0; good && k < N_LANE; k++)
         if (own->base.live >> k & 1)
-            guest_load(guest_of(own, k), &own->room, k, own->column, true);
+            lane_load(lane_of(own, k), &own->room, k, own->column, true);
     return good;
 }
 
 static bool enter(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    struct guest *guest = guest_of(own, k);
-    if (!arrange(own, guest))
+    struct lane *lane = lane_of(own, k);
+    if (!arrange(own, lane))
         return false;
     /* Lanes that hold nothing yet hold the same, so that they compute nothing unusual. */
     for (int other = 0; !own->is_filled && other < N_LANE; other++)
-        guest_load(guest, &own->room, other, own->column, false);
-    guest_load(guest, &own->room, k, own->column, true);
+        lane_load(lane, &own->room, other, own->column, false);
+    lane_load(lane, &own->room, k, own->column, true);
     own->is_filled = true;
     return true;
 }
@@ -196,10 +196,10 @@ static bool enter(struct batch *b, int k)
 static void reload(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    guest_load(guest_of(own, k), &own->room, k, own->column, true);
+    lane_load(lane_of(own, k), &own->room, k, own->column, true);
 }
 
-static void rest(struct batch *b, int k)
+static void halt(struct batch *b, int k)
 {
     struct lanes_room *room = &lanes_of(b)->room;
     room->live[k] = 0;
@@ -209,10 +209,10 @@ static void rest(struct batch *b, int k)
 static void leave(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    guest_store(guest_of(own, k), &own->room, k, own->column);
+    lane_store(lane_of(own, k), &own->room, k, own->column);
 }
 
-static void count(struct batch *b, int k) { guest_count(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+static void count(struct batch *b, int k) { lane_count(lane_of(lanes_of(b), k), &lanes_of(b)->room, k); }
 
 static struct integrator_events attempt(struct batch *b)
 {
@@ -231,10 +231,10 @@ static struct integrator_events attempt(struct batch *b)
 
 static const double *inside(struct batch *b, int k, double t)
 {
-    return guest_inside(guest_of(lanes_of(b), k), &lanes_of(b)->room, k, t);
+    return lane_inside(lane_of(lanes_of(b), k), &lanes_of(b)->room, k, t);
 }
 
-static const double *at_end(struct batch *b, int k) { return guest_at_end(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+static const double *at_end(struct batch *b, int k) { return lane_at_end(lane_of(lanes_of(b), k), &lanes_of(b)->room, k); }
 
 static const double *at_beginning(struct batch *b, int k) { return b->seat[k]->y_before; }
 
@@ -242,7 +242,7 @@ static void saw_step(struct batch *b, int k) { lanes_of(b)->room.control.watched
 
 static bool take_back(struct batch *b, int k, double part)
 {
-    return guest_takes_back(guest_of(lanes_of(b), k), &lanes_of(b)->room, k, part);
+    return lane_takes_back(lane_of(lanes_of(b), k), &lanes_of(b)->room, k, part);
 }
 
 /* The states and sensitivities of some lanes at their `t`, a time in their latest steps. Others are at the ends of theirs. */
@@ -283,7 +283,7 @@ static void observe_all(struct lanes_batch *own, unsigned which)
     memset(view->is_wanted, 0, room->plan->abi->n_observable * sizeof *view->is_wanted);
     for (int k = 0; k < N_LANE; k++)
         if (which >> k & 1)
-            observation_mark(&guest_of(own, k)->o, view->is_wanted);
+            observation_mark(&lane_of(own, k)->sim, view->is_wanted);
     own->plan->kernel->observe(room, &room->t_next, own->inside, view->is_wanted, view->values, view->out);
 }
 
@@ -300,17 +300,17 @@ static void observe(struct batch *b, unsigned seats)
 static bool answer(struct batch *b, int k)
 {
     const struct lanes_batch *own = lanes_of(b);
-    return guest_answer(guest_of(own, k), &own->room, k, own->column, &own->view);
+    return lane_answer(lane_of(own, k), &own->room, k, own->column, &own->view);
 }
 
 static void fetch(struct batch *b, int k)
 {
     const struct lanes_batch *own = lanes_of(b);
-    guest_take_inside(guest_of(own, k), own->column, own->inside, k);
-    guest_follow(guest_of(own, k), &own->room, k);
+    lane_take_inside(lane_of(own, k), own->column, own->inside, k);
+    lane_follow(lane_of(own, k), &own->room, k);
 }
 
-static void answered(struct batch *b, int k) { guest_answered(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+static void answered(struct batch *b, int k) { lane_answered(lane_of(lanes_of(b), k), &lanes_of(b)->room, k); }
 
 static void go_to(struct batch *b, unsigned seats, unsigned rooted)
 {
@@ -324,45 +324,45 @@ static void go_to(struct batch *b, unsigned seats, unsigned rooted)
         if (!(seats >> k & 1))
             continue;
         own->room.t[k] = t[k];
-        guest_store(guest_of(own, k), &own->room, k, own->column);
+        lane_store(lane_of(own, k), &own->room, k, own->column);
         if (rooted >> k & 1)
-            guest_take_inside(guest_of(own, k), own->column, own->inside, k);
-        guest_begin_count(guest_of(own, k), &own->room, k);
+            lane_take_inside(lane_of(own, k), own->column, own->inside, k);
+        lane_begin_count(lane_of(own, k), &own->room, k);
     }
 }
 
-static bool start(struct simulation *sim) { return guest_start((struct guest *)sim); }
+static bool start(struct simulation *sim) { return lane_start((struct lane *)sim); }
 
 static bool prepare(struct simulation *sim)
 {
-    guest_prepare((struct guest *)sim);
+    lane_prepare((struct lane *)sim);
     return true;
 }
 
-static void attend(struct batch *b, int k) { guest_attend(guest_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+static void attend(struct batch *b, int k) { lane_attend(lane_of(lanes_of(b), k), &lanes_of(b)->room, k); }
 
 static bool look_for_steady_state(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    guest_store(guest_of(own, k), &own->room, k, own->column);
-    return guest_look_for_steady_state(guest_of(own, k), own->linear, (double *)own->inside);
+    lane_store(lane_of(own, k), &own->room, k, own->column);
+    return lane_look_for_steady_state(lane_of(own, k), own->linear, (double *)own->inside);
 }
 
 static bool may_be_sizes(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    guest_store(guest_of(own, k), &own->room, k, own->column);
-    return guest_may_be_sizes(&own->room, k);
+    lane_store(lane_of(own, k), &own->room, k, own->column);
+    return lane_may_be_sizes(&own->room, k);
 }
 
 static bool fail(struct batch *b, int k)
 {
-    guest_fail(guest_of(lanes_of(b), k), &lanes_of(b)->room, k);
+    lane_fail(lane_of(lanes_of(b), k), &lanes_of(b)->room, k);
     return false;
 }
 
 static const struct integrator_seats lane_seats = {
-    .batch_new = batch_new, .batch_free = batch_free, .enter = enter, .reload = reload, .rest = rest, .leave = leave,
+    .batch_new = batch_new, .batch_free = batch_free, .enter = enter, .reload = reload, .halt = halt, .leave = leave,
     .count = count, .at_end = at_end, .at_beginning = at_beginning, .observe = observe, .answer = answer, .fetch = fetch,
     .answered = answered, .go_to = go_to, .take_back = take_back, .saw_step = saw_step, .attend = attend};
 static const struct integrator lanes_integrator = {

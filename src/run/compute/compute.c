@@ -255,7 +255,7 @@ static void compute_fini(struct compute *compute)
     }
     for (size_t i = 0; compute->engine && i < compute->n_worker; i++) {
         if (compute->engine[i]) {
-            compute->board->n_place += compute->engine[i]->n_place;
+            compute->board->n_seat += compute->engine[i]->n_seat;
             compute->board->n_held += compute->engine[i]->n_held;
         }
         engine_free(compute->engine[i]);

@@ -224,7 +224,7 @@ static enum status add_use(struct finish *finish, const struct board *board, str
     memcpy(finish->added.name, provenance->name, n * sizeof *finish->added.name);
     memcpy(finish->added.value, provenance->value, n * sizeof *finish->added.value);
     snprintf(finish->added.text[0], sizeof finish->added.text[0], "%.4f",
-             (double)board->n_held / (double)board->n_place);
+             (double)board->n_held / (double)board->n_seat);
     finish->added.name[n] = "lanes_in_use";
     finish->added.value[n] = finish->added.text[0];
     *provenance = (struct provenance){n + 1, finish->added.name, finish->added.value};
@@ -244,7 +244,7 @@ static enum status make_header(struct finish *finish, const struct board *board,
                  (finish->plan->recipe.fit.evaluates ? FIT_PART_EVALUATION : 0) |
                  (finish->plan->selection.bit ? FIT_PART_SELECTION : 0)};
     if (!finish->before)
-        return board->n_place ? add_use(finish, board, &header->provenance, error) : STATUS_OK;
+        return board->n_seat ? add_use(finish, board, &header->provenance, error) : STATUS_OK;
     const struct result_info *before = result_info(finish->before);
     header->identity = before->identity;
     header->n_row = before->n_fit;

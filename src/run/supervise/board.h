@@ -33,7 +33,7 @@ struct board {
     int wait_status, hang_s;
     /* By the compute process, for the finisher. */
     struct stamp problem, result; /* the files as they were when it began */
-    uint64_t n_place, n_held;   /* sums over the engines (struct engine) of all processes that ended by themselves */
+    uint64_t n_seat, n_held;   /* sums over the engines (struct engine) of all processes that ended by themselves */
     struct run_shown shown;       /* of this command: the plan may be that of another one, which is at the same fits */
     /* Left by a compute process for the next one; run/supervise/suspects.h. */
     uint64_t n_before;         /* fits done when the run began, at begun_ns */

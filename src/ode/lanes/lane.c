@@ -1,11 +1,12 @@
 /* What a lane's evaluation needs one number at a time: its beginning, its measurements, and how it fails.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/lanes/guest.h"
+#include "ode/lanes/lane.h"
 
 #include "ode/blocks.h"
 #include "ode/forcing.h"
 #include "ode/outcome.h"
 #include "ode/positive.h"
+#include "ode/steady.h"
 #include "ode/stops.h"
 #include "ode/tolerance.h"
 
@@ -23,30 +24,30 @@ enum { LASTING = 100 };
 #define CLOSEST (64 * DBL_EPSILON)
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 
-struct guest *guest_new(const struct stiffit_model *abi, const struct ode_options *options)
+struct lane *lane_new(const struct stiffit_model *abi, const struct ode_options *options)
 {
-    struct guest *guest = calloc(1, sizeof *guest);
-    if (!guest)
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (!lane)
         return NULL;
     size_t n = abi->n_state;
     size_t n_block = blocks_most(abi, options);
-    guest->y = calloc(n * (1 + n_block) + 1, sizeof(double));
-    guest->o.y = guest->y;
-    guest->id = calloc(n_block + 1, sizeof *guest->id);
-    if (simulation_init(&guest->o, abi, options) && guest->y && guest->id)
-        return guest;
-    guest_free(guest);
+    lane->y = calloc(n * (1 + n_block) + 1, sizeof(double));
+    lane->sim.y = lane->y;
+    lane->id = calloc(n_block + 1, sizeof *lane->id);
+    if (simulation_init(&lane->sim, abi, options) && lane->y && lane->id)
+        return lane;
+    lane_free(lane);
     return NULL;
 }
 
-void guest_free(struct guest *guest)
+void lane_free(struct lane *lane)
 {
-    if (!guest)
+    if (!lane)
         return;
-    simulation_fini(&guest->o);
-    free(guest->y);
-    free(guest->id);
-    free(guest);
+    simulation_fini(&lane->sim);
+    free(lane->y);
+    free(lane->id);
+    free(lane);
 }
 
 /* The root mean square of x over the tolerances at y. */
@@ -62,11 +63,11 @@ static double size_of(const struct simulation *sim, const double *x, const doubl
 
 /* The first step (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, section II.4). False: the model failed.
  * */
-static bool first_step(struct guest *guest)
+static bool first_step(struct lane *lane)
 {
-    struct simulation *sim = &guest->o;
+    struct simulation *sim = &lane->sim;
     size_t n = sim->n_state;
-    double *y = guest->y, *f = sim->f, *moved = guest->o.y_before, *slope = sim->columns;
+    double *y = lane->y, *f = sim->f, *moved = lane->sim.y_before, *slope = sim->columns;
     double span = (sim->has_stops ? fmin(sim->t_far, sim->stops->next) : sim->t_far) - sim->t;
     int order = lanes_method.order_error;
     if (derivatives_rhs(&sim->model, sim->t, y, f) != STIFFIT_OK)
@@ -92,45 +93,45 @@ static bool first_step(struct guest *guest)
      * error. */
     if (sim->evaluation->tighter > 1)
         h *= pow(sim->evaluation->tighter, -1.0 / order);
-    guest->h = fmax(fmin(h, sim->max_step / ROOM_STRETCH), 64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
+    lane->h = fmax(fmin(h, sim->max_step / ROOM_STRETCH), 64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
     return true;
 }
 
-bool guest_start(struct guest *guest)
+bool lane_start(struct lane *lane)
 {
-    struct simulation *sim = &guest->o;
+    struct simulation *sim = &lane->sim;
     simulation_set_out(sim, CLOSEST);
     if (sim->tolerance.atol == 0)
-        tolerance_follow(sim, guest->y);
-    if (!first_step(guest))
+        tolerance_follow(sim, lane->y);
+    if (!first_step(lane))
         return outcome_model_failed(sim);
-    guest->bound = sim->forcing ? forcing_bound(sim, guest->h) : INFINITY;
+    lane->bound = sim->forcing ? forcing_bound(sim, lane->h) : INFINITY;
     double accepted = sim->tolerance.atol > 0 ? ACCEPTED_ATOL : ACCEPTED * sqrt(sqrt(sqrt(1e-3 / sim->tolerance.rtol)));
-    guest->by_accepted = 1 / (accepted * accepted);
-    guest->log_h = -INFINITY;
-    guest->log_error = 0;
-    guest->n_attempt = 0;
-    guest->trouble = -LASTING;
-    guest->rejected = false;
-    guest->watched = positive_watches(sim);
+    lane->by_accepted = 1 / (accepted * accepted);
+    lane->log_h = -INFINITY;
+    lane->log_error = 0;
+    lane->n_attempt = 0;
+    lane->trouble = -LASTING;
+    lane->rejected = false;
+    lane->watched = positive_watches(sim);
     return true;
 }
 
-void guest_prepare(struct guest *guest)
+void lane_prepare(struct lane *lane)
 {
-    struct simulation *sim = &guest->o;
+    struct simulation *sim = &lane->sim;
     uint32_t next_id = sim->abi->n_parameter;
     blocks_choose(sim);
     for (size_t b = 0; b < sim->blocks.n; b++)
-        guest->id[b] = sim->blocks.parameter[b] == ODE_NONE ? next_id++ : sim->blocks.parameter[b];
+        lane->id[b] = sim->blocks.parameter[b] == ODE_NONE ? next_id++ : sim->blocks.parameter[b];
 }
 
-double guest_stop_time(const struct guest *guest)
+double lane_stop_time(const struct lane *lane)
 {
-    const struct simulation *sim = &guest->o;
+    const struct simulation *sim = &lane->sim;
     const struct ode_task *task = sim->evaluation->task;
     double far = task->time[task->n_time - 1] == INFINITY ? INFINITY : sim->t_far;
-    return fmin(guest->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
+    return fmin(lane->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
 }
 
 static void set_next(const struct simulation *sim, struct lanes_room *room, int k)
@@ -144,9 +145,9 @@ static void set_next(const struct simulation *sim, struct lanes_room *room, int 
     room->t_part[k] = tighter > 1 ? (next - before) * pow(tighter, -1.0 / lanes_method.order) : INFINITY;
 }
 
-void guest_load(const struct guest *guest, struct lanes_room *room, int k, const int32_t *column, bool live)
+void lane_load(const struct lane *lane, struct lanes_room *room, int k, const int32_t *column, bool live)
 {
-    const struct simulation *sim = &guest->o;
+    const struct simulation *sim = &lane->sim;
     const struct stiffit_model *abi = sim->abi;
     const struct stiffit_point *at = &sim->model.at;
     size_t n = sim->n_state;
@@ -162,17 +163,17 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         for (size_t e = 0; e < n * room->block[b].width; e++)
             room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
     for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = (size_t)column[guest->id[b]];
+        size_t c = (size_t)column[lane->id[b]];
         room->unit[c][k] = sim->blocks.unit[b];
         room->active[c][k] = -1;
         struct lanes_block *block = room->block;
         while (c >= block->first + block->width)
             block++;
-        const double *by = sim->model.is_infused && guest->id[b] < abi->n_parameter
-                               ? sim->model.rate_parameter + guest->id[b] * n : NULL;
+        const double *by = sim->model.is_infused && lane->id[b] < abi->n_parameter
+                               ? sim->model.rate_parameter + lane->id[b] * n : NULL;
         for (size_t i = 0; i < n; i++) {
             size_t e = i * block->width + c - block->first;
-            block->sens[e][k] = guest->y[(1 + b) * n + i];
+            block->sens[e][k] = lane->y[(1 + b) * n + i];
             block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
         }
     }
@@ -186,7 +187,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         room->tolerance.born[i][k] = sim->tolerance.born[i];
         room->tolerance.reach[i][k] = sim->tolerance.reach[i];
         room->tolerance.noise[i][k] = sim->tolerance.noise[i];
-        room->y[i][k] = room->y_before[i][k] = guest->y[i];
+        room->y[i][k] = room->y_before[i][k] = lane->y[i];
         room->tolerance.size[i][k] = sim->tolerance.sizes[i];
         room->tolerance.guess[i][k] = sim->tolerance.sizes[i + n];
         room->tolerance.beyond[i][k] = sim->tolerance.beyond[i];
@@ -195,29 +196,29 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
     room->outside.until[k] = sim->model.until;
     room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)(live && sim->model.is_infused) << k;
     room->tolerance.rtol[k] = sim->tolerance.rtol;
-    room->control.by_accepted[k] = guest->by_accepted;
+    room->control.by_accepted[k] = lane->by_accepted;
     room->tolerance.fraction[k] = sim->tolerance.fraction;
     room->tolerance.at_rest[k] = sim->tolerance.at_rest;
     room->tolerance.is_relative[k] = -sim->tolerance.is_relative;
     room->live[k] = -live;
     room->t[k] = room->t_before[k] = sim->t;
-    room->h[k] = room->h_used[k] = guest->h;
+    room->h[k] = room->h_used[k] = lane->h;
     room->longest[k] = sim->max_step / ROOM_STRETCH;
-    room->t_stop[k] = guest_stop_time(guest);
+    room->t_stop[k] = lane_stop_time(lane);
     set_next(sim, room, k);
-    room->control.log_h[k] = guest->log_h;
-    room->control.log_error[k] = guest->log_error;
-    room->control.rejected[k] = -guest->rejected;
-    room->control.watched[k] = -guest->watched;
-    room->control.trouble[k] = guest->trouble;
-    room->control.n_attempt[k] = guest->n_attempt;
+    room->control.log_h[k] = lane->log_h;
+    room->control.log_error[k] = lane->log_error;
+    room->control.rejected[k] = -lane->rejected;
+    room->control.watched[k] = -lane->watched;
+    room->control.trouble[k] = lane->trouble;
+    room->control.n_attempt[k] = lane->n_attempt;
     room->control.n_step[k] = sim->evaluation->n_step;
     room->control.max_steps[k] = sim->evaluation->max_steps;
 }
 
-void guest_follow(struct guest *guest, const struct lanes_room *room, int k)
+void lane_follow(struct lane *lane, const struct lanes_room *room, int k)
 {
-    struct simulation *sim = &guest->o;
+    struct simulation *sim = &lane->sim;
     size_t n = sim->n_state;
     for (size_t i = 0; i < n; i++) {
         sim->tolerance.sizes[i] = room->tolerance.size[i][k];
@@ -228,37 +229,37 @@ void guest_follow(struct guest *guest, const struct lanes_room *room, int k)
     sim->tolerance.sizes[3 * n] = sim->t = room->t[k];
 }
 
-void guest_store(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column)
+void lane_store(struct lane *lane, const struct lanes_room *room, int k, const int32_t *column)
 {
-    struct simulation *sim = &guest->o;
+    struct simulation *sim = &lane->sim;
     size_t n = sim->n_state;
     for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = (size_t)column[guest->id[b]];
+        size_t c = (size_t)column[lane->id[b]];
         const struct lanes_block *block = room->block;
         while (c >= block->first + block->width)
             block++;
         for (size_t i = 0; i < n; i++)
-            guest->y[(1 + b) * n + i] = block->sens[i * block->width + c - block->first][k];
+            lane->y[(1 + b) * n + i] = block->sens[i * block->width + c - block->first][k];
     }
     for (size_t i = 0; i < n; i++)
-        guest->y[i] = room->y[i][k];
-    guest_follow(guest, room, k);
+        lane->y[i] = room->y[i][k];
+    lane_follow(lane, room, k);
     sim->tolerance.at_rest = room->tolerance.at_rest[k];
     sim->t = room->t[k];
-    guest->h = room->h[k];
-    guest->log_h = room->control.log_h[k];
-    guest->log_error = room->control.log_error[k];
-    guest->rejected = room->control.rejected[k];
-    guest->watched = room->control.watched[k];
-    guest->trouble = room->control.trouble[k];
-    guest->n_attempt = room->control.n_attempt[k];
+    lane->h = room->h[k];
+    lane->log_h = room->control.log_h[k];
+    lane->log_error = room->control.log_error[k];
+    lane->rejected = room->control.rejected[k];
+    lane->watched = room->control.watched[k];
+    lane->trouble = room->control.trouble[k];
+    lane->n_attempt = room->control.n_attempt[k];
     sim->evaluation->n_step = room->control.n_step[k];
     sim->evaluation->t_reached = sim->t;
 }
 
-void guest_count(struct guest *guest, struct lanes_room *room, int k)
+void lane_count(struct lane *lane, struct lanes_room *room, int k)
 {
-    struct simulation *sim = &guest->o;
+    struct simulation *sim = &lane->sim;
     int64_t n_attempt = room->control.n_attempt[k];
     sim->t = sim->evaluation->t_reached = room->t[k];
     sim->evaluation->n_step = room->control.n_step[k];
@@ -268,81 +269,81 @@ void guest_count(struct guest *guest, struct lanes_room *room, int k)
     room->control.n_attempt[k] = 0;
 }
 
-void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *inside, int k)
+void lane_take_inside(struct lane *lane, const int32_t *column, const lanes *inside, int k)
 {
-    struct simulation *sim = &guest->o;
+    struct simulation *sim = &lane->sim;
     size_t n = sim->n_state;
     for (size_t i = 0; i < n; i++)
-        guest->y[i] = inside[i][k];
+        lane->y[i] = inside[i][k];
     for (size_t b = 0; b < sim->blocks.n; b++) {
-        const lanes *from = inside + n * (1 + (size_t)column[guest->id[b]]);
+        const lanes *from = inside + n * (1 + (size_t)column[lane->id[b]]);
         for (size_t i = 0; i < n; i++)
-            guest->y[(1 + b) * n + i] = from[i][k];
+            lane->y[(1 + b) * n + i] = from[i][k];
     }
 }
 
-static void look_ahead(struct guest *guest, struct lanes_room *room, int k)
+static void look_ahead(struct lane *lane, struct lanes_room *room, int k)
 {
-    struct simulation *sim = &guest->o;
-    guest_follow(guest, room, k);
+    struct simulation *sim = &lane->sim;
+    lane_follow(lane, room, k);
     for (size_t i = 0; i < sim->n_state; i++)
-        guest->y[i] = room->y[i][k];
-    tolerance_look(sim, guest->y);
+        lane->y[i] = room->y[i][k];
+    tolerance_look(sim, lane->y);
     for (size_t i = 0; i < sim->n_state; i++) {
         room->tolerance.reach[i][k] = sim->tolerance.reach[i];
         room->tolerance.noise[i][k] = sim->tolerance.noise[i];
     }
 }
 
-void guest_answered(struct guest *guest, struct lanes_room *room, int k)
+void lane_answered(struct lane *lane, struct lanes_room *room, int k)
 {
-    if (guest->o.tolerance.grows)
-        look_ahead(guest, room, k);
-    set_next(&guest->o, room, k);
+    if (lane->sim.tolerance.grows)
+        look_ahead(lane, room, k);
+    set_next(&lane->sim, room, k);
 }
 
-void guest_begin_count(struct guest *guest, struct lanes_room *room, int k)
+void lane_begin_count(struct lane *lane, struct lanes_room *room, int k)
 {
-    guest_count(guest, room, k);
-    guest->n_attempt = 0;
-    guest->trouble = -LASTING;
+    lane_count(lane, room, k);
+    lane->n_attempt = 0;
+    lane->trouble = -LASTING;
 }
 
-const double *guest_at_end(struct guest *guest, const struct lanes_room *room, int k)
+const double *lane_at_end(struct lane *lane, const struct lanes_room *room, int k)
 {
-    for (size_t i = 0; i < guest->o.n_state; i++) {
-        guest->y[i] = room->y[i][k];
-        guest->o.y_before[i] = room->y_before[i][k];
+    for (size_t i = 0; i < lane->sim.n_state; i++) {
+        lane->y[i] = room->y[i][k];
+        lane->sim.y_before[i] = room->y_before[i][k];
     }
-    guest_follow(guest, room, k);
-    positive_look(&guest->o, guest->o.y_before); /* steps in which nothing fell were not looked at */
-    return guest->y;
+    lane_follow(lane, room, k);
+    positive_look(&lane->sim, lane->sim.y_before); /* steps in which nothing fell were not looked at */
+    return lane->y;
 }
 
 /* What was at the beginning of the step is still where the next one is to go. */
-bool guest_takes_back(struct guest *guest, struct lanes_room *room, int k, double part)
+bool lane_takes_back(struct lane *lane, struct lanes_room *room, int k, double part)
 {
     double h = part * room->h_used[k];
     if (part == 1 || !(h > 4 * DBL_EPSILON * fabs(room->t[k])))
         return false;
-    guest->o.t = room->t[k] = room->t_before[k];
+    lane->sim.t = room->t[k] = room->t_before[k];
     room->h[k] = h;
     room->control.rejected[k] = -1;
-    for (size_t i = 0; i < guest->o.n_state; i++)
+    for (size_t i = 0; i < lane->sim.n_state; i++)
         room->y[i][k] = room->y_before[i][k];
     for (size_t b = 0; b < room->n_block; b++)
-        for (size_t e = 0; e < guest->o.n_state * room->block[b].width; e++)
+        for (size_t e = 0; e < lane->sim.n_state * room->block[b].width; e++)
             room->block[b].sens[e][k] = room->block[b].sens_new[e][k];
     return true;
 }
 
 /* Calls the model's functions at the state until one fails. */
-static void find_failure(struct guest *guest)
+static void find_failure(struct lane *lane)
 {
-    struct simulation *sim = &guest->o;
+    struct simulation *sim = &lane->sim;
     struct derivatives *d = &sim->model;
-    bool good = derivatives_rhs(d, sim->t, guest->y, sim->f) == STIFFIT_OK &&
-                (sim->blocks.n == 0 || derivatives_rhs_parameter(d, sim->t, guest->y, sim->columns) == STIFFIT_OK);
+    bool good = derivatives_rhs(d, sim->t, lane->y, sim->f) == STIFFIT_OK &&
+                (sim->blocks.n == 0 || derivatives_rhs_parameter(d, sim->t, lane->y, sim->columns) == STIFFIT_OK);
     if (good)
         d->failure = (struct model_failure){.where = "derivatives", .t = sim->t, .not_finite = true};
 }
@@ -353,16 +354,83 @@ static bool is_lasting(const struct lanes_room *room, int k)
     return room->control.n_attempt[k] - room->control.trouble[k] < LASTING;
 }
 
-bool guest_may_be_sizes(const struct lanes_room *room, int k) { return !is_lasting(room, k); }
+bool lane_may_be_sizes(const struct lanes_room *room, int k) { return !is_lasting(room, k); }
 
-void guest_fail(struct guest *guest, struct lanes_room *room, int k)
+void lane_fail(struct lane *lane, struct lanes_room *room, int k)
 {
     bool is_model = is_lasting(room, k);
-    guest_count(guest, room, k);
+    lane_count(lane, room, k);
     if (is_model) {
-        find_failure(guest);
-        outcome_model_failed(&guest->o);
+        find_failure(lane);
+        outcome_model_failed(&lane->sim);
     } else {
-        outcome_integrator_failed(&guest->o, "the step size fell to rounding level");
+        outcome_integrator_failed(&lane->sim, "the step size fell to rounding level");
     }
+}
+
+const double *lane_inside(struct lane *lane, const struct lanes_room *room, int k, double t)
+{
+    double *y = lane->y, s = t >= room->t[k] ? 1 : (t - room->t_before[k]) / room->h_used[k], weight[METHOD_STAGES];
+    for (int j = 0; j < lanes_method.n_stage; j++) {
+        double inner = 0;
+        for (int d = lanes_method.n_dense; d-- > 0;)
+            inner = inner * s + lanes_method.dense[d][j];
+        weight[j] = s * (1 - s) * inner;
+    }
+    for (size_t i = 0; i < lane->sim.n_state; i++) {
+        y[i] = (1 - s) * room->y_before[i][k] + s * room->y[i][k];
+        for (int j = 0; j < lanes_method.n_stage && s < 1; j++)
+            y[i] += weight[j] * room->scratch.stage[j][i][k];
+    }
+    return y;
+}
+
+/* The right-hand side of state and sensitivities. */
+struct look {
+    struct lane *lane;
+    struct linear *linear;
+};
+
+static bool rhs(void *context, double *change)
+{
+    struct look *look = context;
+    struct simulation *sim = &look->lane->sim;
+    struct derivatives *model = &sim->model;
+    const double *y = look->lane->y;
+    size_t n = sim->n_state;
+    if (derivatives_rhs(model, sim->t, y, change) != STIFFIT_OK ||
+        derivatives_jacobian(model, sim->t, y, NULL, false, linear_jacobian(look->linear)) != STIFFIT_OK ||
+        (sim->blocks.n && derivatives_rhs_parameter(model, sim->t, y, sim->columns) != STIFFIT_OK))
+        return false;
+    linear_multiply(look->linear, y + n, change + n, sim->blocks.n);
+    for (size_t b = 0; b < sim->blocks.n; b++)
+        for (size_t i = 0; i < n && sim->blocks.in_rhs[b]; i++)
+            change[(1 + b) * n + i] += sim->columns[sim->blocks.parameter[b] * n + i];
+    return true;
+}
+
+bool lane_look_for_steady_state(struct lane *lane, struct linear *linear, double *scratch)
+{
+    struct look look = {.lane = lane, .linear = linear};
+    const struct steady_solver solver = {.linear = linear, .rhs = rhs, .context = &look, .change = scratch,
+                                         .weight = scratch + lane->sim.n_state * (1 + lane->sim.blocks.n)};
+    linear_begin(linear);
+    return steady_look(&lane->sim, lane->y, &solver);
+}
+
+void lane_attend(struct lane *lane, struct lanes_room *room, int k)
+{
+    struct simulation *sim = &lane->sim;
+    lane_follow(lane, room, k);
+    if (!sim->forcing)
+        return;
+    lane->bound = forcing_bound(sim, room->h[k]);
+    for (size_t i = 0; i < sim->n_state; i++) {
+        room->tolerance.guess[i][k] = sim->tolerance.sizes[i + sim->n_state];
+        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
+        room->tolerance.born[i][k] = sim->tolerance.born[i];
+    }
+    room->tolerance.at_rest[k] = sim->tolerance.at_rest;
+    room->t_stop[k] = lane_stop_time(lane);
 }

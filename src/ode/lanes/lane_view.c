@@ -1,7 +1,7 @@
 /* Rows of a measurement from the observables that the kernel has computed for all lanes at once. Rare cases stay with
  * observation.c: noise of the model, rows with parameters of their own, a wanted state, and numbers that are not finite.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/lanes/guest.h"
+#include "ode/lanes/lane.h"
 
 #include "ode/observation.h"
 
@@ -18,7 +18,7 @@ static void add_direct(const struct lanes_room *room, int k, uint32_t j, const s
 }
 
 /* The derivatives of rows first ... last - 1. False: one is not finite. */
-static bool fill_derivatives(struct simulation *sim, const struct lanes_room *room, int k, const struct guest *guest,
+static bool fill_derivatives(struct simulation *sim, const struct lanes_room *room, int k, const struct lane *lane,
                              const int32_t *column, const struct lanes_view *view, size_t first, size_t last)
 {
     const struct evaluation *evaluation = sim->evaluation;
@@ -32,7 +32,7 @@ static bool fill_derivatives(struct simulation *sim, const struct lanes_room *ro
     for (size_t s = 0; s < evaluation->n_sens; s++) {
         uint32_t j = sim->blocks.sens[s];
         int32_t block = sim->blocks.of_sens[s];
-        const lanes *by_way = block < 0 ? NULL : view->out + n_observable * (1 + (size_t)column[guest->id[block]]);
+        const lanes *by_way = block < 0 ? NULL : view->out + n_observable * (1 + (size_t)column[lane->id[block]]);
         double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *own = sim->rows.h_row;
         bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
         if (by_way && !is_direct && !to) { /* the most frequent case */
@@ -53,10 +53,10 @@ static bool fill_derivatives(struct simulation *sim, const struct lanes_room *ro
     return odd == 0;
 }
 
-bool guest_answer(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column,
+bool lane_answer(struct lane *lane, const struct lanes_room *room, int k, const int32_t *column,
                             const struct lanes_view *view)
 {
-    struct simulation *sim = &guest->o;
+    struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
     if (!room->plan->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant ||
@@ -71,7 +71,7 @@ bool guest_answer(struct guest *guest, const struct lanes_room *room, int k, con
         odd += 0 * excess[o]; /* NaN if something is not finite */
     }
     if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
-                     !fill_derivatives(sim, room, k, guest, column, view, first, last)))
+                     !fill_derivatives(sim, room, k, lane, column, view, first, last)))
         return false;
     sim->rows.i_row = last;
     sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
