@@ -348,8 +348,8 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
     d->input = calloc((size_t)abi->n_input + 1, sizeof(double));
     d->signs = calloc(2 * (size_t)abi->n_switching + 1, sizeof(double));
-    return parameter_set_init(&d->set, abi) && parameter_set_init(&d->other, abi) && d->input && d->signs && d->wanted && d->p_moved &&
-           d->y_moved && d->up && d->down && d->base && d->jacobian_values;
+    return parameter_set_init(&d->set, abi) && parameter_set_init(&d->other, abi) && d->input && d->signs &&
+           d->wanted && d->p_moved && d->y_moved && d->up && d->down && d->base && d->jacobian_values;
 }
 
 static void parameter_set_fini(struct parameter_set *set)

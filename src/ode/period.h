@@ -13,8 +13,9 @@
 struct period;
 void period_free(struct period *period); /* NULL is legal */
 
-/* The evaluations of a request with steady doses, one after the other: period_begin and period_next set simulation.evaluation to
- * the next one, which the caller simulates: one over intervals, until the periodic states are found, and then the request itself,
- * the last one. False: the request has ended. options.n_none must include n_state. */
+/* The evaluations of a request with steady doses, one after the other: period_begin and
+ * period_next set simulation.evaluation to the next one, which the caller simulates: one over
+ * intervals, until the periodic states are found, and then the request itself, the last one.
+ * False: the request has ended. options.n_none must include n_state. */
 bool period_begin(struct simulation *simulation);
 bool period_next(struct simulation *simulation);

@@ -103,11 +103,12 @@ void positive_fall(struct simulation *sim, double t_before, const double *before
             side[i] = FALLEN;
 }
 
-/* Beyond a pole a state goes on falling, as fast as it came. One that began at zero and has only just left it, as the last of a
- * cascade, may be below zero by an error that is large for its present size; its slope is positive, and it returns. Nor is it a
- * pole where the equations lead below zero by now, a bit later than an error of the step did; where errors of the states that
- * inflow this one explain the slope, as those of y in total - y; or where the slope is too small to have led there in the time so
- * far. */
+/* Beyond a pole a state goes on falling, as fast as it came. One that began at zero and has only
+ * just left it, as the last of a cascade, may be below zero by an error that is large for its
+ * present size; its slope is positive, and it returns. Nor is it a pole where the equations lead
+ * below zero by now, a bit later than an error of the step did; where errors of the states that
+ * feed this one explain the slope, as those of y in total - y; or where the slope is too small
+ * to have led there in the time so far. */
 static bool goes_on_falling(struct simulation *sim, size_t i, const double *y)
 {
     size_t n = sim->n_state;

@@ -1,13 +1,15 @@
-/* How large states that rest at zero can become, from what drives them: the rate of change, the states that inflow them, and what
- * feeds these.
+/* How large states that rest at zero can become, from what drives them: the rate of change, the
+ * states that feed them, and what feeds these.
  *
- * Each round is one step of the implicit Euler method over the whole span, of each state for itself:
+ * Each round is one step of the implicit Euler method over the whole span, of each state for
+ * itself:
  *
  *     reach_i = (|f_i| + sum_(j != i) |J_ij y_j|) / (1/span + max(0, -J_ii)),
  *
- * where y_j of a state at rest is its reach of the round before. So a cascade is followed link by link, and a state that decays
- * faster than the span is no larger than its quasi-steady state. The sum has no cancellation: rounding errors in the states
- * that inflow state i move it by DBL_EPSILON times its reach, and where these cancel, it will not stay at zero. The right-hand
+ * where y_j of a state at rest is its reach of the round before. So a cascade is followed link by
+ * link, and a state that decays faster than the span is no larger than its quasi-steady state. The
+ * sum has no cancellation: rounding errors in the states that feed state i move it by
+ * DBL_EPSILON times its reach, and where these cancel, it will not stay at zero. The right-hand
  * side is also evaluated later, because what drives a state may itself begin at zero, as k t.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/reach.h"

@@ -6,7 +6,8 @@
 
 /* What an amount of each state adds to the rates of the others: feed_i = sum |J_ij amount_j| over j != i, with the Jacobian at
  * (t, y). decay: -J_ii, or 0 where this is negative. n_state each. False: the Jacobian cannot be computed. */
-bool reach_inflow(struct simulation *simulation, double t, const double *y, const double *amount, double *inflow, double *decay);
+bool reach_inflow(struct simulation *simulation, double t, const double *y, const double *amount,
+                  double *inflow, double *decay);
 /* Estimates this for the states with rests[i], from simulation.t on over `span` (INFINITY: for
  * ever), while the others stay at y. reach: n_state; 0 where nothing drives a state. noise:
  * n_state; what rounding errors of its rate make of the state if they are far above those of a sum
