@@ -45,17 +45,7 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
         sigma[i] = unit;
     with.measured.sigma = sigma;
     run(&with, options, host, arena, record);
-    record->objective *= unit;
-    record->gradient_norm *= unit;
-    record->tight_change *= unit;
-    record->tight_decrease *= unit;
-    record->chi_square *= unit;
-    record->reduced_chi_square *= unit;
-    record->residual_error *= unit;
-    for (size_t i = 0; i < problem->n_parameter; i++)
-        record->eigenvalue[i] *= unit * unit;
-    for (size_t i = 0; i < problem->n_parameter; i++)
-        record->slope[i] *= unit;
+    fit_record_rescale(record, problem->n_parameter, unit);
 }
 
 /* The rest of the budgets. */
