@@ -362,10 +362,9 @@ static bool is_orthogonal(struct descent *descent)
 
 static enum stop_test find_met(struct descent *descent)
 {
-    if (fit_point_gradient_norm(descent->asker, descent->best) == 0)
-        return STOP_gradient;
-    if (stopping_is_exact(&descent->stopping, descent->best))
-        return STOP_exact;
+    enum stop_test at_point = stopping_at_point(&descent->stopping, descent->best);
+    if (at_point != STOP_none)
+        return at_point;
     return is_done(descent) ? STOP_decrease : is_orthogonal(descent) ? STOP_gradient : STOP_none;
 }
 
