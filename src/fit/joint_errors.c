@@ -715,8 +715,10 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
         put_evaluation(joint, i, record);
     if (!joint->errors || joint->options->evaluates)
         return;
-    record->tight_change = block->trial.f - block->best.f;
-    record->tight_decrease = joint->certificate.decrease;
+    if (joint->options->certify) {
+        record->tight_change = block->trial.f - block->best.f;
+        record->tight_decrease = joint->certificate.decrease;
+    }
     if (joint->options->statistics && !put_statistics(joint, i, record)) {
         record->outcome = OUTCOME_out_of_memory;
         record->stop = STOP_none;

@@ -42,6 +42,7 @@ CASES = {
     "log-normal": (P + DECAY, 0.05, ["--error", "log-normal"]),
     "log-normal, unknown": (P + DECAY, np.nan, ["--error", "log-normal"]),
     "differences": (P + "x(0) = a\nx' = -k*x\nobserve y = x + b", 0.05, ["--gradient", "differences"]),
+    "not certified": (P + DECAY, 0.05, ["--certify", "no"]),
     "cvodes": (P + "x(0) = a\nx' = -k*x\nobserve y = x + b", 0.05, ["--engine", "cvodes"]),
 }
 
