@@ -87,12 +87,12 @@
     X(OPTIMIZER, "/fits/optimizer", OPTIMIZER, PER_FIT, optimizer, "the optimiser") \
     X(GRADIENT, "/fits/gradient", GRADIENT, PER_FIT, gradient, "the source of the derivatives") \
     X(ITERATIONS, "/fits/iterations", INT64, PER_FIT, n_iteration, \
-      "iterations of the optimiser", .table = 10) \
+      "iterations of the optimiser", .is_work = true, .table = 10) \
     X(EVALUATIONS, "/fits/evaluations", INT64, PER_FIT, n_evaluation, \
-      "evaluations of the model", .table = 10) \
-    X(STEPS, "/fits/steps", INT64, PER_FIT, n_step, "steps of the integrator", .table = 10) \
+      "evaluations of the model", .is_work = true, .table = 10) \
+    X(STEPS, "/fits/steps", INT64, PER_FIT, n_step, "steps of the integrator", .is_work = true, .table = 10) \
     X(SECONDS, "/fits/seconds", DOUBLE, PER_FIT, seconds, \
-      "computing time", .unit = "s", .table = 10) \
+      "computing time", .unit = "s", .is_work = true, .table = 10) \
     X(AT_BOUND, "/fits/at_bound", INT8, PER_PARAMETER, at_bound, \
       "-1 at the lower bound, 1 at the upper bound, otherwise 0", .table = 4)
 

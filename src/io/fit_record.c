@@ -62,6 +62,25 @@ static void clear_cells(enum fit_kind kind, size_t n, void *cells)
         memset(cells, kind == FIT_LACK ? LACK_not_run : 0, n * fit_kind_size(kind));
 }
 
+void fit_record_zero_work(struct fit_record *record)
+{
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        if (fit_columns[i].is_work)
+            memset((char *)record + fit_columns[i].offset, 0, fit_kind_size(fit_columns[i].kind));
+}
+
+void fit_record_add_work(struct fit_record *record, const struct fit_record *other)
+{
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        char *to = (char *)record + fit_columns[i].offset;
+        const char *from = (const char *)other + fit_columns[i].offset;
+        if (fit_columns[i].is_work && fit_columns[i].kind == FIT_DOUBLE)
+            *(double *)to += *(const double *)from;
+        else if (fit_columns[i].is_work)
+            *(int64_t *)to += *(const int64_t *)from;
+    }
+}
+
 void fit_record_rescale(struct fit_record *record, size_t n_parameter, double sigma)
 {
     for (int i = 0; i < N_RESULT_COLUMN; i++) {

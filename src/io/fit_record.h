@@ -7,6 +7,7 @@
 #include "base/outcome.h"
 #include "io/fit_column_list.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -65,6 +66,7 @@ struct fit_column_info {
     size_t offset;      /* of the field: the value, or a pointer to the values */
     const char *description, *unit; /* no unit: NULL */
     enum fit_part part; /* 0: FIT_PART_BASE */
+    bool is_work;       /* a DOUBLE or INT64 PER_FIT that adds up over attempts and starts */
     /* `stiffit show --id` prints a PER_FIT number as "label number", on this one of its lines of numbers, from 1; n_digit 0:
      * 6 digits. label NULL: only in its JSON. */
     const char *label;
@@ -109,6 +111,9 @@ size_t fit_record_array_bytes(size_t n_parameter);
 void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block);
 /* Sets everything to the values for "missing": NaN, -1, 0. Fills arrays that are not NULL; keeps dataset and start. */
 void fit_record_clear(struct fit_record *record, size_t n_parameter);
+/* Sets the columns of work to 0, or adds those of another record. */
+void fit_record_zero_work(struct fit_record *record);
+void fit_record_add_work(struct fit_record *record, const struct fit_record *other);
 /* Multiplies each number by sigma to its column's sigma_power. */
 void fit_record_rescale(struct fit_record *record, size_t n_parameter, double sigma);
 /* Copies everything but points into `to`, which keeps its arrays. */
