@@ -4,6 +4,7 @@
 #include "run/compute/joint_refits.h"
 
 #include "fit/joint_all.h"
+#include "fit/prepare.h"
 #include "fit/profile.h"
 #include "run/compute/compute_joint.h"
 #include "run/compute/search.h"
@@ -115,7 +116,7 @@ static bool tell(struct follow *follow, double *end, struct fit_record *record)
     if (!joint_totals(joint, 1, chi_square_of, NULL, &chi_square) || !joint_refits_record(follow->search, record))
         return false;
     record->notes &= ~NOTE_changed_engine;
-    record->objective = isfinite(record->objective) ? joint->f : NAN;
+    record->objective = isfinite(record->objective) ? joint->above.f : NAN;
     record->chi_square = chi_square;
     record->n_evaluation = (int64_t)facts.most; /* the budgets are of one dataset */
     record->n_step = 0;

@@ -5,6 +5,7 @@
 #include "fit/profile.h"
 #include "run/plan/pilot.h"
 #include "run/plan/review.h"
+#include "fit/prepare.h"
 
 #include <math.h>
 #include <stdio.h>
