@@ -699,8 +699,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
                                                   : OPTIMIZER_trf;
     record->gradient = block->is_made ? block->gradient : GRADIENT_none;
     record->n_iteration = joint->search.n_iteration;
-    record->n_evaluation = block->n_evaluation;
-    record->n_step = block->n_step;
+    fit_work_put(&block->used, record);
     record->n_no_sigma = block->n_no_sigma;
     put_reason(joint, i, record);
     if (!block->is_kept || block->is_out)
