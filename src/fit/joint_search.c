@@ -142,7 +142,8 @@ static bool is_tired(const struct joint *joint)
     struct joint_facts facts = {.any = 0};
     for (size_t i = 0; i < joint->part.n_active; i++) {
         const struct joint_block *block = joint_active(joint, i);
-        facts.any |= block->used.n_evaluation >= options->max_evaluations / 2 || block->used.n_step >= options->max_total_steps / 2;
+        facts.any |= block->used.n_evaluation >= options->max_evaluations / 2
+                     || block->used.n_step >= options->max_total_steps / 2;
     }
     joint_agree(joint, &facts);
     return facts.any;
@@ -362,7 +363,8 @@ static bool has_budget(const struct fit_search *search)
     struct joint_facts facts = {.any = 0};
     for (size_t i = 0; i < joint->part.n_active; i++) {
         const struct joint_block *block = joint_active(joint, i);
-        facts.any |= options->max_evaluations - block->used.n_evaluation < KEPT || 2 * block->used.n_step > options->max_total_steps
+        facts.any |= options->max_evaluations - block->used.n_evaluation < KEPT
+                     || 2 * block->used.n_step > options->max_total_steps
                      || (block->is_made && block->gradient != GRADIENT_forward);
     }
     joint_agree(joint, &facts);
