@@ -367,9 +367,11 @@ static bool is_orthogonal(struct descent *descent)
 
 static enum stop_test find_met(struct descent *descent)
 {
-    enum stop_test at_point = stopping_at_point(&descent->stopping, descent->best);
-    if (at_point != STOP_none)
-        return at_point;
+    if (fit_point_gradient_norm(descent->asker, descent->best) == 0)
+        return STOP_gradient;
+    enum stop_test by_value = stopping_by_value(&descent->stopping, descent->best);
+    if (by_value != STOP_none)
+        return by_value;
     return is_done(descent) ? STOP_decrease : is_orthogonal(descent) ? STOP_gradient : STOP_none;
 }
 

@@ -161,10 +161,8 @@ static double promise_free(const struct stopping *stopping, struct trust_model *
     return model->is_restricted ? trust_model_promise_free(model, best) + stopping->beyond.promise : model->promise;
 }
 
-enum stop_test stopping_at_point(const struct stopping *stopping, const struct fit_point *best)
+enum stop_test stopping_by_value(const struct stopping *stopping, const struct fit_point *best)
 {
-    if (fmax(fit_point_gradient_norm(stopping->asker, best), stopping->beyond.gradient_norm) == 0)
-        return STOP_gradient;
     return stopping_is_exact(stopping, best) ? STOP_exact : STOP_none;
 }
 
@@ -173,9 +171,11 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
 {
     double tolerance = stopping_tolerance(stopping, best);
     double single = fmax(trust_model_promise_single(model, best), stopping->beyond.single);
-    enum stop_test at_point = stopping_at_point(stopping, best);
-    if (at_point != STOP_none)
-        return at_point;
+    if (fmax(fit_point_gradient_norm(stopping->asker, best), stopping->beyond.gradient_norm) == 0)
+        return STOP_gradient;
+    enum stop_test by_value = stopping_by_value(stopping, best);
+    if (by_value != STOP_none)
+        return by_value;
     if (stopping->slowness * model->promise <= tolerance
         && stopping->slowness * promise_free(stopping, model, best) <= tolerance)
         return STOP_decrease;
