@@ -96,9 +96,8 @@ static size_t find_pairs(const struct fit_binding *binding, const uint32_t *colu
 }
 
 bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *model, size_t n_parameter,
-                      const uint32_t *to_model,
-                   const uint32_t *column_of, const struct ode_task *task, size_t n_substitute,
-                   const struct substitute *substitute, struct arena *arena)
+                      const uint32_t *to_model, const uint32_t *column_of, const struct ode_task *task,
+                      size_t n_substitute, const struct substitute *substitute, struct arena *arena)
 {
     size_t n = model->n_parameter, n_part = 1 + task->n_phase, n_own = ode_task_n_own(task), n_all = n_part * n;
     *binding = (struct fit_binding){.n_model = n, .n_part = n_part, .n_own = n_own};

@@ -27,11 +27,13 @@ struct fit_binding {
  * FIT_NO_COLUMN. `task` has the phases and variants of these substitutes (ode_task_substitute). Arrays from `arena`. False:
  * out of memory. */
 bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *model, size_t n_parameter,
-                      const uint32_t *to_model,
-                   const uint32_t *column_of, const struct ode_task *task, size_t n_substitute,
-                   const struct substitute *substitute, struct arena *arena);
+                      const uint32_t *to_model, const uint32_t *column_of, const struct ode_task *task,
+                      size_t n_substitute, const struct substitute *substitute, struct arena *arena);
 /* Its numbers are evaluation.p, followed by evaluation.own. */
-static inline size_t fit_binding_n_number(const struct fit_binding *binding) { return binding->n_part * binding->n_model + binding->n_own; }
+static inline size_t fit_binding_n_number(const struct fit_binding *binding)
+{
+    return binding->n_part * binding->n_model + binding->n_own;
+}
 /* p: all fit parameters. */
 void fit_binding_numbers(const struct fit_binding *binding, const double *p, double *number);
 /* Sets p, own and own_sens, without copying. */
