@@ -7,7 +7,7 @@
 
 #include "ode/dense.h"
 #include "ode/tolerance.h"
-#include "ode/workspace.h"
+#include "ode/cvodes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "ode/observation.h"
 #include "ode/outcome.h"
 #include "ode/wide.h"
-#include "ode/workspace.h"
+#include "ode/cvodes.h"
 
 #include <stdlib.h>
 #include <string.h>

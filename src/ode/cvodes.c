@@ -1,9 +1,10 @@
 /* CVODES as an integrator: the memory of an evaluation, its steps, and the passes of one with an adjoint.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/engine_batch.h"
+#include "ode/cvodes.h"
 
 #include "ode/blocks.h"
 #include "ode/drive.h"
+#include "ode/engine_batch.h"
 #include "ode/forcing.h"
 #include "ode/observation.h"
 #include "ode/outcome.h"
@@ -11,7 +12,6 @@
 #include "ode/steady.h"
 #include "ode/stops.h"
 #include "ode/tolerance.h"
-#include "ode/workspace.h"
 
 #include <float.h>
 #include <limits.h>

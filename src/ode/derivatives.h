@@ -38,7 +38,7 @@ struct model_failure {
 
 struct derivatives {
     const struct stiffit_model *abi;
-    const double *sizes;             /* the caller's: 2 n_state, the states' sizes (workspace.h) */
+    const double *sizes;             /* the caller's: 2 n_state, the states' sizes (cvodes.h) */
     double floor;                    /* atol / rtol; 0: a fraction of sizes */
     bool is_relative;                /* for observables: no floor, except for a state that is 0 */
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */

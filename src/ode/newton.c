@@ -7,7 +7,7 @@
  * which saves a factorisation per step (10 % of the time with 3 states, 12 % with 20) at the same error. It factors at the
  * prediction if it does not converge with them or if gamma has changed much.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/workspace.h"
+#include "ode/cvodes.h"
 
 #include <float.h>
 #include <math.h>

@@ -13,7 +13,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/wide.h"
 
-#include "ode/workspace.h"
+#include "ode/cvodes.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * So the choice of units does not matter, the relative error of a decaying state grows slowly (32 rtol six decades below S_i),
  * and a state never becomes so small that its error goes unchecked (e5, whose states span 20 decades). Over the example models
  * and twelve reaction networks, at rtol 1e-7, compared with an atol of 1e-10, which suits states of size 1: 0.90 of the steps
- * for 1.6 times the error, including STEP_GROWTH of workspace.c; pollu's error falls from 4000 rtol to 1.
+ * for 1.6 times the error, including STEP_GROWTH of cvodes.c; pollu's error falls from 4000 rtol to 1.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/tolerance.h"
 
