@@ -472,6 +472,55 @@ static void test_budgets(void **state)
     side_fini(&s);
 }
 
+/* What ends at the same attempt is returned together. */
+static void test_together(void **state)
+{
+    (void)state;
+    static struct request r[STIFFIT_LANES];
+    struct side s;
+    side_init(&s, &engine_lanes, &zoo, &zoo_lanes, 1e-6, 1);
+    for (int i = 0; i < STIFFIT_LANES; i++) {
+        zoo_request(&r[i], DECAY, 0.5);
+        engine_submit(s.engine, &r[i].evaluation);
+    }
+    int n_done = 0;
+    for (const struct evaluation *e = engine_work(s.engine, NULL); e; e = e->next, n_done++)
+        assert_int_equal(e->outcome, EVALUATION_OK);
+    assert_int_equal(n_done, STIFFIT_LANES);
+    assert_null(engine_work(s.engine, NULL));
+    side_fini(&s);
+}
+
+/* Who can take what: lanes take no adjoints, steady doses and phases, and are not chosen for more than that. */
+static void test_choice(void **state)
+{
+    (void)state;
+    struct stiffit_model abi = zoo;
+    const struct dose dose = {.steady = DOSE_ADDS};
+    const struct ode_task plain = {.n_time = 0}, periodic = {.n_dose = 1, .dose = &dose}, phases = {.n_phase = 1};
+    const struct evaluation_adjoint adjoint = {.gradient = NULL};
+    const struct { struct evaluation evaluation; enum engine_kind kind; } cases[] = {
+        {{.engine = ENGINE_LANES, .task = &plain}, ENGINE_LANES},
+        {{.engine = ENGINE_CVODES, .task = &plain}, ENGINE_CVODES},
+        {{.engine = ENGINE_LANES, .task = &periodic}, ENGINE_CVODES},
+        {{.engine = ENGINE_LANES, .task = &phases}, ENGINE_CVODES},
+        {{.engine = ENGINE_LANES, .task = &plain, .adjoint = &adjoint}, ENGINE_CVODES}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(engine_for(&cases[i].evaluation, ENGINE_LANES), cases[i].kind);
+        assert_int_equal(engine_for(&cases[i].evaluation, ENGINE_REFERENCE), ENGINE_REFERENCE);
+    }
+    const struct engine_use uses[] = {{.has_adjoint = true}, {.has_differences = true}, {.has_solver = true},
+                                      {.has_periods = true}, {.has_phases = true}, {.has_calls = true}};
+    abi.lanes = NULL;
+    assert_int_equal(engine_choose(&abi, &(struct engine_use){0}), ENGINE_REFERENCE);
+    assert_non_null(engine_refusal(ENGINE_LANES, &abi));
+    abi.lanes = &zoo_lanes;
+    assert_int_equal(engine_choose(&abi, &(struct engine_use){0}), ENGINE_LANES);
+    assert_null(engine_refusal(ENGINE_LANES, &abi));
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        assert_int_equal(engine_choose(&abi, &uses[i]), ENGINE_REFERENCE);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -490,9 +539,10 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_closed_form), cmocka_unit_test(test_outcomes),
-                                       cmocka_unit_test(test_company),     cmocka_unit_test(test_cvodes),
-                                       cmocka_unit_test(test_withdraw),    cmocka_unit_test(test_kernels),
-                                       cmocka_unit_test(test_budgets),     cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_closed_form), cmocka_unit_test(test_outcomes), cmocka_unit_test(test_company),
+        cmocka_unit_test(test_cvodes), cmocka_unit_test(test_withdraw), cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_budgets), cmocka_unit_test(test_together), cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, load, unload);
 }
