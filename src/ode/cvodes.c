@@ -432,7 +432,7 @@ static struct integrator_events attempt(struct batch *b)
     bool is_plain = !sim->has_stops && positive_is_plain(sim, sim->y);
     if (is_plain)
         sim->evaluation->t_reached = sim->t;
-    return (struct integrator_events){.moved = 1, .fell = !is_plain, .spent = evaluation->n_step >= evaluation->max_steps,
+    return (struct integrator_events){.moved = 1, .fell = !is_plain, .exhausted = evaluation->n_step >= evaluation->max_steps,
                                       .measured = sim->rows.i_time < task->n_time && task->time[sim->rows.i_time] <= sim->t};
 }
 

@@ -77,7 +77,7 @@ static bool answer_without_states(struct simulation *sim)
 }
 
 /* The budget of steps is used up. */
-static bool fail_spent(struct simulation *sim)
+static bool fail_exhausted(struct simulation *sim)
 {
     return outcome_fail(sim, EVALUATION_BUDGET,
                         stops_await_steady_state(sim) ? "no steady state within the budget of integrator steps"
@@ -87,7 +87,7 @@ static bool fail_spent(struct simulation *sim)
 static bool start(const struct integrator *integrator, struct simulation *sim)
 {
     if (sim->evaluation->n_step >= sim->evaluation->max_steps)
-        return fail_spent(sim);
+        return fail_exhausted(sim);
     return integrator->start(sim);
 }
 
@@ -373,7 +373,7 @@ static void pass_stops(struct batch *b, unsigned stopped, unsigned rooted)
         if (sim->stops->restarts) {
             start_again(b, k);
         } else if (sim->evaluation->n_step >= sim->evaluation->max_steps) {
-            fail_spent(sim);
+            fail_exhausted(sim);
             finish(b, k);
         } else {
             reload(b, k);
@@ -423,9 +423,9 @@ static void follow_up(struct batch *b, struct integrator_events events, unsigned
         conclude(b, k, attend(b, k));
     EACH_SEAT(k, events.failed & b->live & ~stopped)
         recover(b, k);
-    EACH_SEAT(k, events.spent & ~events.failed & b->live & ~stopped) {
+    EACH_SEAT(k, events.exhausted & ~events.failed & b->live & ~stopped) {
         count(b, k);
-        fail_spent(b->seat[k]);
+        fail_exhausted(b->seat[k]);
         finish(b, k);
     }
 }
@@ -479,7 +479,7 @@ void drive_step(struct batch *b)
 {
     unsigned began = b->live;
     struct integrator_events events = b->integrator->attempt(b);
-    if (events.measured | events.fell | events.failed | events.spent | events.finished | (events.moved & b->attended))
+    if (events.measured | events.fell | events.failed | events.exhausted | events.finished | (events.moved & b->attended))
         follow_steps(b, events);
     if (b->live != began)
         follow_evaluations(b, began);

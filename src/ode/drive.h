@@ -26,7 +26,7 @@ struct integrator_events {
     unsigned measured; /* and has reached the next measurement */
     unsigned fell;     /* and a state may be below zero */
     unsigned failed;   /* no further step is possible */
-    unsigned spent;    /* the budget of steps is used up */
+    unsigned exhausted; /* the budget of steps is used up */
     unsigned finished; /* the integrator has ended the evaluation */
 };
 

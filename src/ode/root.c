@@ -18,7 +18,7 @@
 #define FARTHEST 0x1p24
 /* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
 #define GRAZE 50
-/* A root is near to a place if the trigger's value there is within so many tolerances of 0, and the time between them within a
+/* A root is near to a mark (a stop or a measurement) if the trigger's value there is within so many tolerances of 0, and the time between them within a
  * part of the step. Over a whole integration the errors of steps add up to about 100 tolerances (CVODES, x' = -5x until t = 1).
  */
 #define NEAR 200
@@ -27,7 +27,7 @@
 enum { DEEPEST = 3 };
 
 /* The part of a step that is examined. */
-struct placing {
+struct examined {
     struct simulation *sim;
     const struct latest_step *step;
     double begin, end;
@@ -242,20 +242,20 @@ static bool stop_at(struct simulation *sim, const struct latest_step *step, doub
  * Therefore a trigger becomes true at a stop or a measurement that its root is near to, and together with others whose roots
  * are near. */
 
-static double reach_of(const struct placing *placing) { return NEAR_PART * (placing->end - placing->begin); }
+static double reach_of(const struct examined *examined) { return NEAR_PART * (examined->end - examined->begin); }
 
 /* The derivatives of all triggers, the right-hand side (s->jump.f) and the sizes of the states in
  * the step (s->jump.y_new) at time t; false: they cannot be computed. */
-static bool look_at(struct placing *placing, double t)
+static bool look_at(struct examined *examined, double t)
 {
-    struct simulation *sim = placing->sim;
+    struct simulation *sim = examined->sim;
     struct stops *s = sim->stops;
     size_t n = sim->n_state;
     double *size = s->jump.y_new;
-    const double *y = placing->step->state_at(placing->step->context, placing->begin);
+    const double *y = examined->step->state_at(examined->step->context, examined->begin);
     for (size_t j = 0; j < n; j++)
         size[j] = y ? fabs(y[j]) : NAN;
-    y = y ? placing->step->state_at(placing->step->context, t) : NULL;
+    y = y ? examined->step->state_at(examined->step->context, t) : NULL;
     for (size_t j = 0; j < n && y; j++)
         size[j] = fmax(size[j], fabs(y[j]));
     if (y)
@@ -264,10 +264,10 @@ static bool look_at(struct placing *placing, double t)
            derivatives_by_state_and_time(&sim->model, MODEL_WHEN, t, y, s->jump.by_state) == STIFFIT_OK;
 }
 
-/* The slope of an event's trigger along the trajectory at the time of place_look, and the size of a value that is near 0. */
-static double width_of(const struct placing *placing, size_t event, double t, double *slope)
+/* The slope of an event's trigger along the trajectory at the time of look_at, and the size of a value that is near 0. */
+static double width_of(const struct examined *examined, size_t event, double t, double *slope)
 {
-    const struct simulation *sim = placing->sim;
+    const struct simulation *sim = examined->sim;
     const struct stops *s = sim->stops;
     size_t n = sim->n_state, n_row = s->abi->n_event;
     const double *by = s->jump.by_state + event, *size = s->jump.y_new;
@@ -277,32 +277,32 @@ static double width_of(const struct placing *placing, size_t event, double t, do
         *slope += by[j * n_row] * s->jump.f[j];
         tolerance += fabs(by[j * n_row]) * (sim->tolerance.rtol * size[j] + sim->tolerance.beyond[j]);
     }
-    return fmin(NEAR * tolerance, fabs(*slope) * reach_of(placing)) + fabs(*slope) * STOPS_CLOSEST * fabs(t);
+    return fmin(NEAR * tolerance, fabs(*slope) * reach_of(examined)) + fabs(*slope) * STOPS_CLOSEST * fabs(t);
 }
 
-/* The place that a root at `t` is moved to, if it is within `reach`: the next stop, or else a measurement. */
-static double near_place(const struct placing *placing, double t, double reach)
+/* The mark that a root at `t` is moved to, if it is within `reach`: the next stop, or else a measurement. */
+static double near_mark(const struct examined *examined, double t, double reach)
 {
-    const struct simulation *sim = placing->sim;
+    const struct simulation *sim = examined->sim;
     const struct ode_task *task = sim->evaluation->task;
     double next = sim->stops->next, best = t, distance = reach;
-    if (fabs(next - t) <= reach && next <= placing->end)
+    if (fabs(next - t) <= reach && next <= examined->end)
         return next;
-    for (size_t i = sim->rows.i_time; i < task->n_time && task->time[i] <= fmin(t + reach, placing->end); i++)
-        if (task->time[i] > placing->begin && fabs(task->time[i] - t) <= distance) {
+    for (size_t i = sim->rows.i_time; i < task->n_time && task->time[i] <= fmin(t + reach, examined->end); i++)
+        if (task->time[i] > examined->begin && fabs(task->time[i] - t) <= distance) {
             best = task->time[i];
             distance = fabs(best - t);
         }
     return best;
 }
 
-/* Counts as true the triggers that are near their roots at the place t. True: any. */
-static bool take_near(struct placing *placing, double t)
+/* Counts as true the triggers that are near their roots at the mark t. True: any. */
+static bool take_near(struct examined *examined, double t)
 {
-    struct stops *s = placing->sim->stops;
+    struct stops *s = examined->sim->stops;
     bool any = false;
     for (size_t event = 0, i = s->abi->n_switching; event < s->abi->n_event; event++, i++) {
-        double slope, width = width_of(placing, event, t, &slope);
+        double slope, width = width_of(examined, event, t, &slope);
         if (!s->roots.is_watched[i] || s->roots.is_true[i] ||
             !(s->roots.value[i] < 0 && slope > 0 && -s->roots.value[i] <= width))
             continue;
@@ -312,29 +312,29 @@ static bool take_near(struct placing *placing, double t)
     return any;
 }
 
-static void move_root(struct placing *placing, double *t, bool is_jump)
+static void move_root(struct examined *examined, double *t, bool is_jump)
 {
-    struct stops *s = placing->sim->stops;
+    struct stops *s = examined->sim->stops;
     size_t n = s->abi->n_switching;
-    double reach = 0, place = *t;
+    double reach = 0, mark = *t;
     memcpy(s->roots.sample, s->roots.value, s->n_function * sizeof(double));
-    if (!look_at(placing, *t))
+    if (!look_at(examined, *t))
         return;
     for (size_t i = n; i < s->n_function; i++) {
-        double slope, width = width_of(placing, i - n, *t, &slope);
+        double slope, width = width_of(examined, i - n, *t, &slope);
         s->roots.sample[i] = root_matters(s, i) && root_is_true(s, i, s->roots.value[i]) ? width : 0;
         if (s->roots.sample[i] > 0)
             reach = fmax(reach, width / fabs(slope));
     }
-    place = reach > 0 ? near_place(placing, *t, reach) : *t;
-    for (size_t i = n; i < s->n_function && place != *t; i++)
+    mark = reach > 0 ? near_mark(examined, *t, reach) : *t;
+    for (size_t i = n; i < s->n_function && mark != *t; i++)
         s->roots.near[i] = fmax(s->roots.near[i], 2 * s->roots.sample[i]); /* the trigger need not be straight */
-    if (place != *t && !look_at(placing, place))
+    if (mark != *t && !look_at(examined, mark))
         return;
-    if (place != *t && !is_jump)
-        memcpy(s->jump.f_left, s->jump.f, placing->sim->n_state * sizeof *s->jump.f);
-    *t = place;
-    take_near(placing, *t);
+    if (mark != *t && !is_jump)
+        memcpy(s->jump.f_left, s->jump.f, examined->sim->n_state * sizeof *s->jump.f);
+    *t = mark;
+    take_near(examined, *t);
 }
 
 static bool is_measured(const struct simulation *sim, double t)
@@ -357,21 +357,21 @@ static bool may_be_near(const struct stops *s)
     return false;
 }
 
-static bool look_at_end(struct placing *placing)
+static bool look_at_end(struct examined *examined)
 {
-    struct stops *s = placing->sim->stops;
-    bool is_place = placing->end >= s->next || is_measured(placing->sim, placing->end);
-    if (!is_place || !may_be_near(s) || !look_at(placing, placing->end) || !take_near(placing, placing->end))
+    struct stops *s = examined->sim->stops;
+    bool is_mark = examined->end >= s->next || is_measured(examined->sim, examined->end);
+    if (!is_mark || !may_be_near(s) || !look_at(examined, examined->end) || !take_near(examined, examined->end))
         return false;
-    memcpy(s->jump.f_left, s->jump.f, placing->sim->n_state * sizeof *s->jump.f);
+    memcpy(s->jump.f_left, s->jump.f, examined->sim->n_state * sizeof *s->jump.f);
     return true;
 }
 
 /* Examines a stretch of the step. True: the stop is a root. */
-static bool search(struct placing *placing, double from, double end, int depth)
+static bool search(struct examined *examined, double from, double end, int depth)
 {
-    struct simulation *sim = placing->sim;
-    const struct latest_step *step = placing->step;
+    struct simulation *sim = examined->sim;
+    const struct latest_step *step = examined->step;
     struct stops *s = sim->stops;
     bool is_jump;
     double begin = from, part = (end - from) / STOPS_PARTS;
@@ -380,7 +380,7 @@ static bool search(struct placing *placing, double from, double end, int depth)
         double to = k < STOPS_PARTS ? begin + k * part : end;
         if (k > 1 || depth > 0)
             evaluate_at(sim, step, from, s->roots.last);
-        if (search(placing, from, to, depth + 1))
+        if (search(examined, from, to, depth + 1))
             return true;
         from = to;
     }
@@ -393,7 +393,7 @@ static bool search(struct placing *placing, double from, double end, int depth)
             leave_zero(sim, step, &to, sim->t, true);
             if (has_root(sim, step, from, to, &is_jump)) {
                 if (s->abi->n_event)
-                    move_root(placing, &to, is_jump);
+                    move_root(examined, &to, is_jump);
                 return stop_at(sim, step, to);
             }
             take_all(s);
@@ -416,10 +416,10 @@ bool root_find(struct simulation *sim, const struct latest_step *step, double fr
     if (!any)
         return false;
     double end = fmin(sim->t, task->time[task->n_time - 1]);
-    struct placing placing = {.sim = sim, .step = step, .begin = from, .end = end};
-    if (search(&placing, from, end, 0))
+    struct examined examined = {.sim = sim, .step = step, .begin = from, .end = end};
+    if (search(&examined, from, end, 0))
         return true;
-    return look_at_end(&placing) && stop_at(sim, step, end);
+    return look_at_end(&examined) && stop_at(sim, step, end);
 }
 
 void root_look_begin(struct simulation *sim, const double *y)

@@ -226,7 +226,7 @@ static struct integrator_events attempt(struct batch *b)
         b->seat[k]->t = room->t[k];
     }
     return (struct integrator_events){.moved = events.moved, .measured = events.measured, .fell = events.fell,
-                                      .failed = events.underflow, .spent = events.spent};
+                                      .failed = events.underflow, .exhausted = events.spent};
 }
 
 static const double *inside(struct batch *b, int k, double t)
