@@ -18,9 +18,9 @@
 #define FARTHEST 0x1p24
 /* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
 #define GRAZE 50
-/* A root is near to a mark (a stop or a measurement) if the trigger's value there is within so many tolerances of 0, and the time between them within a
- * part of the step. Over a whole integration the errors of steps add up to about 100 tolerances (CVODES, x' = -5x until t = 1).
- */
+/* A root is near to a mark (a stop or a measurement) if the trigger's value there is within so many tolerances of 0, and the
+ * time between them within a part of the step. Over a whole integration the errors of steps add up to about 100 tolerances
+ * (CVODES, x' = -5x until t = 1). */
 #define NEAR 200
 #define NEAR_PART 1e-2
 /* So often is a stretch of a step divided into STOPS_PARTS where a trigger is rough. */
