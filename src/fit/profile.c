@@ -6,6 +6,7 @@
 
 #include "fit/fit.h"
 #include "fit/map.h"
+#include "fit/prior.h"
 #include "fit/statistics.h"
 
 #include <math.h>
@@ -37,11 +38,11 @@ struct place {
 };
 
 struct walk {
-    const struct fit_profile_subject *subject;
+    const struct fit_subject *subject;
     const struct fit_options *options;
     const struct fit_profile_request *request;
     struct fit_record *result;
-    struct fit_profile *profile;
+    double value;               /* of the limit, natural scale */
     size_t n;                   /* parameters of all copies */
     uint8_t *held, *fixed;      /* n: by the caller; and with the profiled parameter */
     double unit;
@@ -60,7 +61,7 @@ struct walk {
 
 static bool walk_init(struct walk *walk, struct arena *arena)
 {
-    const struct fit_profile_subject *subject = walk->subject;
+    const struct fit_subject *subject = walk->subject;
     size_t n = walk->n = subject->n_copy * subject->n_parameter;
     double *const known[] = {walk->guess = arena_calloc(arena, n + 1, sizeof(double)),
                              walk->origin.parameter = arena_calloc(arena, n + 1, sizeof(double)),
@@ -68,10 +69,11 @@ static bool walk_init(struct walk *walk, struct arena *arena)
                              walk->place[1].parameter = arena_calloc(arena, n + 1, sizeof(double))};
     walk->place[2].parameter = arena_calloc(arena, n + 1, sizeof(double));
     walk->end_of_inner = arena_calloc(arena, n + 1, sizeof(double));
+    walk->result->point = arena_calloc(arena, 2 * FIT_MAX_POINT, sizeof(double));
     walk->held = arena_calloc(arena, n + 1, 1);
     walk->fixed = arena_calloc(arena, n + 1, 1);
     void *arrays = arena_alloc(arena, fit_record_array_bytes(subject->n_parameter));
-    if (!arrays || !walk->held || !walk->fixed || !walk->place[2].parameter || !walk->end_of_inner)
+    if (!arrays || !walk->held || !walk->fixed || !walk->place[2].parameter || !walk->end_of_inner || !walk->result->point)
         return false;
     fit_record_set_arrays(&walk->inner, subject->n_parameter, arrays);
     walk->inner.covariance = NULL;
@@ -92,8 +94,8 @@ static bool walk_init(struct walk *walk, struct arena *arena)
 
 static void end_walk(struct walk *walk, enum limit limit, double value)
 {
-    walk->profile->limit = limit;
-    walk->profile->value = value;
+    walk->result->limit = (uint8_t)limit;
+    walk->value = value;
 }
 
 static void fail(struct walk *walk, enum limit limit, enum outcome outcome, const char *reason)
@@ -104,7 +106,7 @@ static void fail(struct walk *walk, enum limit limit, enum outcome outcome, cons
 }
 
 /* Whether the last fit ended in a way that rules out further fits; also if it changed to CVODES, whose objectives are not
- * compared with those of lanes: the caller repeats the profile. */
+ * compared with those of lanes: the side is repeated. */
 static bool is_over(const struct walk *walk)
 {
     enum outcome outcome = walk->inner.outcome;
@@ -195,7 +197,7 @@ static bool look_at_best(struct walk *walk, double *width)
 /* The other parameters' start at theta: on the line through two known places, within their bounds. */
 static void guess_others(struct walk *walk, const struct place *a, const struct place *b, double theta)
 {
-    const struct fit_profile_subject *subject = walk->subject;
+    const struct fit_subject *subject = walk->subject;
     double part = a->theta != b->theta ? (theta - b->theta) / (b->theta - a->theta) : 0;
     for (size_t i = 0; i < walk->n; i++) {
         enum parameter_scale scale = subject->scale[i % subject->n_parameter];
@@ -207,25 +209,33 @@ static void guess_others(struct walk *walk, const struct place *a, const struct 
     }
 }
 
+/* The term of the profiled parameter's prior: the objective of fits that hold it omits it. */
+static double prior_term(const struct fit_subject *subject, size_t parameter, double theta, double natural)
+{
+    const struct fit_prior *prior = subject->prior ? &subject->prior[parameter] : NULL;
+    bool has_term = prior && prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM;
+    return has_term ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
+}
+
 /* Stores the end of the inner fit at theta in `place` and as a point of the profile. */
 static void take_place(struct walk *walk, double theta, struct place *place)
 {
-    struct fit_profile *profile = walk->profile;
+    struct fit_record *result = walk->result;
     size_t i = walk->request->parameter, n = walk->subject->n_parameter;
-    double natural = walk->guess[i], objective = walk->inner.objective + fit_profile_prior(walk->subject, i, theta, natural);
+    double natural = walk->guess[i], objective = walk->inner.objective + prior_term(walk->subject, i, theta, natural);
     double rise = (objective - walk->best) / walk->rise;
     place->theta = theta;
     place->r = rise > 0 ? sqrt(rise) : rise < BETTER ? -1 : 0;
     memcpy(place->parameter, walk->end_of_inner, walk->n * sizeof *place->parameter);
-    if (profile->n_point < profile->max_point) {
-        profile->point[2 * profile->n_point] = natural;
-        profile->point[2 * profile->n_point + 1] = objective;
-        profile->n_point++;
+    if (result->n_point < FIT_MAX_POINT) {
+        result->point[2 * result->n_point] = natural;
+        result->point[2 * result->n_point + 1] = objective;
+        result->n_point++;
     }
-    memcpy(walk->result->parameter, walk->inner.parameter, n * sizeof *place->parameter);
-    memcpy(walk->result->at_bound, walk->inner.at_bound, n);
-    walk->result->objective = objective;
-    walk->result->gradient_norm = walk->inner.gradient_norm;
+    memcpy(result->parameter, walk->inner.parameter, n * sizeof *place->parameter);
+    memcpy(result->at_bound, walk->inner.at_bound, n);
+    result->objective = objective;
+    result->gradient_norm = walk->inner.gradient_norm;
 }
 
 /* Fits the other parameters at theta into `place`. False: that failed. */
@@ -281,7 +291,7 @@ static bool march(struct walk *walk, double step)
 {
     struct place *place = walk->place;
     int side = walk->request->side;
-    while (walk->profile->n_point < walk->profile->max_point / 2) {
+    while (walk->result->n_point < FIT_MAX_POINT / 2) {
         double theta = place[1].theta + side * step;
         if (side * (theta - walk->end) >= 0)
             theta = walk->end;
@@ -353,6 +363,29 @@ static bool is_lower_from_best(struct walk *walk, double theta)
     return true;
 }
 
+/* Whether bounds hold parameters that are not fixed: at_bound of the result gets -1 or 1 for those that are held in more than
+ * half of the datasets, else 0. */
+static bool is_held(struct walk *walk, const struct place *place)
+{
+    const struct fit_subject *subject = walk->subject;
+    size_t n = subject->n_parameter;
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        size_t n_lower = 0, n_upper = 0;
+        for (size_t k = i; k < walk->n; k += n) {
+            bool is_free = !walk->fixed[k] && subject->lower[k] < subject->upper[k];
+            n_lower += is_free && place->parameter[k] <= subject->lower[k];
+            n_upper += is_free && place->parameter[k] >= subject->upper[k];
+        }
+        bool is_here = 2 * (n_lower + n_upper) > subject->n_copy;
+        any = any || is_here;
+        walk->result->at_bound[i] = 0;
+        if (is_here)
+            walk->result->at_bound[i] = n_lower > n_upper ? -1 : 1;
+    }
+    return any;
+}
+
 /* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). True: the walk
  * continues from place[1]. */
 static bool close_in(struct walk *walk)
@@ -361,7 +394,7 @@ static bool close_in(struct walk *walk)
     double low = below->r - 1, high = above->r - 1, theta = crossing(below, above);
     int last = 0;
     const struct place *nearest = fabs(low) < fabs(high) ? below : above;
-    while (fabs(nearest->r * nearest->r - 1) > TOLERANCE && walk->profile->n_point < walk->profile->max_point) {
+    while (fabs(nearest->r * nearest->r - 1) > TOLERANCE && walk->result->n_point < FIT_MAX_POINT) {
         theta = below->theta - low * (above->theta - below->theta) / (high - low);
         if (above->r > STEEP)
             theta = 0.5 * (below->theta + above->theta);
@@ -397,9 +430,8 @@ static bool close_in(struct walk *walk)
     }
     if (is_lower_from_best(walk, crossing(below, above)))
         return true;
-    if (walk->profile->limit == LIMIT_found &&
-        fit_profile_holds(walk->subject, walk->fixed, nearest->parameter, walk->result->at_bound))
-        walk->profile->limit = LIMIT_held;
+    if (walk->result->limit == LIMIT_found && is_held(walk, nearest))
+        walk->result->limit = LIMIT_held;
     return false;
 }
 
@@ -412,7 +444,7 @@ static const double *farthest_end(const struct walk *walk)
     double most = limit + request->side * AGREES * fabs(limit - walk->start);
     const double *farthest = NULL;
     for (size_t k = 0; k < request->n_end; k++) {
-        const double *end = request->end + k * (walk->n + 1);
+        const double *end = request->end + k * (walk->subject->n_parameter + 1);
         double theta = fit_scale_from_natural(walk->scale, end[1 + request->parameter]);
         bool is_below = !isnan(end[0]) && (walk->rise == 0 || end[0] <= walk->best + (1 + AGREES) * walk->rise);
         if (!is_below || !(request->side * (theta - most) > 0))
@@ -421,6 +453,16 @@ static const double *farthest_end(const struct walk *walk)
         most = theta;
     }
     return farthest;
+}
+
+/* All parameters of that end: what datasets do not have in common is not known there. */
+static void take_end(const struct walk *walk, const double *end, double *parameter)
+{
+    const struct fit_subject *subject = walk->subject;
+    for (size_t k = 0; k < walk->n; k++) {
+        size_t i = k % subject->n_parameter;
+        parameter[k] = !subject->is_common || subject->is_common[i] ? end[1 + i] : subject->start[k];
+    }
 }
 
 /* Fits the other parameters from that end. False: there is none below the threshold, or the walk is over. */
@@ -434,7 +476,7 @@ static bool begin_beyond(struct walk *walk, double *step)
     if (walk->request->side * (theta - walk->end) >= 0)
         theta = walk->end;
     place[1].theta = theta;
-    memcpy(place[1].parameter, end + 1, walk->n * sizeof *place[1].parameter);
+    take_end(walk, end, place[1].parameter);
     if (!visit(walk, &place[1], &place[1], theta, &place[2]) || !(place[2].r < 1))
         return false;
     swap(&place[1], &place[2]);
@@ -463,39 +505,63 @@ static double plan(struct walk *walk, double width)
     return step;
 }
 
-void fit_profile_follow(const struct fit_profile_subject *subject, const struct fit_options *options, struct arena *arena,
-                        const struct fit_profile_request *request, struct fit_record *result, struct fit_profile *profile)
+static void walk_side(struct walk *walk, struct arena *arena)
 {
-    struct walk walk = {.subject = subject, .options = options, .request = request, .result = result, .profile = profile};
+    const struct fit_subject *subject = walk->subject;
+    const struct fit_profile_request *request = walk->request;
     size_t i = request->parameter;
     double width;
-    fit_clear(result, subject->n_parameter, 0);
-    result->outcome = OUTCOME_converged;
-    profile->n_point = 0;
-    end_walk(&walk, LIMIT_not_fitted, NAN);
+    end_walk(walk, LIMIT_not_fitted, NAN);
     if ((subject->fixed && subject->fixed[i]) || subject->lower[i] == subject->upper[i])
         return;
-    if (!walk_init(&walk, arena)) {
-        fail(&walk, LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
+    if (!walk_init(walk, arena)) {
+        fail(walk, request->n_end ? LIMIT_none : LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
         return;
     }
-    if (request->n_end && !farthest_end(&walk)) {
-        end_walk(&walk, LIMIT_none, NAN);
+    if (request->n_end && !farthest_end(walk)) {
+        end_walk(walk, LIMIT_none, NAN);
         return;
     }
-    if (!look_at_best(&walk, &width))
+    if (!look_at_best(walk, &width))
         return;
-    double step = plan(&walk, width);
-    if (walk.end == walk.start) {
-        end_walk(&walk, LIMIT_bound, bound(&walk));
+    double step = plan(walk, width);
+    if (walk->end == walk->start) {
+        end_walk(walk, LIMIT_bound, bound(walk));
         return;
     }
-    walk.origin.theta = walk.place[0].theta = walk.place[1].theta = walk.start;
+    walk->origin.theta = walk->place[0].theta = walk->place[1].theta = walk->start;
     if (request->n_end) {
-        end_walk(&walk, LIMIT_none, NAN);
-        if (!begin_beyond(&walk, &step))
+        end_walk(walk, LIMIT_none, NAN);
+        if (!begin_beyond(walk, &step))
             return;
     }
-    while (march(&walk, step) && close_in(&walk))
-        step = AFTER_JUMP * fabs(walk.place[1].theta - walk.start);
+    while (march(walk, step) && close_in(walk))
+        step = AFTER_JUMP * fabs(walk->place[1].theta - walk->start);
+}
+
+static void follow(const struct fit_subject *subject, const struct fit_options *options, struct arena *arena,
+                   const struct fit_profile_request *request, struct fit_record *record)
+{
+    struct walk walk = {.subject = subject, .options = options, .request = request, .result = record};
+    fit_clear(record, subject->n_parameter, 0);
+    record->outcome = OUTCOME_converged;
+    walk_side(&walk, arena);
+    record->parameter[request->parameter] = walk.value;
+}
+
+void fit_profile_run(const struct fit_subject *subject, const struct fit_options *options, struct arena *arena,
+                     const struct fit_profile_request *request, struct fit_record *record)
+{
+    struct fit_options with = *options;
+    with.certify = false;
+    follow(subject, &with, arena, request, record);
+    if (!(record->notes & NOTE_changed_engine))
+        return;
+    const struct fit_record first = *record;
+    with.engine = ENGINE_CVODES;
+    follow(subject, &with, arena, request, record);
+    record->notes |= NOTE_changed_engine;
+    record->n_evaluation += first.n_evaluation;
+    record->n_step += first.n_step;
+    record->n_iteration += first.n_iteration;
 }

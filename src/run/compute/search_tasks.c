@@ -183,6 +183,7 @@ enum status search_fit(struct search *search, uint32_t task, const struct joint_
     }
     if (*has_ended)
         forget_state(search);
+    search->request = NULL;
     return status;
 }
 
@@ -222,7 +223,7 @@ enum status search_run_tasks(struct search *search, struct error *error)
 {
     const struct campaign *campaign = &search->compute->campaign;
     struct joint_refits *refits = &search->refits;
-    uint32_t first_refit = campaign->n_start, first_replicate = first_refit + 2 * campaign->plan.refits.n_profile;
+    uint32_t first_refit = campaign->n_start;
     bool goes_on = true;
     enum status status = STATUS_OK;
     for (uint32_t task = 0; !status && goes_on && task < campaign->n_task; task++) {
@@ -233,9 +234,7 @@ enum status search_run_tasks(struct search *search, struct error *error)
         if (!status && task >= first_refit && refits->n_drawn == 0)
             task = campaign->n_task - 1; /* there is no fit to refit */
         else if (!status)
-            status = task < first_refit       ? fit_start(search, task, &goes_on, error)
-                     : task < first_replicate ? joint_refits_profile(search, task, &goes_on, error)
-                                              : joint_refits_replicate(search, task, &goes_on, error);
+            status = (task < first_refit ? fit_start : joint_refits_run)(search, task, &goes_on, error);
         search->compute->searches->n_ended += !status && goes_on;
     }
     joint_refits_fini(refits);
