@@ -5,6 +5,10 @@
 
 #include "fit/subject.h"
 
+/* auto: parametric if every measurement has a sigma or the model has a noise function, otherwise
+ * residual. */
+enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC };
+
 /* Let r_i = (value_i - prediction_i) / s_i, where s_i is sigma, otherwise the model's noise, otherwise 1 (for log-normal
  * errors with the logarithms of value and prediction), n the measurements, and p the parameters that are neither fixed nor
  * on a bound, without those that affect only the noise, as for intervals and profiles:

@@ -32,18 +32,3 @@ struct fit_subject {
                  struct fit_record *record);
     void *context;
 };
-
-/* auto: parametric if every measurement has a sigma or the model has a noise function, otherwise
- * residual. */
-enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC };
-
-/* The context of a fit of one dataset. */
-struct fit_single {
-    struct fit_problem problem;           /* its start is the best fit */
-    const struct fit_host *host;
-    struct arena *arena, *scratch;        /* scratch is reset repeatedly */
-    enum bootstrap_kind kind;
-};
-
-/* The subject of `single`, which must outlive it; `options` are those of its fits. */
-struct fit_subject fit_subject_single(struct fit_single *single, const struct fit_options *options);

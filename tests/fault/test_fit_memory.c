@@ -5,6 +5,7 @@
 
 #include "fit/bootstrap.h"
 #include "fit/profile.h"
+#include "fit/single.h"
 
 enum call { ALLOCATE };
 static long countdown; /* the call that fails is this many away; 0: none does */

@@ -3,6 +3,7 @@
 #include "fit_case.h"
 
 #include "fit/profile.h"
+#include "fit/single.h"
 
 enum { N = 10 };
 

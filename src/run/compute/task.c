@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/task.h"
 
-#include "fit/bootstrap.h"
 #include "fit/profile.h"
+#include "fit/single.h"
 #include "run/plan/pilot.h"
 #include "run/plan/review.h"
 

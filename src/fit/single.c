@@ -1,8 +1,7 @@
-/* The subject that is a fit of one dataset.
+/* Fits a dataset again, and draws its replicates.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/subject.h"
+#include "fit/single.h"
 
-#include "fit/bootstrap.h"
 #include "fit/fit.h"
 #include "fit/unit.h"
 
