@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "fit/joint_all.h"
+#include "fit/start.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_joint.h"
 
@@ -147,8 +148,8 @@ static enum status run_passes(struct search *search, bool *has_ended, struct err
  * its place. */
 static bool wants_another(const struct joint *joint)
 {
-    return joint->task > 0 && !joint->weight && !joint->has_best && joint->n_redrawn < FIT_MAX_REDRAWN
-           && (joint->outcome == OUTCOME_ode_failed || joint->outcome == OUTCOME_model_failed);
+    const struct fit_start start = {.number = joint->task, .n_redrawn = joint->n_redrawn};
+    return !joint->weight && !joint->has_best && fit_start_may_redraw(&start, joint->outcome);
 }
 
 /* Which nothing reads after the end of the fit. */
