@@ -1,17 +1,12 @@
 /* The part of a compute process that shares fits over many datasets with those of other ranks (mpirun, srun): each has its own
  * datasets, and rank 0 keeps the journal. The others' journals are their own and end with them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute_joint.h"
+#include "run/compute/compute_ranks.h"
 
-#include "fit/joint_all.h"
-#include "run/compute/search.h"
 #include "io/journal_format.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Bytes of records that rank 0 receives at once. */
-static const size_t RECORDS_AT_ONCE = (size_t)64 << 20;
 
 enum status compute_lost(struct error *error)
 {
@@ -114,56 +109,4 @@ const unsigned char *compute_first_bytes(struct compute *compute, const void *by
 {
     size_t n_all;
     return compute->ranks.is_joined ? rank_link_gather(&compute->ranks, bytes, n, &n_all) : bytes;
-}
-
-/* Records as messages: the structure, then its arrays. */
-static enum status take_records(struct compute *compute, const unsigned char *bytes, size_t n_byte, size_t each, void *arrays,
-                                struct error *error)
-{
-    enum status status = STATUS_OK;
-    struct fit_record record;
-    for (size_t at = 0; !status && at + each <= n_byte; at += each) {
-        memcpy(&record, bytes + at, sizeof record);
-        memcpy(arrays, bytes + at + sizeof record, each - sizeof record);
-        fit_record_set_arrays(&record, compute->campaign.n_parameter, arrays);
-        record.point = NULL;
-        status = journal_append(compute->journal, &record, error);
-    }
-    return status;
-}
-
-enum status compute_collect_records(struct search *search, struct error *error)
-{
-    struct compute *compute = search->compute;
-    const struct campaign *campaign = &compute->campaign;
-    struct joint *joint = &search->fit.joint;
-    const uint32_t *member = components_members(&campaign->share.components, search->fit.component) + joint->ranks.first;
-    struct joint_facts facts = {.most = (double)joint->n_block};
-    size_t n_array = fit_record_array_bytes(campaign->n_parameter), each = sizeof(struct fit_record) + n_array, n_byte;
-    size_t batch = RECORDS_AT_ONCE / each / joint->ranks.n + 1;
-    unsigned char *bytes = malloc((batch < joint->n_block ? batch : joint->n_block) * each + 1);
-    void *arrays = calloc(1, n_array + 1);
-    enum status status = bytes && arrays ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for the records");
-    if (!status)
-        joint_agree(joint, &facts);
-    for (size_t first = 0; !status && (double)first < facts.most; first += batch) {
-        size_t end = first + batch < joint->n_block ? first + batch : joint->n_block, n = 0;
-        for (size_t i = first; i < end; i++, n += each) {
-            struct fit_record record = {.start = 0};
-            fit_record_set_arrays(&record, campaign->n_parameter, arrays);
-            joint_record(joint, i, &record);
-            record.dataset = member[i];
-            record.seconds = joint->block[i].seconds;
-            memcpy(bytes + n, &record, sizeof record);
-            memcpy(bytes + n + sizeof record, arrays, n_array);
-            counter_add(&compute->board->n_finished, 1);
-        }
-        const unsigned char *all = rank_link_gather_at_first(&compute->ranks, bytes, n, &n_byte);
-        status = !all                           ? compute_lost(error)
-                 : compute_is_first(compute) ? take_records(compute, all, n_byte, each, arrays, error)
-                                             : STATUS_OK;
-    }
-    free(bytes);
-    free(arrays);
-    return status;
 }

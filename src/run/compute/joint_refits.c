@@ -5,8 +5,8 @@
 #include "fit/bootstrap.h"
 #include "fit/fit.h"
 #include "fit/joint_all.h"
-#include "run/compute/compute_joint.h"
-#include "run/compute/search.h"
+#include "fit/subject.h"
+#include "run/compute/compute_ranks.h"
 #include "run/compute/task.h"
 #include "run/plan/best.h"
 #include "run/plan/review.h"
@@ -14,6 +14,23 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Datasets are those of the fit, from 0. */
+struct joint_refits {
+    struct fit_subject subject;   /* of this process's datasets; without its calls */
+    struct arena arena;
+    size_t n_dataset, first;      /* of all processes; those of the processes before this one */
+    size_t n_own;                 /* this process's datasets; the subject has one at least */
+    double *start, *lower, *upper, *rtol; /* n_own x n, n_own: the best fit and its bounds */
+    uint8_t *fixed;
+    /* Of all ranks: the n_drawn datasets that took part in the best fit; 0: there is none. */
+    uint32_t *drawn;
+    size_t n_drawn;
+    uint32_t *all_weights;        /* of all ranks: how often each dataset counts */
+    uint32_t *weight;             /* n_own of these */
+    /* Where the profiles' sides ended, as far as they have (run/plan/review.h). */
+    double *profile_end;
+};
 
 /* The refit under way. */
 struct refitting {
@@ -76,7 +93,7 @@ static enum status read_best(struct search *search, double *best, struct error *
  * not. */
 static enum status fill_others(struct search *search, struct error *error)
 {
-    struct joint_refits *refits = &search->refits;
+    struct joint_refits *refits = search->refits;
     size_t n = refits->subject.n_parameter, own = 0;
     double *common = calloc(4 * n + 1, sizeof *common);
     if (!common)
@@ -110,7 +127,7 @@ static enum status read_bounds(struct search *search, struct error *error)
 {
     const struct campaign *campaign = &search->compute->campaign;
     struct problem *problem = campaign->problem;
-    struct joint_refits *refits = &search->refits;
+    struct joint_refits *refits = search->refits;
     struct problem_block block = {.n = 0};
     size_t n = refits->subject.n_parameter;
     enum { AT_ONCE = 4096 };
@@ -158,10 +175,12 @@ static bool make(struct joint_refits *refits, const struct campaign *campaign,
 {
     struct fit_subject *subject = &refits->subject;
     size_t n = campaign->n_parameter, n_own = joint->n_block, n_copy = n_own ? n_own : 1;
-    *refits = (struct joint_refits){
-        .n_dataset = n_dataset, .first = joint->ranks.first, .n_own = n_own};
+    refits->n_dataset = n_dataset;
+    refits->first = joint->ranks.first;
+    refits->n_own = n_own;
     struct arena *arena = &refits->arena;
     refits->all_weights = arena_calloc(arena, n_dataset + 1, sizeof *refits->all_weights);
+    refits->weight = refits->all_weights ? refits->all_weights + refits->first : NULL;
     refits->drawn = arena_calloc(arena, n_dataset + 1, sizeof *refits->drawn);
     refits->fixed = arena_calloc(arena, n_copy * n + 1, 1);
     if (!refits->all_weights || !refits->drawn || !refits->fixed
@@ -181,7 +200,7 @@ enum status joint_refits_open(struct search *search, struct error *error)
 {
     struct compute *compute = search->compute;
     const struct campaign *campaign = &compute->campaign;
-    struct joint_refits *refits = &search->refits;
+    struct joint_refits *refits = search->refits = calloc(1, sizeof *refits);
     struct campaign_fit *fit = &search->fit;
     bool is_first = compute_is_first(compute), is_good = true;
     /* If an earlier process fitted its starts, only its part of the datasets is used. */
@@ -192,7 +211,8 @@ enum status joint_refits_open(struct search *search, struct error *error)
     size_t bytes = is_first ? (n_dataset * (n + 1) + n_end) * sizeof(double) : 0;
     double *best = is_first ? malloc(bytes + 1) : NULL;
     enum status status = STATUS_OK;
-    if (!is_good || (is_first && !best) || !make(refits, campaign, &fit->joint, n_dataset, n_end))
+    if (!is_good || (is_first && !best) || !refits
+        || !make(refits, campaign, &fit->joint, n_dataset, n_end))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for refits of %zu datasets",
                            n_dataset);
     if (!status && is_first)
@@ -205,15 +225,17 @@ enum status joint_refits_open(struct search *search, struct error *error)
     free(best);
     if (!status && refits->n_drawn > 0 && campaign->plan.refits.n_profile > 0)
         status = read_bounds(search, error);
-    refits->weight = status ? NULL : refits->all_weights + refits->first;
     return status;
 }
 
-void joint_refits_fini(struct joint_refits *refits)
+void joint_refits_free(struct joint_refits *refits)
 {
-    arena_fini(&refits->arena);
-    *refits = (struct joint_refits){.n_dataset = 0};
+    if (refits)
+        arena_fini(&refits->arena);
+    free(refits);
 }
+
+bool joint_refits_exist(const struct joint_refits *refits) { return refits->n_drawn > 0; }
 
 /* The record of the first dataset that takes part in the fit that has ended, which has what all
  * have in common, into a record with arrays. False: memory is out, or the ranks are lost. */
@@ -221,27 +243,17 @@ static bool record_common(struct search *search, struct fit_record *record)
 {
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
-    size_t n = compute->campaign.n_parameter, n_array = fit_record_array_bytes(n);
-    size_t bytes = sizeof *record + n_array;
-    struct fit_record one = {.start = 0};
-    void *arrays = calloc(1, n_array + 1);
-    unsigned char *own = malloc(bytes);
+    size_t n = compute->campaign.n_parameter, bytes = joint->n_active > 0 ? fit_record_bytes(n) : 0;
+    unsigned char *own = malloc(bytes + 1);
     const unsigned char *all = NULL;
-    if (arrays && own) {
-        fit_record_set_arrays(&one, n, arrays);
-        if (joint->n_active > 0)
-            joint_record(joint, joint->active[0], &one);
-        memcpy(own, &one, sizeof one);
-        memcpy(own + sizeof one, arrays, n_array);
-        all = compute_first_bytes(compute, own, joint->n_active > 0 ? bytes : 0);
+    if (own && joint->n_active > 0) {
+        joint_record(joint, joint->active[0], record);
+        fit_record_to_bytes(record, n, own);
     }
-    if (all) {
-        memcpy(&one, all, sizeof one);
-        memcpy(arrays, all + sizeof one, n_array);
-        fit_record_set_arrays(&one, n, arrays);
-        fit_record_copy(record, &one, n);
-    }
-    free(arrays);
+    if (own)
+        all = compute_first_bytes(compute, own, bytes);
+    if (all)
+        fit_record_from_bytes(record, n, all);
     free(own);
     return all;
 }
@@ -349,7 +361,7 @@ enum status joint_refits_run(struct search *search, uint32_t task, bool *has_end
                              struct error *error)
 {
     const struct campaign *campaign = &search->compute->campaign;
-    struct joint_refits *refits = &search->refits;
+    struct joint_refits *refits = search->refits;
     struct arena arena = {.first = NULL};
     size_t n = campaign->n_parameter;
     const struct refit refit = refit_plan_get(&campaign->plan.refits, task - campaign->n_start);
