@@ -4,7 +4,7 @@
 #include "run/compute/compute_pass.h"
 
 #include "base/clock.h"
-#include "run/supervise/child.h"
+#include "run/supervise/stop.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
-#include "run/supervise/child.h"
+#include "run/supervise/stop.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "fit/map.h"
 #include "model/check.h"
-#include "run/supervise/child.h"
+#include "run/supervise/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
 #include "io/journal_state.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_ranks.h"
-#include "run/supervise/child.h"
+#include "run/supervise/stop.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,9 @@
 #include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
+#include "run/plan/selection_retry.h"
 #include "run/supervise/board.h"
-#include "run/supervise/child.h"
+#include "run/supervise/stop.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "ode/library.h"
 #include "run/plan/campaign.h"
 #include "run/plan/selection.h"
+#include "run/plan/selection_retry.h"
 
 #include <dirent.h>
 #include <fcntl.h>

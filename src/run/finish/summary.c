@@ -6,7 +6,7 @@
 #include "fit/goodness.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "run/plan/recipe.h"
+#include "run/plan/recipe_text.h"
 
 #include <fcntl.h>
 #include <math.h>

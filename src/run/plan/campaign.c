@@ -10,6 +10,8 @@
 #include "io/result.h"
 #include "model/text/text.h"
 #include "ode/engine.h"
+#include "run/plan/recipe_text.h"
+#include "run/plan/selection_retry.h"
 #include "run/plan/trust.h"
 #include "run/run.h"
 

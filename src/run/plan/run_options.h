@@ -3,8 +3,9 @@
 #pragma once
 
 #include "base/error.h"
+#include "io/problem.h"
 #include "run/plan/recipe.h"
-#include "run/plan/selection.h"
+#include "run/plan/selection_request.h"
 #include "run/run.h"
 
 #include <stdbool.h>

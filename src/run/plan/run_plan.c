@@ -5,6 +5,7 @@
 
 #include "base/sha256.h"
 #include "io/durable.h"
+#include "io/journal.h"
 #include "io/journal_format.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "run/supervise/rank_link.h"
 
 #include "io/journal.h"
-#include "run/supervise/child.h"
+#include "run/supervise/stop.h"
 
 #include <errno.h>
 #include <poll.h>
