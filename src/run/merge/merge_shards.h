@@ -6,7 +6,7 @@
 #include "io/durable.h"
 #include "io/result.h"
 #include "io/result_columns.h"
-#include "run/merge/merge.h"
+#include "run/merge/merge_request.h"
 
 enum { MERGE_MAX_FACT = 128 };
 
