@@ -28,6 +28,8 @@ static const double FIRST_LENGTH = 0.1;
 static const double AT_BOUND = 1e-13;
 /* The least size of a parameter, as a part of its range, if it has one. */
 static const double LEAST_SIZE = 1e-2;
+/* A parameter whose best change is this many times its size is of another size. */
+static const double TOO_SMALL = 1e3;
 
 struct descent {
     struct fit_asker *asker;
@@ -308,19 +310,21 @@ static enum asked take_metric(struct descent *descent)
     return asked;
 }
 
-/* The size of parameter j, by which the first trial may change it. Where 0 is all that is known of it, what would be its best
- * change if it alone changed. */
+/* The size of parameter j, by which the first trial may change it. Where 0 is all that is known of it, or a start that is many
+ * orders of magnitude too small, what would be its best change if it alone changed. */
 static double size_of(const struct descent *descent, size_t j)
 {
     const struct fit_map *map = &descent->asker->map;
     const struct trust_model *model = &descent->model;
-    double size = fit_map_size(map, j, descent->best->theta[j]);
+    double size = fit_map_size(map, j, descent->best->theta[j]), alone = 0;
     if (map->upper[j] - map->lower[j] < INFINITY) /* a value may be near 0 by chance */
         size = fmax(size, LEAST_SIZE * (map->upper[j] - map->lower[j]));
-    if (size > 0 || !model->is_current)
-        return size > 0 ? size : 1;
-    double square = matrix_squares(j + 1, model->triangle + j * descent->n), slope = fabs(descent->best->gradient[j]);
-    return square > 0 && slope > 0 ? slope / square : 1;
+    if (model->is_current && map->scale[j] == SCALE_LIN) {
+        double square = matrix_squares(j + 1, model->triangle + j * descent->n);
+        alone = square > 0 ? fabs(descent->best->gradient[j]) / square : 0;
+    }
+    size = alone > TOO_SMALL * size ? alone : size;
+    return size > 0 ? size : 1;
 }
 
 /* Sets the loose parameters, and a metric that gives the first trial the right length. */
@@ -447,13 +451,21 @@ static enum outcome run_rounds(struct descent *descent)
 /* Leaves a start that is orders of magnitude off, parameter by parameter. */
 static enum asked leap(struct descent *descent)
 {
-    bool may = !descent->is_adjoint && !descent->asker->is_near;
-    while (may && fit_leap_find(&descent->leap, descent->asker, descent->best)) {
+    while (!descent->asker->is_near) {
+        const struct fit_point *point = descent->best;
+        enum asked known = ASKED_OK;
+        if (descent->is_adjoint) { /* these derivatives are the first round's metric, too */
+            known = fit_metric_ask(&descent->metric, descent->asker, descent->best->theta);
+            point = &descent->metric.point;
+        }
+        if (known != ASKED_OK || !fit_leap_find(&descent->leap, descent->asker, point))
+            return known == ASKED_END ? ASKED_END : ASKED_OK;
         memcpy(descent->trial->theta, descent->leap.theta, descent->n * sizeof(double));
         enum asked asked = fit_ask(descent->asker, descent->trial, true);
         if (asked == ASKED_END)
             return ASKED_END;
-        if (fit_leap_is_good(&descent->leap, descent->best->f, asked == ASKED_OK ? descent->trial->f : (double)NAN))
+        double after = asked == ASKED_OK ? descent->trial->f : (double)NAN;
+        if (fit_leap_is_good(&descent->leap, descent->asker, descent->best->f, after))
             take_trial(descent);
     }
     return ASKED_OK;

@@ -113,7 +113,7 @@ static void take_direction(const struct fit_flat *flat, const struct fit_map *ma
     const struct fit_spectrum *spectrum = flat->spectrum;
     for (size_t c = 0; c < spectrum->n; c++) {
         size_t j = spectrum->loose[c];
-        double size = map->scale[j] == SCALE_LIN ? fmax(fabs(theta[j]), fabs(map->start[j])) : 1;
+        double size = map->scale[j] == SCALE_LIN ? fit_map_size(map, j, theta[j]) : 1;
         direction[c] = spectrum->v[c + k * spectrum->n];
         direction[c] *= k < spectrum->n_known ? 1 / spectrum->s[k] / spectrum->scale[c] : size;
     }

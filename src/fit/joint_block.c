@@ -299,7 +299,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
             return false;
         if (block->engine != engine || block->gradient != gradient) /* values of two kinds are not compared */
             return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) == ASKED_OK;
-        if (!fit_leap_is_good(&leap, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
+        if (!fit_leap_is_good(&leap, work->asker, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
             return true; /* work->at is the end of the leap */
         struct joint_side lower = block->best;
         block->best = block->trial;
@@ -389,7 +389,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (asked != ASKED_OK)
         return;
     bool is_first = joint->pass == JOINT_START && !joint->lands && isnan(joint->asker.start_f) && !joint->options->is_near;
-    if (is_first && !joint->grows && !joint->descent && !leave_start(work, arena))
+    if (is_first && !joint->grows && !leave_start(work, arena))
         return;
     joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
     if (joint->pass != JOINT_CHECK && !joint->options->evaluates)

@@ -518,7 +518,7 @@ static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *a
     const struct joint_block *block = &joint->block[i];
     struct arena *arena = &joint->errors->arena;
     size_t all = block->n + joint->s_block;
-    *map = (struct fit_map){.n_free = all, .start = arrays->start, .lower = arrays->lower, .upper = arrays->upper,
+    *map = (struct fit_map){.n_free = all, .size = arrays->size, .lower = arrays->lower, .upper = arrays->upper,
                             .file_index = arena_calloc(arena, all + 1, sizeof *map->file_index),
                             .scale = arena_calloc(arena, all + 1, sizeof *map->scale)};
     if (!map->file_index || !map->scale || !ARENA_DOUBLES(arena, {chain, all, 1}))

@@ -17,7 +17,7 @@ size_t joint_findings_arrays(const struct joint_block *block, size_t s, struct j
     const struct {
         double **place;
         size_t n;
-    } list[] = {{&arrays->theta, all}, {&arrays->start, all}, {&arrays->lower, all}, {&arrays->upper, all},
+    } list[] = {{&arrays->theta, all}, {&arrays->size, all}, {&arrays->lower, all}, {&arrays->upper, all},
                 {&arrays->beyond, all}, {&arrays->moves, all}, {&arrays->information, square}, {&arrays->rhs, square ? all : 0},
                 {&arrays->excess, excess}, {&arrays->left, excess ? s * s : 0}, {&arrays->slope, n_censored * all},
                 {&arrays->factor, n_censored}, {&arrays->curvature, n_censored}};
@@ -107,7 +107,7 @@ bool joint_findings_take(struct joint_work *work, struct arena *arena)
     joint_findings_arrays(block, work->s, &arrays);
     size_t bytes = all * sizeof(double);
     memcpy(arrays.theta, work->at.theta, bytes);
-    memcpy(arrays.start, map->start, bytes);
+    memcpy(arrays.size, map->size, bytes);
     memcpy(arrays.lower, map->lower, bytes);
     memcpy(arrays.upper, map->upper, bytes);
     fit_statistics_moves(asker, &work->at, moves);

@@ -15,7 +15,7 @@ struct joint_findings {
     double *memory;           /* of struct joint_arrays */
 };
 struct joint_arrays {
-    double *theta, *start, *lower, *upper; /* all, in the model's order */
+    double *theta, *size, *lower, *upper; /* all, in the model's order */
     double *beyond, *moves;   /* all, own ones first: squares as fit_spectrum.beyond, fit_statistics_moves */
     double *information, *rhs; /* all x all, all: as triangle, of the expected information; empty: the trial's */
     double *excess, *left;    /* all x all: fit_objective_excess; s x s: what eliminating the own parameters leaves of it */

@@ -146,13 +146,14 @@ bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32
     *to = (struct fit_map){.n_free = n, .scale = arena_calloc(arena, n + 1, sizeof *to->scale),
                            .file_index = arena_calloc(arena, n + 1, sizeof *to->file_index)};
     if (!to->scale || !to->file_index
-        || !ARENA_DOUBLES(arena, {&to->start, n, 1}, {&to->lower, n, 1}, {&to->upper, n, 1}))
+        || !ARENA_DOUBLES(arena, {&to->start, n, 1}, {&to->lower, n, 1}, {&to->upper, n, 1}, {&to->size, n, 1}))
         return false;
     for (size_t k = 0; k < n; k++) {
         uint32_t j = order[k];
         to->scale[k] = from->scale[j];
         to->file_index[k] = from->file_index[j];
         to->start[k] = from->start[j];
+        to->size[k] = from->size[j];
         to->lower[k] = from->lower[j];
         to->upper[k] = from->upper[j];
     }

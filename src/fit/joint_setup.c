@@ -90,18 +90,20 @@ static bool begin_as_others(struct joint *joint, const struct joint_above *messa
 {
     struct fit_map map = {.n_free = s};
     uint32_t *order = calloc(2 * s + 1, sizeof *order);
-    double *numbers = calloc(3 * s + 1, sizeof *numbers);
+    double *numbers = calloc(4 * s + 1, sizeof *numbers);
     map.scale = calloc(s + 1, sizeof *map.scale);
     map.file_index = order + s;
     map.start = numbers;
     map.lower = numbers + s;
     map.upper = numbers + 2 * s;
+    map.size = numbers + 3 * s;
     bool is_good = order && numbers && map.scale;
     for (size_t k = 0; is_good && k < s; k++) {
         order[k] = (uint32_t)k;
         map.file_index[k] = message[k].file_index;
         map.scale[k] = message[k].scale;
         map.start[k] = message[k].start;
+        map.size[k] = fabs(message[k].start);
         map.lower[k] = message[k].lower;
         map.upper[k] = message[k].upper;
     }
@@ -234,6 +236,7 @@ static bool draw_shared(const struct joint *joint, const struct fit_problem *pro
         if (joint->levels.level[map->file_index[j]] != 1)
             continue;
         map->start[j] = theta[j];
+        map->size[j] = fabs(theta[j]);
         map->natural_start[j] = fit_scale_to_natural(map->scale[j], theta[j]);
     }
     return true;

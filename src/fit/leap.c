@@ -1,5 +1,6 @@
 /* Gauss and Newton's step of one parameter, in natural units even if it is fitted on a logarithmic scale: predictions are
- * linear in an amplitude, not in its logarithm.
+ * linear in an amplitude, not in its logarithm. For one of the noise, the size of the residuals: the most likely value of a
+ * standard deviation.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/leap.h"
 
@@ -34,7 +35,8 @@ static bool is_far(const struct fit_map *map, size_t j, double natural, double t
     double size = is_linear ? fit_map_size(map, j, natural) : natural;
     if (!(target > map->natural_lower[j] && target < map->natural_upper[j]) || !(is_linear || target > 0))
         return false;
-    return size > 0 && fabs(target - natural) > FAR * size; /* a start at 0 says nothing of the size */
+    /* a start at 0 says nothing of the size */
+    return size > 0 && (fabs(target - natural) > FAR * size || FAR * fabs(target) < size);
 }
 
 bool fit_leap_init(struct fit_leap *leap, const struct fit_asker *asker, struct arena *arena)
@@ -48,19 +50,51 @@ bool fit_leap_init(struct fit_leap *leap, const struct fit_asker *asker, struct 
     return true;
 }
 
-bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point)
+/* The decrease of the objective if parameter j of the noise alone makes the standard deviations as large as the residuals are;
+ * *factor: of the parameter. `elasticity` is the relative change of a row's standard deviation per relative change of the
+ * parameter. */
+static double promise_of_noise(const struct fit_asker *asker, const struct fit_point *point, size_t j, double *factor)
+{
+    const struct fit_objective *objective = &asker->objective;
+    struct fit_answer answer = fit_point_answer(asker, point);
+    size_t n_row = objective->n_row;
+    double natural = point->p[asker->map.file_index[j]], squares = 0, sum = 0, gain = 0;
+    for (int is_known = 0; is_known <= 1; is_known++) {
+        for (size_t i = 0; i < n_row; i++) {
+            double r, weight, value, elasticity = natural * point->d_noise[i + j * n_row] / point->noise[i];
+            bool is_own = objective->measured.sigma && !isnan(objective->measured.sigma[i]);
+            if (is_own || elasticity == 0 || !fit_objective_plain(objective, &answer, i, &r, &weight, &value))
+                continue;
+            squares += elasticity * elasticity * r * r;
+            sum += elasticity * elasticity;
+            if (!is_known)
+                continue;
+            double larger = 1 + elasticity * (*factor - 1);
+            const struct fit_loss *loss = fit_objective_loss(objective, i);
+            gain += larger > 0 ? fit_loss_at(loss, r).rho - fit_loss_at(loss, r / larger).rho - log(larger) : -INFINITY;
+        }
+        if (!is_known)
+            *factor = sqrt(squares / sum);
+    }
+    return gain;
+}
+
+/* The best leap of all parameters of the predictions, or of the noise alone; `least`: what it must promise. */
+static void find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point, bool of_noise,
+                 double least)
 {
     const struct fit_map *map = &asker->map;
-    double squares = 0.5 * matrix_squares(asker->objective.n_row, point->residual), goal = 0;
-    leap->promise = 0;
-    leap->j = map->n_free;
-    if (leap->n_left == 0 || !(squares > LARGE * fit_point_scale(asker, point)))
-        return false;
-    leap->n_left--;
+    double goal = 0;
     for (size_t j = 0; j < map->n_free; j++) {
-        double step, gain = promise_of(asker, point, j, &step), natural = point->p[map->file_index[j]];
-        double target = natural + leap->part[j] * step * point->chain[j];
-        if (leap->part[j] == 0 || !(gain >= PART * squares) || !(gain > leap->promise) || !is_far(map, j, natural, target))
+        double step = 0, natural = point->p[map->file_index[j]], gain = promise_of(asker, point, j, &step);
+        step *= point->chain[j];
+        if (of_noise && gain == 0) {
+            gain = promise_of_noise(asker, point, j, &step);
+            step = (step - 1) * natural;
+        } else if (of_noise)
+            continue;
+        double target = natural + leap->part[j] * step;
+        if (leap->part[j] == 0 || !(gain >= least) || !(gain > leap->promise) || !is_far(map, j, natural, target))
             continue;
         leap->promise = gain;
         leap->j = j;
@@ -69,13 +103,30 @@ bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker, const s
     memcpy(leap->theta, point->theta, map->n_free * sizeof *leap->theta);
     if (leap->j < map->n_free)
         leap->theta[leap->j] = goal;
-    return leap->j < map->n_free;
 }
 
-bool fit_leap_is_good(struct fit_leap *leap, double before, double after)
+bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point)
+{
+    size_t n = asker->map.n_free;
+    double squares = 0.5 * matrix_squares(asker->objective.n_row, point->residual);
+    leap->promise = 0;
+    leap->j = n;
+    if (leap->n_left == 0)
+        return false;
+    if (squares > LARGE * fit_point_scale(asker, point))
+        find(leap, asker, point, false, PART * squares);
+    if (leap->j == n && asker->objective.has_noise)
+        find(leap, asker, point, true, 0);
+    leap->n_left -= leap->j < n;
+    return leap->j < n;
+}
+
+bool fit_leap_is_good(struct fit_leap *leap, struct fit_asker *asker, double before, double after)
 {
     bool is_good = before - after >= GOOD * leap->promise;
-    if (!is_good)
+    if (is_good)
+        asker->map.size[leap->j] = fabs(leap->theta[leap->j]);
+    else
         leap->part[leap->j] = leap->part[leap->j] == 1 ? 0.5 : 0;
     return is_good;
 }

@@ -17,7 +17,9 @@ struct fit_leap {
 /* False: out of memory. */
 bool fit_leap_init(struct fit_leap *leap, const struct fit_asker *asker, struct arena *arena);
 /* Whether some parameter, alone and by linear predictions, explains a good part of residuals that are no small part of the
- * data, and must change by many times its size for that. The point has the derivatives of its predictions. */
+ * data, and must change by many times its size for that; or else whether one of the noise alone must, to be of the residuals'
+ * size. The point has the derivatives of its predictions. */
 bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point);
-/* Whether the leap was worth it, from the objectives: predictions are about linear that far. NaN: it could not be evaluated. */
-bool fit_leap_is_good(struct fit_leap *leap, double before, double after);
+/* Whether the leap was worth it, from the objectives: predictions are about linear that far. NaN: it could not be evaluated. If
+ * so, the parameter's size is known from now on. */
+bool fit_leap_is_good(struct fit_leap *leap, struct fit_asker *asker, double before, double after);

@@ -33,6 +33,7 @@ static bool map_allocate(struct fit_map *map, struct arena *arena)
     map->scale = arena_calloc(arena, n, sizeof *map->scale);
     return map->model_index && map->file_index && map->scale
            && ARENA_DOUBLES(arena, {&map->start, n, 1}, {&map->lower, n, 1}, {&map->upper, n, 1}, {&map->natural_start, n, 1},
+                            {&map->size, n, 1},
                             {&map->natural_lower, n, 1}, {&map->natural_upper, n, 1}, {&map->base, map->n_parameter, 1});
 }
 
@@ -88,6 +89,7 @@ static void add_free(struct fit_map *map, const struct fit_problem *problem, siz
     map->natural_lower[j] = fmin(problem->lower[i], map->base[i]);
     map->natural_upper[j] = fmax(problem->upper[i], map->base[i]);
     map->start[j] = fit_scale_from_natural(scale, map->natural_start[j]);
+    map->size[j] = fabs(map->start[j]);
     map->lower[j] = fit_scale_from_natural(scale, map->natural_lower[j]);
     map->upper[j] = fit_scale_from_natural(scale, map->natural_upper[j]);
 }
@@ -193,5 +195,5 @@ void fit_map_chain(const struct fit_map *map, const double *p, double *chain)
 
 double fit_map_size(const struct fit_map *map, size_t j, double theta)
 {
-    return map->scale[j] == SCALE_LOG ? 1 : map->scale[j] == SCALE_LOG10 ? 1 / LN10 : fmax(fabs(theta), fabs(map->start[j]));
+    return map->scale[j] == SCALE_LOG ? 1 : map->scale[j] == SCALE_LOG10 ? 1 / LN10 : fmax(fabs(theta), map->size[j]);
 }

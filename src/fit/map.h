@@ -19,6 +19,7 @@ struct fit_map {
     size_t n_of_model;      /* numbers of all feeds */
     enum parameter_scale *scale;                  /* n_free */
     double *start, *lower, *upper;                /* n_free, optimiser's scale; the start lies within the bounds */
+    double *size;           /* n_free: on a linear scale what is known of the size, |start| or where a leap led (fit/leap.h) */
     double *natural_start, *natural_lower, *natural_upper; /* n_free, as given (the start clipped) */
     double *base;           /* n_parameter: every parameter at its (clipped) start */
 };
@@ -44,7 +45,7 @@ void fit_map_chain(const struct fit_map *map, const double *p, double *chain);
 void fit_map_model(const struct fit_map *map, const double *p, double *of_model);
 
 /* A natural unit of parameter j around theta, on the optimiser's scale: a factor e for a logarithm, otherwise the larger of
- * |theta| and |start|, which may be 0. */
+ * |theta| and the size that is known, which may be 0. */
 double fit_map_size(const struct fit_map *map, size_t j, double theta);
 
 /* One value on the optimiser's scale; the logarithm of a number <= 0 is -infinity, and that of +infinity is +infinity. */

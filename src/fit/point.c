@@ -127,7 +127,7 @@ static void choose_places(const struct fit_quotient *quotient, const struct fit_
     if (map->scale[j] == SCALE_LOG10)
         step /= LN10;
     if (map->scale[j] == SCALE_LIN) {
-        double size = fmax(fabs(theta[j]), fabs(map->start[j]));
+        double size = fit_map_size(map, j, theta[j]);
         step *= size > 0 ? size : up + down < INFINITY ? up + down : 1;
     }
     if (up >= step && down >= step) {

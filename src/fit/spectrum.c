@@ -62,7 +62,7 @@ bool fit_spectrum_is_idle(const struct fit_map *map, size_t j, double theta, con
                           double beyond)
 {
     double change = fit_map_size(map, j, theta), width = map->upper[j] - map->lower[j];
-    if (map->start[j] == 0 && map->scale[j] == SCALE_LIN) { /* 0 is no size */
+    if (map->size[j] == 0 && map->scale[j] == SCALE_LIN) { /* 0 is no size */
         if (!(width < INFINITY)) /* what its influence should be compared with is unknown */
             return !(norm > 0) && !(beyond > 0);
         change = fmax(change, width);

@@ -172,7 +172,10 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
     if (stopping->slowness * model->promise <= tolerance
         && stopping->slowness * promise_free(stopping, model, best) <= tolerance)
         return STOP_decrease;
-    if (stopping_is_orthogonal(stopping, best, single, model->promise))
+    /* Along a curved valley the trust region is short, and its step promises little. Where steps gain nothing, the longer ones
+     * may be those along a flat direction, whose slope is an integration error. */
+    double left = stopping->n_rejected < FEW_REJECTED ? promise_free(stopping, model, best) : model->promise;
+    if (stopping_is_orthogonal(stopping, best, single, left))
         return STOP_gradient;
     int n = stopping->n_step;
     bool idle = n >= STOPPING_HISTORY && !model->is_restricted && stopping->n_rejected == 0

@@ -286,7 +286,8 @@ static enum asked leap(struct trust_region *search)
         enum asked asked = fit_ask(search->asker, search->trial, true);
         if (asked == ASKED_END)
             return ASKED_END;
-        if (!fit_leap_is_good(&search->leap, search->best->f, asked == ASKED_OK ? search->trial->f : (double)NAN))
+        double after = asked == ASKED_OK ? search->trial->f : (double)NAN;
+        if (!fit_leap_is_good(&search->leap, search->asker, search->best->f, after))
             continue;
         search->n_iteration++;
         take_trial(search, false);

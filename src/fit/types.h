@@ -64,8 +64,8 @@ struct fit_options {
     enum engine_kind engine;    /* the first one; adjoint gradients are for CVODES */
     /* Converged: the decrease that the Gauss-Newton model predicts within the bounds, or the decrease over the last few
      * iterations, is below f_tolerance times fit_point_misfit; or the cosine of the angle between the weighted residuals and
-     * the derivatives by each parameter is below g_tolerance, and the predicted decrease is below 1000 times the first limit.
-     * Or the predicted decrease cannot be distinguished from the integrator's noise. */
+     * the derivatives by each parameter is below g_tolerance, and the decrease predicted without a trust region is below 1000
+     * times the first limit. Or the predicted decrease cannot be distinguished from the integrator's noise. */
     double f_tolerance, g_tolerance;
     int certify;                /* evaluate the optimum again with tighter integrator tolerances */
     bool statistics;            /* fill what fit/statistics.h computes at the best point */

@@ -19,8 +19,10 @@
 /* Rounds after the last one that has reached a state: for what decays faster than the span. More would follow what grows
  * exponentially far beyond its growth in the span. */
 enum { MORE_ROUNDS = 2 };
+/* Rounds end if they change no reach by more than this part. */
+#define SETTLED 0.1
 /* Parts of the span after which the right-hand side is evaluated. */
-static const double later[] = {0, 0.38, 1};
+static const double later[] = {0.38, 1};
 enum { N_LATER = sizeof later / sizeof *later };
 /* The relative distance of points at which rounding errors are found. */
 #define CLOSE 2e-5
@@ -54,26 +56,30 @@ bool reach_feed(struct observer *ob, double t, const double *y, const double *am
     return true;
 }
 
-/* Sets what drives each state at y, with the sign of its direction, and how fast it decays. False: the model cannot be computed
- * there. */
-static bool find_drive(struct observer *ob, const double *y, double span, double *drive, double *decay)
+/* Sets what drives each state at y, with the sign of its direction, and how fast it decays. *changes: whether the right-hand
+ * side is known to depend on time, or may; if not, it is evaluated once. False: the model cannot be computed there. */
+static bool find_drive(struct observer *ob, const double *y, double span, bool *changes, double *drive, double *decay)
 {
     struct derivatives *d = &ob->model;
     size_t n = ob->n_state;
-    double *f = ob->f, *feed = decay + n;
-    if (!reach_feed(ob, ob->t + span, y, y, feed, decay))
+    double *f = ob->f, *feed = decay + n, *first = feed + n;
+    if (!reach_feed(ob, ob->t + span, y, y, feed, decay) || derivatives_rhs(d, ob->t, y, first) != STIFFIT_OK)
         return false;
-    memset(drive, 0, n * sizeof *drive);
-    for (int k = 0; k < N_LATER; k++) {
+    for (size_t i = 0; i < n; i++)
+        drive[i] = first[i] + decay[i] * y[i];
+    bool same = true;
+    for (int k = 0; *changes && k < N_LATER; k++) {
         if (derivatives_rhs(d, ob->t + later[k] * span, y, f) != STIFFIT_OK)
             return false;
         for (size_t i = 0; i < n; i++) {
             double enters = f[i] + decay[i] * y[i];
             drive[i] = fabs(enters) > fabs(drive[i]) ? enters : drive[i];
+            same = same && f[i] == first[i];
         }
     }
+    *changes = !same;
     for (size_t i = 0; i < n; i++)
-        drive[i] += copysign(feed[i], drive[i]);
+        drive[i] += drive[i] < 0 ? -feed[i] : feed[i];
     return true;
 }
 
@@ -106,17 +112,25 @@ void reach_estimate(struct observer *ob, const double *y, double span, const boo
     span = span < INFINITY ? span : 0;
     memset(reach, 0, n * sizeof *reach);
     memcpy(probe, y, n * sizeof *probe);
-    size_t most = n + MORE_ROUNDS;
-    for (size_t left = 1 + MORE_ROUNDS; left > 0 && most > 0 && find_drive(ob, probe, span, drive, decay); left--, most--)
+    bool changes = true;
+    for (size_t k = 0, left = 1 + MORE_ROUNDS; left > 0 && k < n + MORE_ROUNDS; k++, left--) {
+        if (!find_drive(ob, probe, span, &changes, drive, decay))
+            break;
+        bool settled = true;
         for (size_t i = 0; i < n; i++) {
             double rate = per_span + decay[i];
             if (!rests[i] || !(rate > 0))
                 continue;
             double now = fmax(fabs(y[i]), fmin(fabs(drive[i]) / rate, MOST));
-            left = now > 0 && reach[i] == 0 ? 1 + MORE_ROUNDS : left;
+            bool is_new = now > 0 && reach[i] == 0;
+            left = is_new ? 1 + MORE_ROUNDS : left;
+            changes = changes || is_new; /* what it multiplies was hidden by its zero */
+            settled = settled && fabs(now - reach[i]) <= SETTLED * now;
             reach[i] = now;
             probe[i] = now > fabs(y[i]) ? copysign(now, drive[i]) : y[i];
         }
+        left = settled ? 1 : left;
+    }
     double *moved = decay + n, *found = moved + n;
     memset(noise, 0, n * sizeof *noise);
     if (!find_noise(ob, probe, span, moved, found))

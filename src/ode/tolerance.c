@@ -36,6 +36,11 @@ enum { MOST_RESCUES = 8 };
  * part its tolerance is at least ROUNDING times its reach: the states that drive it are known no better. */
 #define PART 1e-3
 #define ROUNDING (4 * DBL_EPSILON)
+/* A state that others must reach first begins like a power of time: so much larger is its guess. */
+#define LATE 100
+/* A new estimate is worth its price if the one so far, ROUNDING times that, is at least this part of the present tolerance, or
+ * would be if it grew like the span's square. */
+#define DUE 0.1
 /* A tolerance is at least this many times the noise of the state (reach.h). */
 #define NOISE 4
 /* A measurement earlier than this part of all times does not show how far a state will grow. */
@@ -92,7 +97,7 @@ static void guess_sizes(struct observer *ob, const double *y, double span, doubl
             continue;
         double by_rate = known && span < INFINITY ? span * fabs(f[i]) : 0;
         ob->born[i] = ob->t;
-        guess[i] = fmin(by_rate > PART * ob->reach[i] ? by_rate : ob->reach[i], DBL_MAX * DBL_EPSILON);
+        guess[i] = fmin(by_rate > PART * ob->reach[i] ? by_rate : LATE * ob->reach[i], DBL_MAX * DBL_EPSILON);
         if (guess[i] == 0) /* nothing that is known drives it */
             guess[i] = largest > 0 ? largest : 1;
         ob->grows = ob->grows || ob->reach[i] > 0;
@@ -113,6 +118,18 @@ static double span_after(const struct observer *ob, double t, double later)
     return span > 0 ? span : INFINITY;
 }
 
+/* Whether the tolerance of some growing state depends, or may depend until the end of the span, on an estimate. */
+static bool is_due(const struct observer *ob, const double *y, double span)
+{
+    for (size_t i = 0; i < ob->n_state; i++) {
+        double tolerance = ob->rtol * fabs(y[i]) + ob->tolerance_beyond[i], by = span / (ob->t - ob->born[i]);
+        double reach = ob->reach[i] * fmax(1, by * by);
+        if (ob->is_at_rest[i] && (ob->noise[i] > 0 || !(ROUNDING * reach < DUE * tolerance)))
+            return true;
+    }
+    return false;
+}
+
 void tolerance_look(struct observer *ob, const double *y)
 {
     double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
@@ -123,9 +140,10 @@ void tolerance_look(struct observer *ob, const double *y)
         ob->is_at_rest[i] = grows(ob, i);
         ob->grows = ob->grows || ob->is_at_rest[i];
     }
-    if (!ob->grows)
+    double span = span_after(ob, ob->t, ob->t);
+    if (!ob->grows || !is_due(ob, y, span))
         return;
-    reach_estimate(ob, y, span_after(ob, ob->t, ob->t), ob->is_at_rest, reach, noise);
+    reach_estimate(ob, y, span, ob->is_at_rest, reach, noise);
     for (size_t i = 0; i < ob->n_state; i++)
         if (ob->is_at_rest[i]) {
             ob->reach[i] = fmax(ob->reach[i], reach[i]);

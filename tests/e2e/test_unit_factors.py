@@ -6,6 +6,7 @@ rounded; and powers of ten, with which parameters agree as far as the tolerances
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import functools
 import itertools
 
 import h5py
@@ -224,6 +225,51 @@ def test_shared_decay_from_one(tmp):
         assert np.all(found["status"] == "converged"), (name, unit)
         np.testing.assert_allclose(np.sum(found["objective"]), best.cost * unit**2, rtol=1e-6, err_msg=f"{name}, {unit:g}")
         np.testing.assert_allclose(found["parameters"][:, 1] / factor[:, 1], best.x[1:5], rtol=1e-3, err_msg=name)
+
+
+def start_at_one(tmp, name, unit, sets, *options):
+    """Fits data of this unit from starts that do not know it: amplitudes and standard deviations of 1, offsets of 0."""
+    text, parameters, modelled = MODELS[name]
+    box = {"k": POSITIVE, "s": POSITIVE}
+    MODELS["from one"] = text, tuple({**p, "box": box.get(p["name"], OPEN)} for p in parameters), modelled
+    start = [{"k": 0.5, "c": 0}.get(p["name"], 1) for p in parameters]
+    write(tmp / "p.h5", "from one", [(unit, 1.0)], False, start=start, sets=sets)
+    return fit(tmp, *options)
+
+
+@functools.lru_cache
+def likeliest(sets):
+    """The least sum of squares, in units of the data; and the standard deviations and -log likelihood of a fit in which each
+    dataset has its own, by weighted least squares again and again."""
+    data, sigma, n = np.array([values(7 + i, 1 + 0.2 * i) for i in range(sets)]), np.ones((sets, 1)), TIMES.size
+    squares, p = None, np.r_[0.5, np.full(sets, 3), np.zeros(sets)]
+    for _ in range(60):
+        def residuals(p, sigma=sigma):
+            return ((p[1:1 + sets, None] * np.exp(-p[0] * TIMES) + p[1 + sets:, None] - data) / sigma).ravel()
+        best = least_squares(residuals, p, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        squares, p = 2 * best.cost if squares is None else squares, best.x
+        sigma = np.sqrt(np.mean((best.fun.reshape(sets, n) * sigma)**2, axis=1, keepdims=True))
+    return squares, sigma.ravel(), n * np.sum(np.log(sigma) + 0.5 + 0.5 * np.log(2 * np.pi))
+
+
+def test_no_method_needs_to_know_the_unit(tmp):
+    """Amplitudes and standard deviations that start at 1 for data of 1e-12 to 1e12, by every method."""
+    units = (1e-12, 1e-9, 1e-6, 1e6, 1e9, 1e12) if h.SLOW else (1e-12, 1e12)
+    cases = [("decay", "adjoint", ()), ("noise", "trf", ()), ("noise", "adjoint", ()), ("noise", "lbfgs", ()),
+             ("formula", "lbfgs", ("--share", "k")), ("noise", "lbfgs", ("--share", "k"))]
+    for (name, method, share), unit in itertools.product(cases, units):
+        sets = 4 if share else 1
+        fits, n = start_at_one(tmp, name, unit, sets, *share, *METHODS[method]), TIMES.size * sets
+        squares, sigma, least = likeliest(sets)
+        label = f"{name}, {method}, {share}, unit {unit:g}"
+        assert np.all(fits["status"] == "converged"), label
+        # of the squares 1e-5, which errors of 1e-6 of the predictions leave: a likelihood changes by half of n times that
+        if name == "noise":
+            found = np.sum(fits["objective"]) - n * np.log(unit)
+            np.testing.assert_allclose(found, least, rtol=0, atol=0.5e-5 * n, err_msg=label)
+            np.testing.assert_allclose(fits["parameters"][:, 3] / unit, sigma, rtol=1e-3, err_msg=label)
+        else:
+            np.testing.assert_allclose(2 * np.sum(fits["objective"]) / unit**2, squares, rtol=1e-5, err_msg=label)
 
 
 def test_saturation_from_one(tmp):
