@@ -8,7 +8,7 @@
 #include "par/monitor.h"
 #include "run/supervise/board.h"
 #include "run/plan/campaign.h"
-#include "run/compute/feed.h"
+#include "run/compute/block_ring.h"
 #include "run/compute/fit_job.h"
 #include "run/compute/replay.h"
 #include "run/run.h"
@@ -38,39 +38,59 @@ struct stage {
     uint64_t n_wanted;
 };
 
+/* The pass under way; compute_pass.c runs it. */
+struct pass {
+    struct stage stage;
+    struct block_ring ring;
+    struct schedule *schedule;
+    uint64_t *suspects, n_suspect;    /* of the board when the pass began, sorted */
+    struct counter n_done, n_put_off; /* tasks; n_done includes those set aside */
+};
+
+/* The threads that compute, of all passes. */
+struct workers {
+    size_t n, n_lane;                 /* lanes of each */
+    struct engine_pool *pool;
+    struct engine **engine;           /* n */
+    struct counter **heartbeat, **thread; /* n */
+    struct compute_lane *lanes;       /* n x n_lane */
+    struct board_slots slots;
+};
+
+/* Why the process may have to end before all is done. */
+struct trouble {
+    struct counter n_short_of_memory; /* fits that have failed for lack of memory in this process */
+    struct counter is_broken;         /* 1: the journal cannot be written */
+    struct counter wants_fresh;       /* 1: a new process must do the rest */
+    struct monitor lock;
+    struct error first;               /* under the lock */
+};
+
+/* Datasets of fits over many that crashed in an earlier process or hung; compute_ranks.h. */
+struct crashes {
+    struct compute_crash *of;
+    size_t n;
+};
+
 struct compute {
     struct campaign campaign;
     struct board private_board, *board;
-    struct board_slots slots;
-    struct engine_pool *pool;
-    struct feed feed;
-    struct schedule *schedule;
-    struct compute_lane *lanes;              /* n_worker x n_lane */
-    struct engine **engine;                  /* n_worker */
-    struct counter **heartbeat, **thread;    /* n_worker */
-    size_t n_worker, n_lane;
+    struct workers workers;
+    struct pass pass;
+    struct trouble trouble;
     struct journal *journal;
     struct journal_reader *earlier;
-    struct verdict verdict;                  /* on the death of an earlier process; not in `earlier` */
-    FILE *output;                            /* standard output, hidden from the model; NULL: use stdout */
-    struct trace *trace;                     /* NULL: none is written */
-    struct replays replays;                  /* what is known of fits that had not ended */
-    struct rank_link ranks;                  /* if joined: the processes of other ranks */
-    struct searches *searches;               /* fits over many datasets, while they run */
-    struct compute_crash *crash;             /* n_crash: of these, what crashed or hung before */
-    size_t n_crash;
-    int64_t max_crashes;                     /* --max-crashes */
-    const char *shard_origin;                /* where --shard slurm found it, or "" */
+    struct verdict verdict;           /* on the death of an earlier process; not in `earlier` */
+    struct crashes crashes;
+    FILE *output;                     /* standard output, hidden from the model; NULL: use stdout */
+    struct trace *trace;              /* NULL: none is written */
+    struct replays replays;           /* what is known of fits that had not ended */
+    struct rank_link ranks;           /* if joined: the processes of other ranks */
+    struct searches *searches;        /* fits over many datasets, while they run */
+    int64_t max_crashes;              /* --max-crashes */
+    const char *shard_origin;         /* where --shard slurm found it, or "" */
     const struct run_hooks *hooks;
-    uint64_t n_fit;                          /* tasks of all stages, each once */
-    struct stage stage;
-    uint64_t *suspects, n_suspect;           /* of the board when the pass began, sorted */
-    struct counter n_done, n_put_off;        /* tasks of this pass; n_done includes those set aside */
-    struct counter n_short_of_memory;        /* fits that have failed for lack of memory in this process */
-    struct counter broken;                   /* 1: the journal cannot be written */
-    struct counter wants_fresh;              /* 1: a new process must do the rest */
-    struct monitor failure_lock;
-    struct error failure;                    /* the first one, under failure_lock */
+    uint64_t n_fit;                   /* tasks of all stages, each once */
 };
 
 /* In place of joint_ranks' for what only rank 0 must have. */

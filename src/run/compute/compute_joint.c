@@ -1,4 +1,4 @@
-/* Runs the searches of fits over many datasets: begins them, feeds their blocks to the workers, and
+/* Runs the searches of fits over many datasets: begins them, hands their blocks to the workers, and
  * resumes each when its blocks have been evaluated. Every dataset is an item of the scheduler, so
  * that evaluations of all fits are spread over workers and lanes like those of independent fits.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -32,7 +32,7 @@ static void count(struct compute *compute, struct search *search)
     uint64_t n_wanted = search->n_wanted;
     compute_count_done(compute);
     if (counter_add(&search->n_done, 1) == n_wanted)
-        feed_wake(&compute->feed);
+        block_ring_wake(&compute->pass.ring);
 }
 
 static bool find_block(const struct compute *compute, uint64_t dataset, uint32_t number,
@@ -180,11 +180,11 @@ static bool look(struct searches *searches)
     return is_under_way;
 }
 
-/* Hands the blocks of all searches that want it to the feed. */
-static enum status feed_searches(struct compute *compute, bool *is_fed, struct error *error)
+/* Begins a pass over the file for the blocks of all searches that want one. */
+static enum status begin_pass(struct compute *compute, bool *has_begun, struct error *error)
 {
     struct searches *searches = compute->searches;
-    *is_fed = false;
+    *has_begun = false;
     for (size_t i = 0; i < searches->n_live; i++) {
         struct search *search = searches->live[i];
         if (search->state != SEARCH_WANTS)
@@ -194,14 +194,14 @@ static enum status feed_searches(struct compute *compute, bool *is_fed, struct e
             search->n_wanted += is_of_pass(search, k);
         counter_set(&search->n_done, 0);
         counter_set(&search->n_put_off, 0);
-        *is_fed = true;
+        *has_begun = true;
     }
-    if (!*is_fed)
+    if (!*has_begun)
         return STATUS_OK;
     problem_select(compute->campaign.problem, is_wanted, compute);
     enum status status = problem_rewind(compute->campaign.problem, error);
     if (!status)
-        feed_again(&compute->feed);
+        block_ring_again(&compute->pass.ring);
     return status;
 }
 
@@ -210,8 +210,8 @@ static enum status serve(struct compute *compute, bool *goes_on, struct error *e
 {
     struct searches *searches = compute->searches;
     enum status status = STATUS_OK;
-    bool is_fed;
-    if (!compute->feed.is_read)
+    bool has_begun;
+    if (!compute->pass.ring.is_read)
         return STATUS_OK;
     for (size_t i = 0; i < searches->n_live; i++)
         if (searches->live[i]->state == SEARCH_WANTS) /* its blocks have been read */
@@ -232,10 +232,10 @@ static enum status serve(struct compute *compute, bool *goes_on, struct error *e
             status = resume(compute, searches->n_live - 1, error);
     }
     if (!status)
-        status = feed_searches(compute, &is_fed, error);
+        status = begin_pass(compute, &has_begun, error);
     if (!status)
         searches_write_states(compute);
-    *goes_on = status || is_fed || is_under_way;
+    *goes_on = status || has_begun || is_under_way;
     return status;
 }
 
@@ -361,9 +361,9 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
     if (searches)
         stop_searches(compute);
     if (!status) {
-        compute->stage = (struct stage){.tasks = &blocks, .n_task = 1, .n_wanted = compute->n_fit};
-        counter_set(&compute->n_done, compute->n_fit);
-        counter_set(&compute->n_put_off, 0);
+        compute->pass.stage = (struct stage){.tasks = &blocks, .n_task = 1, .n_wanted = compute->n_fit};
+        counter_set(&compute->pass.n_done, compute->n_fit);
+        counter_set(&compute->pass.n_put_off, 0);
         show_searches(compute);
     }
     if (searches) {

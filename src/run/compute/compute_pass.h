@@ -1,4 +1,5 @@
-/* A pass over the datasets: the workers carry out tasks of each, and the main thread feeds them.
+/* A pass over the datasets: the workers carry out tasks of each, and the main thread reads
+ * the datasets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -15,18 +16,18 @@ struct pass_tasks {
     void (*put_off)(struct compute *compute, uint64_t dataset);
     /* The main thread. Shows the progress; */
     void (*show)(struct compute *compute);
-    /* and between reads feeds one pass over the file after another, until nothing is left to
+    /* and between reads begins one pass over the file after another, until nothing is left to
      * wait for. NULL: there is one. */
     enum status (*serve)(struct compute *compute, bool *goes_on, struct error *error);
 };
 
-/* Also OK if it was stopped. `prepare`: as in the feed, or NULL. *journal_gone, with an error:
+/* Also OK if it was stopped. `prepare`: as in block_ring.h, or NULL. *journal_gone, with an error:
  * another process has removed the journal. */
 enum status compute_run_pass(struct compute *compute, const struct stage *stage,
-                             feed_prepare *prepare, void *context,
+                             block_prepare *prepare, void *context,
                              bool *journal_gone, struct error *error);
 /* The same, followed by a pass of what was set aside in it. */
-enum status compute_stage(struct compute *compute, const struct stage *stage, feed_prepare *prepare,
+enum status compute_stage(struct compute *compute, const struct stage *stage, block_prepare *prepare,
                           void *context,
                           bool *journal_gone, struct error *error);
 /* Worker: a task of the stage is done; or set aside. */

@@ -62,17 +62,17 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
 static enum status list_crashes(struct compute *compute, struct error *error)
 {
     struct fit_record record = {.reason = ""};
-    free(compute->crash);
-    compute->n_crash = 0;
-    compute->crash = calloc(journal_n_record(compute->earlier) + 1, sizeof *compute->crash);
-    if (!compute->crash)
+    free(compute->crashes.of);
+    compute->crashes.n = 0;
+    compute->crashes.of = calloc(journal_n_record(compute->earlier) + 1, sizeof *compute->crashes.of);
+    if (!compute->crashes.of)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes");
     for (uint64_t fit = 0; (fit = journal_next(compute->earlier, fit)) != UINT64_MAX; fit++) {
         struct error trouble = {.status = STATUS_OK};
         if (!journal_get(compute->earlier, fit, &record, &trouble))
             continue;
         if (record.outcome == OUTCOME_crashed || (record.outcome == OUTCOME_timeout && record.n_evaluation == 0)) {
-            struct compute_crash *crash = &compute->crash[compute->n_crash++];
+            struct compute_crash *crash = &compute->crashes.of[compute->crashes.n++];
             crash->dataset = fit / compute->campaign.n_task;
             crash->task = (uint32_t)(fit % compute->campaign.n_task);
             crash->outcome = record.outcome;
@@ -84,19 +84,19 @@ static enum status list_crashes(struct compute *compute, struct error *error)
 
 enum status compute_find_crashes(struct compute *compute, struct error *error)
 {
-    size_t each = sizeof *compute->crash, n_byte;
+    size_t each = sizeof *compute->crashes.of, n_byte;
     enum status status = list_crashes(compute, error);
     if (status || !compute->ranks.is_joined)
         return status;
-    const unsigned char *all = rank_link_gather(&compute->ranks, compute->crash, compute->n_crash * each, &n_byte);
+    const unsigned char *all = rank_link_gather(&compute->ranks, compute->crashes.of, compute->crashes.n * each, &n_byte);
     struct compute_crash *crash = all ? calloc(n_byte / each + 1, each) : NULL;
     if (!crash)
         return all ? error_set(error, STATUS_NO_MEMORY, "out of memory for the records of crashes") : compute_lost(error);
     memcpy(crash, all, n_byte);
-    free(compute->crash);
-    compute->crash = crash;
-    compute->n_crash = n_byte / each;
-    for (size_t i = 0; i < compute->n_crash && !status && compute_is_first(compute); i++)
+    free(compute->crashes.of);
+    compute->crashes.of = crash;
+    compute->crashes.n = n_byte / each;
+    for (size_t i = 0; i < compute->crashes.n && !status && compute_is_first(compute); i++)
         if (!journal_has(compute->earlier, crash[i].dataset * compute->campaign.n_task + crash[i].task))
             status = compute_journal_failure(compute, crash[i].dataset, crash[i].task, (enum outcome)crash[i].outcome,
                                              crash[i].reason, error);

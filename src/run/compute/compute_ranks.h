@@ -14,7 +14,7 @@ struct compute_crash {
     uint32_t task, outcome;
     char reason[160];
 };
-/* Sets compute->crash from the journals of all ranks. */
+/* Sets compute->crashes.of from the journals of all ranks. */
 enum status compute_find_crashes(struct compute *compute, struct error *error);
 /* The n bytes of the first rank that has some, until the next call; others have none. NULL:
  * lost. */

@@ -75,9 +75,9 @@ static void describe(struct compute *compute)
         "model %s: %u state%s, %u parameter%s, %u observable%s; %llu dataset%s%s; %zu worker%s, %s%s linear solver",
         model->name, model->n_state, model->n_state == 1 ? "" : "s", model->n_parameter, model->n_parameter == 1 ? "" : "s",
         model->n_observable, model->n_observable == 1 ? "" : "s", (unsigned long long)campaign->n_dataset,
-        campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->n_worker,
-        compute->n_worker == 1 ? "" : "s", campaign->fit.engine == ENGINE_LANES ? "lanes; cvodes with " : "",
-        engine_pool_linear_solver(compute->pool));
+        campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->workers.n,
+        compute->workers.n == 1 ? "" : "s", campaign->fit.engine == ENGINE_LANES ? "lanes; cvodes with " : "",
+        engine_pool_linear_solver(compute->workers.pool));
     char objective[OBJECTIVE_TEXT], selection[200];
     if (*selection_describe(&campaign->plan.selection, selection, sizeof selection))
         compute_say(compute, "%s%s%s%s", selection, *compute->shard_origin ? " (" : "", compute->shard_origin,
@@ -152,40 +152,45 @@ static enum status open_journal(struct compute *compute, const struct run_option
 static enum status make_pool(struct compute *compute, const struct run_options *options, struct error *error)
 {
     const struct campaign *campaign = &compute->campaign;
+    struct workers *workers = &compute->workers;
     /* What a fit may ask for at once; by differences also where the right-hand side jumps. */
     bool takes_differences = campaign->fit.gradient == GRADIENT_differences || campaign->model.abi.n_switching > 0;
     const struct problem_info *info = problem_info(campaign->problem);
     uint64_t most = compute->n_fit * (takes_differences ? 2 * campaign->n_parameter : 1);
     if (info->has_experiments)
         most *= info->n_experiment;
-    compute->n_worker = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
-    if (compute->n_worker > most)
-        compute->n_worker = most ? most : 1;
+    workers->n = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
+    if (workers->n > most)
+        workers->n = most ? most : 1;
     struct ode_options ode = campaign->ode;
     ode.n_none = problem_n_none(campaign->problem) + (info->has_periods ? campaign->model.abi.n_state : 0);
-    compute->pool = engine_pool_new(&campaign->model, &ode, 2 * compute->n_worker, compute->n_worker, error);
-    compute->n_lane = compute->pool && !options->trace ? engine_capacity(compute->pool) : 1; /* rows of a trace are in order */
-    return compute->pool ? STATUS_OK : error->status;
+    workers->pool = engine_pool_new(&campaign->model, &ode, 2 * workers->n, workers->n, error);
+    workers->n_lane = 1;
+    if (workers->pool && !options->trace) /* rows of a trace are in order */
+        workers->n_lane = engine_capacity(workers->pool);
+    return workers->pool ? STATUS_OK : error->status;
 }
 
 static enum status make_workers(struct compute *compute, struct error *error)
 {
-    size_t n = compute->n_worker * compute->n_lane;
-    compute->lanes = calloc(n, sizeof *compute->lanes);
-    compute->engine = calloc(compute->n_worker, sizeof(struct engine *));
-    compute->heartbeat = calloc(compute->n_worker, sizeof(struct counter *));
-    compute->thread = calloc(compute->n_worker, sizeof(struct counter *));
-    if (!compute->lanes || !compute->engine || !compute->heartbeat || !compute->thread ||
-        !board_slots_make(compute->board, n, compute->n_lane, compute->campaign.n_parameter, &compute->slots))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", compute->n_worker);
+    struct workers *workers = &compute->workers;
+    size_t n = workers->n * workers->n_lane;
+    workers->lanes = calloc(n, sizeof *workers->lanes);
+    workers->engine = calloc(workers->n, sizeof(struct engine *));
+    workers->heartbeat = calloc(workers->n, sizeof(struct counter *));
+    workers->thread = calloc(workers->n, sizeof(struct counter *));
+    if (!workers->lanes || !workers->engine || !workers->heartbeat || !workers->thread ||
+        !board_slots_make(compute->board, n, workers->n_lane, compute->campaign.n_parameter,
+                          &workers->slots))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", workers->n);
     for (size_t i = 0; i < n; i++)
-        compute->lanes[i].slot = board_slot(&compute->slots, i);
-    for (size_t i = 0; i < compute->n_worker; i++) {
-        struct board_slot *first = board_heartbeat(&compute->slots, i * compute->n_lane);
-        compute->heartbeat[i] = &first->heartbeat;
-        compute->thread[i] = &first->thread;
-        compute->engine[i] = engine_new(compute->pool, error);
-        if (!compute->engine[i])
+        workers->lanes[i].slot = board_slot(&workers->slots, i);
+    for (size_t i = 0; i < workers->n; i++) {
+        struct board_slot *first = board_heartbeat(&workers->slots, i * workers->n_lane);
+        workers->heartbeat[i] = &first->heartbeat;
+        workers->thread[i] = &first->thread;
+        workers->engine[i] = engine_new(workers->pool, error);
+        if (!workers->engine[i])
             return error->status;
     }
     return STATUS_OK;
@@ -207,13 +212,13 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
         *error = sync_error;
         status = error->status;
     }
-    if (!status && counter_get(&compute->broken)) {
-        *error = compute->failure;
+    if (!status && counter_get(&compute->trouble.is_broken)) {
+        *error = compute->trouble.first;
         status = error->status;
     }
     if (!status)
         status = trace_status(compute->trace, error);
-    uint64_t n_done = compute->stage.n_before + counter_get(&compute->n_done) - counter_get(&compute->n_put_off);
+    uint64_t n_done = compute->pass.stage.n_before + counter_get(&compute->pass.n_done) - counter_get(&compute->pass.n_put_off);
     if (!status && n_done < compute->n_fit)
         status = error_set(error, STATUS_STOPPED, "stopped by %s after %llu of %llu fits; the same command resumes",
                            counter_get(&compute->board->time_is_up) ? "--time-limit" : "a signal",
@@ -221,38 +226,42 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
     return status;
 }
 
-static void compute_fini(struct compute *compute)
+static void workers_fini(struct workers *workers, struct board *board)
 {
-    for (size_t i = 0; compute->lanes && i < compute->n_worker * compute->n_lane; i++) {
-        while (compute->lanes[i].free_jobs) {
-            struct fit_job *job = compute->lanes[i].free_jobs;
-            compute->lanes[i].free_jobs = *fit_job_link(job);
+    for (size_t i = 0; workers->lanes && i < workers->n * workers->n_lane; i++)
+        while (workers->lanes[i].free_jobs) {
+            struct fit_job *job = workers->lanes[i].free_jobs;
+            workers->lanes[i].free_jobs = *fit_job_link(job);
             fit_job_free(job);
         }
-    }
-    for (size_t i = 0; compute->engine && i < compute->n_worker; i++) {
-        if (compute->engine[i]) {
-            compute->board->n_attempt += compute->engine[i]->n_attempt;
-            compute->board->n_held += compute->engine[i]->n_held;
+    for (size_t i = 0; workers->engine && i < workers->n; i++) {
+        if (workers->engine[i]) {
+            board->n_attempt += workers->engine[i]->n_attempt;
+            board->n_held += workers->engine[i]->n_held;
         }
-        engine_free(compute->engine[i]);
+        engine_free(workers->engine[i]);
     }
-    free(compute->lanes);
-    free(compute->crash);
-    free(compute->engine);
-    free(compute->heartbeat);
-    free(compute->thread);
-    board_slots_fini(&compute->slots);
-    free(compute->suspects);
+    free(workers->lanes);
+    free(workers->engine);
+    free(workers->heartbeat);
+    free(workers->thread);
+    board_slots_fini(&workers->slots);
+    engine_pool_free(workers->pool);
+}
+
+static void compute_fini(struct compute *compute)
+{
+    workers_fini(&compute->workers, compute->board);
+    free(compute->crashes.of);
+    free(compute->pass.suspects);
     verdict_fini(&compute->verdict);
-    engine_pool_free(compute->pool);
     journal_close(compute->journal);
     journal_reader_free(compute->earlier);
     replays_fini(&compute->replays);
     trace_close(compute->trace);
     campaign_fini(&compute->campaign);
     rank_link_fini(&compute->ranks);
-    monitor_fini(&compute->failure_lock);
+    monitor_fini(&compute->trouble.lock);
 }
 
 static enum status compute_run(struct compute *compute, struct run_options *options, struct run_summary *summary,
@@ -305,7 +314,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     counter_set(&compute->board->phase, BOARD_FITTING);
     uint64_t n_before = counter_get(&compute->board->n_finished);
     status = fit_all(compute, &summary->journal_gone, error);
-    summary->wants_fresh = status && counter_get(&compute->wants_fresh);
+    summary->wants_fresh = status && counter_get(&compute->trouble.wants_fresh);
     /* The model may hold all memory; a new process can then continue. */
     if (status == STATUS_NO_MEMORY && compute->board != &compute->private_board)
         summary->wants_fresh = counter_get(&compute->board->n_finished) > n_before;
@@ -316,7 +325,7 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
                         struct error *error)
 {
     struct compute *compute = calloc(1, sizeof *compute);
-    if (!compute || !monitor_init(&compute->failure_lock)) {
+    if (!compute || !monitor_init(&compute->trouble.lock)) {
         free(compute);
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
     }

@@ -11,11 +11,11 @@
 
 static void break_off(struct compute *compute, const struct error *error)
 {
-    monitor_enter(&compute->failure_lock);
-    if (counter_get(&compute->broken) == 0)
-        compute->failure = *error;
-    counter_set(&compute->broken, 1);
-    monitor_leave(&compute->failure_lock);
+    monitor_enter(&compute->trouble.lock);
+    if (counter_get(&compute->trouble.is_broken) == 0)
+        compute->trouble.first = *error;
+    counter_set(&compute->trouble.is_broken, 1);
+    monitor_leave(&compute->trouble.lock);
 }
 
 /* Whether a fit that ended for lack of memory is tried again, alone and in a fresh process; it
@@ -29,22 +29,22 @@ static bool is_put_off(struct compute *compute, uint64_t fit)
     bool done = false;
     if (board == &compute->private_board)
         return false;
-    monitor_enter(&compute->failure_lock);
-    uint64_t n_before = counter_get(&compute->n_short_of_memory);
-    counter_set(&compute->n_short_of_memory, n_before + 1);
-    if (compute->stage.apart) {
+    monitor_enter(&compute->trouble.lock);
+    uint64_t n_before = counter_get(&compute->trouble.n_short_of_memory);
+    counter_set(&compute->trouble.n_short_of_memory, n_before + 1);
+    if (compute->pass.stage.apart) {
         done = n_before > 0;
-        counter_set(&compute->wants_fresh, done);
-    } else if (counter_get(&compute->wants_fresh)) {
+        counter_set(&compute->trouble.wants_fresh, done);
+    } else if (counter_get(&compute->trouble.wants_fresh)) {
         done = true; /* the fresh process begins it */
     } else if (board->n_short_of_memory < MAX_SHORT_OF_MEMORY && suspects_add(board, fit)) {
         board->n_short_of_memory++;
         done = true;
         if (n_before + 1 >= MAX_SHORT_HERE)
-            counter_set(&compute->wants_fresh, 1);
+            counter_set(&compute->trouble.wants_fresh, 1);
     }
-    monitor_leave(&compute->failure_lock);
-    if (done && !compute->stage.apart)
+    monitor_leave(&compute->trouble.lock);
+    if (done && !compute->pass.stage.apart)
         compute_count_put_off(compute);
     return done;
 }
@@ -104,8 +104,8 @@ static bool has_ended(const struct compute *compute, uint64_t fit)
 
 static void show_progress(struct compute *compute)
 {
-    uint64_t n_put_off = counter_get(&compute->n_put_off);
-    uint64_t n_done = compute->stage.n_before + counter_get(&compute->n_done) - n_put_off;
+    uint64_t n_put_off = counter_get(&compute->pass.n_put_off);
+    uint64_t n_done = compute->pass.stage.n_before + counter_get(&compute->pass.n_done) - n_put_off;
     if (compute->board->n_shown < n_done)
         compute->board->n_shown = n_done;
     compute->hooks->progress(compute->hooks->context, compute->board->n_shown,
@@ -115,7 +115,7 @@ static void show_progress(struct compute *compute)
 
 static bool find(const struct compute *compute, uint64_t dataset, uint32_t number, uint32_t *task)
 {
-    *task = compute->stage.first_task + number;
+    *task = compute->pass.stage.first_task + number;
     return !has_ended(compute, dataset * compute->campaign.n_task + *task);
 }
 

@@ -192,8 +192,8 @@ static void take_crashes(struct search *search)
 {
     const struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
-    for (size_t k = 0; k < compute->n_crash; k++) {
-        const struct compute_crash *crash = &compute->crash[k];
+    for (size_t k = 0; k < compute->crashes.n; k++) {
+        const struct compute_crash *crash = &compute->crashes.of[k];
         size_t i;
         if (campaign_fit_of(&compute->campaign, crash->dataset, &i) == &search->fit
             && crash->task == joint->task

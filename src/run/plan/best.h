@@ -50,5 +50,5 @@ void refit_starts_fini(struct refit_starts *starts);
  * starts is an error, because the best of only some starts may be a different fit. */
 enum status refit_starts_find(struct refit_starts *starts, uint64_t dataset, bool *is_fitted,
                               struct error *error);
-/* A feed_prepare. A dataset without a successful fit becomes faulty and has no refits. */
+/* A block_prepare. A dataset without a successful fit becomes faulty and has no refits. */
 enum status refit_starts_put(void *refit_starts, struct problem_block *block, struct error *error);

@@ -37,5 +37,5 @@ enum status reviews_init(struct reviews *reviews, const struct refit_plan *plan,
                          struct journal_reader *journal,
                          const struct run_identity *identity, struct error *error);
 void reviews_fini(struct reviews *reviews);
-/* A feed_prepare. Sets the block's profile_end. */
+/* A block_prepare. Sets the block's profile_end. */
 enum status reviews_put(void *reviews, struct problem_block *block, struct error *error);
