@@ -4,17 +4,18 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_first.h"
 
+#include "fit/pilot.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N_PILOT = 16, LEAST = 4, MOST_EVALUATIONS = 200 };
 
-/* Pilots are spread evenly over the blocks. The number of block i of all processes among them, or N_PILOT. */
+/* The number of block i of all processes among the pilots, or N_PILOT. */
 static size_t pilot_of(const struct joint *joint, size_t i)
 {
-    size_t n = joint->ranks.n_block, k = n <= N_PILOT ? i : i * N_PILOT / n;
-    return n <= N_PILOT || i == 0 || k != (i - 1) * N_PILOT / n ? k : N_PILOT;
+    size_t n = joint->ranks.n_block, n_pilot = n < N_PILOT ? n : N_PILOT, k = fit_pilot_number(n, n_pilot, i);
+    return k < n_pilot ? k : N_PILOT;
 }
 
 bool joint_pilot_init(struct joint *joint)
@@ -52,12 +53,6 @@ void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *pr
     block->n_step += record.n_step;
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static double within(const struct fit_map *map, size_t j, double theta)
 {
     return fmin(map->upper[j], fmax(map->lower[j], theta));
@@ -87,8 +82,7 @@ bool joint_pilot_take(struct joint *joint)
         for (size_t i = 0; i < most; i++)
             if (isfinite(joint->pilot[k + i * n]))
                 value[n_good++] = joint->pilot[k + i * n];
-        qsort(value, n_good, sizeof *value, compare);
-        joint->middle[k] = n_good ? 0.5 * (value[(n_good - 1) / 2] + value[n_good / 2]) : (double)NAN;
+        joint->middle[k] = fit_pilot_median(value, n_good);
         if (2 * n_good < most || n_good < LEAST)
             return false;
     }
