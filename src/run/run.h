@@ -65,7 +65,7 @@ struct run_summary {
                                            * the result; the caller must start again and see which fits remain */
     bool wants_fresh;                     /* with an error: a new process, with free memory, must continue */
     bool follows_ranks;                   /* with an error: another rank has ended or begins again */
-    bool is_told;                         /* with an error: rank 0 reports it */
+    bool is_reported;                         /* with an error: rank 0 reports it */
     uint64_t n_fit;                       /* rows of /fits */
     uint64_t n_retried, n_retried_success; /* rows fitted again (--retry-failed) */
     uint64_t by_outcome[N_OUTCOME];

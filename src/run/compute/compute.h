@@ -80,7 +80,7 @@ struct compute {
     struct trouble trouble;
     struct journal *journal;
     struct journal_reader *earlier;
-    struct verdict verdict;           /* on the death of an earlier process; not in `earlier` */
+    struct death death;           /* on the death of an earlier process; not in `earlier` */
     struct crashes crashes;
     FILE *output;                     /* standard output, hidden from the model; NULL: use stdout */
     struct trace *trace;              /* NULL: none is written */
@@ -96,7 +96,7 @@ struct compute {
 /* In place of joint_ranks' for what only rank 0 must have. */
 static inline bool compute_is_first(const struct compute *compute)
 {
-    return !compute->ranks.is_joined || compute->ranks.place.rank == 0;
+    return !compute->ranks.is_joined || compute->ranks.info.rank == 0;
 }
 /* Reads what has been journalled until now. */
 enum status compute_read_journal(struct compute *compute, struct error *error);

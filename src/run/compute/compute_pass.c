@@ -188,7 +188,7 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
             if (!status && compute_is_first(compute) && journal_is_gone(compute->journal)) {
                 *journal_gone = true;
                 status = error_set(error, STATUS_SYSTEM, "%s: has been removed meanwhile",
-                                   compute->campaign.plan.place.journal);
+                                   compute->campaign.plan.paths.journal);
             }
             if (status)
                 break;
@@ -206,7 +206,7 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
                                            .resume = client_resume, .finish = client_finish, .begin = client_begin,
                                            .end = client_end};
     compute->pass.stage = *stage;
-    replays_look(&compute->replays, campaign->plan.place.journal, &campaign->plan.identity);
+    replays_look(&compute->replays, campaign->plan.paths.journal, &campaign->plan.identity);
     counter_set(&compute->pass.n_done, 0);
     counter_set(&compute->pass.n_put_off, 0);
     compute->board->is_apart = stage->apart;

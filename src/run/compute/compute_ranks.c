@@ -44,12 +44,12 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
     enum status status = rank_link_join(link, &compute->board->heartbeat, error);
     if (status)
         return status;
-    uint64_t rank = link->place.rank, n = link->place.n;
+    uint64_t rank = link->info.rank, n = link->info.n;
     if (rank > 0) {
         options->shown.quiet = true;
         options->shown.json = false;
-        free(campaign->plan.place.journal);
-        if (!(campaign->plan.place.journal = strdup(link->place.journal)))
+        free(campaign->plan.paths.journal);
+        if (!(campaign->plan.paths.journal = strdup(link->info.journal)))
             return error_set(error, STATUS_NO_MEMORY, "out of memory for the path of the journal");
     }
     if ((status = compare(compute, error)))
@@ -101,7 +101,7 @@ enum status compute_find_crashes(struct compute *compute, struct error *error)
             status = compute_journal_failure(compute, crash[i].dataset, crash[i].task, (enum outcome)crash[i].outcome,
                                              crash[i].reason, error);
     if (!status && !compute_is_first(compute)) /* rank 0 has them now; what is not there cannot be left behind by a kill */
-        rank_journal_remove(compute->ranks.place.journal);
+        rank_journal_remove(compute->ranks.info.journal);
     return status;
 }
 

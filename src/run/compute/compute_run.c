@@ -12,6 +12,7 @@
 #include "run/compute/compute_ranks.h"
 #include "run/compute/compute_single.h"
 #include "run/compute/compute_spot.h"
+#include "run/finish/obsolete.h"
 #include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
@@ -112,7 +113,7 @@ static void describe(struct compute *compute)
             campaign->n_bad == 1 ? "" : "s", *selection ? " of the whole problem" : "");
     if (compute->ranks.is_joined)
         compute_say(compute, "%llu ranks, each with a part of the datasets; %llu are here",
-                    (unsigned long long)compute->ranks.place.n,
+                    (unsigned long long)compute->ranks.info.n,
                     (unsigned long long)campaign_joint_n_own(campaign));
     if (is_shared)
         describe_fits(compute);
@@ -125,18 +126,18 @@ static void describe(struct compute *compute)
 static enum status open_journal(struct compute *compute, const struct run_options *options, struct error *error)
 {
     const struct run_plan *plan = &compute->campaign.plan;
-    const struct place *place = &plan->place;
-    enum status status = journal_check_directory(place->journal, error);
+    const struct run_paths *paths = &plan->paths;
+    enum status status = journal_check_directory(paths->journal, error);
     compute->board->shown = options->shown;
     bool is_first = compute->board->n_process == 0; /* else the journal is this run's own */
-    if (!status && place->retry_failed && is_first)
-        status = spent_drop_retried(place->result, place->journal, error);
+    if (!status && paths->retry_failed && is_first)
+        status = obsolete_drop_retried(paths->result, paths->journal, error);
     if (!status && options->restart && is_first)
-        status = journal_remove(place->journal, error);
+        status = journal_remove(paths->journal, error);
     if (!status)
         status = compute_read_journal(compute, error);
     if (!status)
-        status = journal_open(&compute->journal, place->journal, &plan->identity, error);
+        status = journal_open(&compute->journal, paths->journal, &plan->identity, error);
     if (!status && compute_is_first(compute))
         status = skeleton_write(&compute->campaign, options->command_line, options->model, error);
     if (!status && options->trace)
@@ -144,7 +145,7 @@ static enum status open_journal(struct compute *compute, const struct run_option
                           compute->output ? compute->output : stdout, error);
     if (!status && compute_is_first(compute))
         status = run_plan_write(plan, options, error);
-    if (!status && !replays_init(&compute->replays, place->journal, &plan->identity))
+    if (!status && !replays_init(&compute->replays, paths->journal, &plan->identity))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
     return status;
 }
@@ -254,7 +255,7 @@ static void compute_fini(struct compute *compute)
     workers_fini(&compute->workers, compute->board);
     free(compute->crashes.of);
     free(compute->pass.suspects);
-    verdict_fini(&compute->verdict);
+    death_fini(&compute->death);
     journal_close(compute->journal);
     journal_reader_free(compute->earlier);
     replays_fini(&compute->replays);
@@ -275,24 +276,24 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
         return status;
     if ((status = compute_join(compute, options, error)))
         return status;
-    const struct place *place = &campaign->plan.place;
+    const struct run_paths *paths = &campaign->plan.paths;
     compute->n_fit = campaign->plan.selection.n * campaign->n_task + campaign->n_outside_pilot;
     if (compute->ranks.is_joined)
         compute->n_fit = campaign_joint_n_own(campaign);
     compute->shard_origin = options->select.shard.origin;
     compute->max_crashes = options->max_crashes;
     if (!options->trace)
-        stamp_take(&compute->board->result, place->result);
-    if (!place->in_place && (status = spare_file(place->result, campaign->model.path, error)))
+        stamp_take(&compute->board->result, paths->result);
+    if (!paths->in_place && (status = spare_file(paths->result, campaign->model.path, error)))
         return status;
     if ((status = spare_file(options->trace, campaign->model.path, error)))
         return status;
     if (compute_is_first(compute))
-        status = summary_look(place, &campaign->plan.identity, summary, error);
+        status = summary_look(paths, &campaign->plan.identity, summary, error);
     if (!status && summary->already_complete) {
-        destination_sweep(place->result); /* it is not written again, so nothing else would */
-        spent_drop(place->result, place->journal, &campaign->plan.identity);
-        summary_touch(place);
+        destination_sweep(paths->result); /* it is not written again, so nothing else would */
+        obsolete_drop(paths->result, paths->journal, &campaign->plan.identity);
+        summary_touch(paths);
     }
     if (status || summary->already_complete)
         return status;
@@ -351,8 +352,8 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
     if (!status)
         status = compute_run(compute, options, summary, error);
     summary->follows_ranks = status && compute->ranks.is_lost && !stop_is_requested();
-    summary->is_told = status && !summary->follows_ranks && !compute_is_first(compute);
-    if (summary->is_told)
+    summary->is_reported = status && !summary->follows_ranks && !compute_is_first(compute);
+    if (summary->is_reported)
         rank_link_tell(&compute->ranks, error->message);
     compute_fini(compute);
     standard_output_restore(compute->output);

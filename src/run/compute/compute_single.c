@@ -96,8 +96,8 @@ static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t
 /* Whether the fit ended before this process began its passes. */
 static bool has_ended(const struct compute *compute, uint64_t fit)
 {
-    for (size_t i = 0; i < compute->verdict.n_guilty; i++)
-        if (compute->verdict.guilty[i] == fit)
+    for (size_t i = 0; i < compute->death.n_guilty; i++)
+        if (compute->death.guilty[i] == fit)
             return true;
     return compute->earlier && journal_has(compute->earlier, fit);
 }

@@ -32,7 +32,7 @@ enum status searches_read_states(struct compute *compute, struct error *error)
     searches->keeps = compute->campaign.fit.optimizer != OPTIMIZER_lbfgs;
     searches->written_ns = clock_now_ns();
     if (compute_is_first(compute))
-        searches->saved = journal_state_read(plan->place.journal, &plan->identity,
+        searches->saved = journal_state_read(plan->paths.journal, &plan->identity,
                                              &searches->n_saved);
     if (!compute->ranks.is_joined)
         return STATUS_OK;
@@ -89,7 +89,7 @@ void searches_write_states(struct compute *compute)
         memcpy(next + sizeof head, search->kept ? search->kept : search->loaded, search->n_kept);
         next += sizeof head + search->n_kept;
     }
-    if (!bytes || journal_state_write(plan->place.journal, &plan->identity, bytes,
+    if (!bytes || journal_state_write(plan->paths.journal, &plan->identity, bytes,
                                       (size_t)(next - bytes), &error)) {
         searches->keeps = false;
         compute_say(compute,
@@ -245,7 +245,7 @@ static enum status run_passes(struct search *search, bool *has_ended, struct err
 }
 
 /* Whether this was a random start at which the model cannot be evaluated, so that another one takes
- * its place. */
+ * its paths. */
 static bool wants_another(const struct joint *joint)
 {
     const struct fit_start start = {.number = joint->task, .n_redrawn = joint->n_redrawn};
