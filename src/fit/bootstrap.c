@@ -4,8 +4,8 @@
 
 #include "base/random.h"
 #include "fit/asker.h"
-#include "fit/fit.h"
 #include "fit/loss.h"
+#include "fit/prepare.h"
 #include "fit/rest.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* What one dataset does in a pass of a fit over many: evaluates, reduces its derivatives, and makes its own steps.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_alone.h"
 #include "fit/joint_errors.h"
-#include "fit/joint_first.h"
 #include "fit/joint_kinks.h"
 
 #include "fit/leap.h"
@@ -26,29 +26,6 @@ static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 enum { MAX_BOUNDED = 4 };
 static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
 
-bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer, enum fit_curvature curvature,
-                        const double *step, double *triangle, double *rhs)
-{
-    const struct fit_objective *objective = &work->asker->objective;
-    size_t all = work->n + work->s, n_row = fit_objective_n_row(objective);
-    fit_objective_rows(objective, answer, curvature, work->rows, work->rhs);
-    for (size_t k = 0; step && k < all; k++)
-        for (size_t i = 0; i < n_row && step[k] != 0; i++)
-            work->rhs[i] -= work->rows[i + k * n_row] * step[k];
-    for (size_t k = 0; k < all; k++)
-        memcpy(work->sorted + k * n_row, work->rows + work->order[k] * n_row, n_row * sizeof(double));
-    matrix_triangle(n_row, all, work->sorted, work->rhs, triangle, rhs);
-    double weight = sqrt(joint_weight(work->joint, (size_t)(work->block - work->joint->block)));
-    for (size_t k = 0; k < all * all && weight != 1; k++)
-        triangle[k] *= weight;
-    bool is_finite = true;
-    for (size_t k = 0; k < all && weight != 1; k++)
-        rhs[k] *= weight;
-    for (size_t k = 0; k < all; k++)
-        is_finite = is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
-    return is_finite;
-}
-
 /* Evaluates at own and shared parameters, and reduces the derivatives to `side`. */
 static enum asked evaluate(struct joint_work *work, const double *own, const double *shared, struct joint_side *side)
 {
@@ -56,7 +33,7 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
         work->at.theta[work->order[k]] = own[k];
     for (size_t k = 0; k < work->s; k++)
         work->at.theta[work->order[work->n + k]] = shared[k];
-    enum asked asked = fit_ask(work->asker, &work->at, true);
+    enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, true);
     if (asked != ASKED_OK)
         return asked;
     if (own != side->theta)
@@ -68,7 +45,7 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     side->mean_square = fit_point_mean_square(work->asker, &work->at);
     side->variance = fit_certificate_variance(work->asker, &work->at);
     side->noise = DBL_EPSILON * (double)work->block->n_row * (fabs(side->f) + side->misfit)
-                  + fit_asker_rtol(work->asker) * fit_point_size(work->asker, &work->at)
+                  + fit_asker_rtol(work->asker, work->asker->accuracy.tighter) * fit_point_size(work->asker, &work->at)
                         * sqrt(side->mean_square * (double)work->block->n_row);
     struct fit_answer answer = fit_point_answer(work->asker, &work->at);
     if (side->at)
@@ -88,14 +65,14 @@ static bool change_method(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     if (asker->leaves_lanes) {
         asker->leaves_lanes = false;
-        asker->engine = block->engine = ENGINE_CVODES;
+        asker->accuracy.engine = block->engine = ENGINE_CVODES;
         asker->notes |= NOTE_changed_engine;
         return true;
     }
-    if (!asker->meets_jump || asker->gradient == GRADIENT_differences)
+    if (!asker->meets_jump || asker->accuracy.gradient == GRADIENT_differences)
         return false;
     asker->meets_jump = false;
-    asker->gradient = block->gradient = GRADIENT_differences;
+    asker->accuracy.gradient = block->gradient = GRADIENT_differences;
     asker->notes |= NOTE_state_jump;
     return fit_prepare_gradient(asker, arena);
 }
@@ -108,7 +85,7 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
     enum asked asked = evaluate(work, own, shared, side);
     while (asked == ASKED_END && change_method(work, arena)) {
         if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
-            joint_own_rest(&work->own, best, work->joint->least, &work->block->radius);
+            joint_own_rest(&work->own, best, joint_least(work->joint), &work->block->radius);
         asked = evaluate(work, own, shared, side);
     }
     if (asked == ASKED_END)
@@ -186,8 +163,8 @@ static void note_bounded(struct joint_work *work, bool is_bounded)
     if (block->best.is_curved && block->promise > 0
         && block->decrease > TOO_CURVED * block->promise)
         block->is_curved = false;
-    else if (block->n_bounded >= MAX_BOUNDED && joint->rough == 0 && joint->stride <= 1 && !block->has_kinks
-        && block->best.promise_free * (double)joint->n_all > joint->shared.promise)
+    else if (block->n_bounded >= MAX_BOUNDED && joint->search.loose == 0 && joint->part.stride <= 1 && !block->has_kinks
+        && block->best.promise_free * (double)joint->part.n_all > joint->search.model.promise)
         block->is_curved = true;
 }
 
@@ -238,9 +215,9 @@ static void step(struct joint_work *work, struct arena *arena)
     block->radius = block->has_failed ? radius : block->radius;
     note_bounded(work, is_bounded && !block->has_failed);
     if (block->radius != radius)
-        joint_own_rest(&work->own, &block->best, work->joint->least, &block->radius); /* in case that the trial is rejected */
+        joint_own_rest(&work->own, &block->best, joint_least(work->joint), &block->radius); /* in case that the trial is rejected */
     if (!block->has_failed)
-        joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
+        joint_own_rest(&work->own, &block->trial, joint_least(work->joint), &block->radius);
     else
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
 }
@@ -273,7 +250,7 @@ static void step_along(struct joint_work *work, struct arena *arena)
     }
     block->promise = block->best.f - block->inner.value;
     compare(work);
-    joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
+    joint_own_rest(&work->own, &block->trial, joint_least(work->joint), &block->radius);
 }
 
 /* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial side becomes the
@@ -287,7 +264,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
     double before = block->trial.f, weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
     enum engine_kind engine = block->engine;
     enum gradient_method gradient = block->gradient;
-    if (!fit_leap_init(&leap, work->asker, arena))
+    if (!fit_leap_init(&leap, work->asker, work->joint->descends, arena))
         return true;
     for (size_t k = work->n; k < all; k++)
         leap.part[work->order[k]] = 0;
@@ -324,46 +301,64 @@ static void keep(struct joint_work *work)
     }
 }
 
-bool joint_block_again(struct joint_work *work)
+/* Evaluates the best point that another process has left, uncounted. */
+static enum asked evaluate_again(struct joint_work *work)
 {
     struct joint_block *block = work->block;
     struct fit_asker *asker = work->asker;
-    double tighter = asker->tighter;
-    if ((work->joint->pass == JOINT_START && !work->joint->lands) || work->joint->pass == JOINT_KEEP)
-        return true; /* which need only the parameters and the objective */
     int64_t n_evaluation = asker->n_evaluation, n_step = asker->n_step;
     asker->n_evaluation = asker->n_step = 0;
-    asker->tighter = work->joint->lands ? work->joint->lands_from : work->joint->tighter;
     bool is_curved = block->is_curved;
     block->is_curved = block->best.is_curved;
     enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
     block->is_curved = is_curved;
     asker->n_evaluation = n_evaluation;
     asker->n_step = n_step;
-    asker->tighter = tighter;
     if (asked != ASKED_OK) {
         joint_block_end(block, asked == ASKED_END ? asker->outcome : asker->failure, asker->reason);
-        return false;
+        return ASKED_END;
     }
     /* The metric halves what it remembers: twice the value gives the same one. */
     for (size_t j = 0; j < work->n; j++)
         block->best.scale[j] *= 2;
-    joint_own_rest(&work->own, &block->best, work->joint->least, &block->radius);
-    return true;
+    joint_own_rest(&work->own, &block->best, joint_least(work->joint), &block->radius);
+    return ASKED_OK;
+}
+
+/* Evaluates the point of a pass without own steps, as the trial. */
+static enum asked evaluate_trial(struct joint_work *work, struct arena *arena)
+{
+    const struct joint *joint = work->joint;
+    struct joint_block *block = work->block;
+    if (joint->pass == JOINT_BEGIN) {
+        block->radius = INFINITY;
+        memset(block->best.scale, 0, work->n * sizeof(double));
+        for (size_t k = 0; k < work->n; k++)
+            block->best.theta[k] = work->own.asker.map.start[k];
+    }
+    if (joint->pass == JOINT_MIDDLE)
+        joint_pilot_begin(work);
+    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
+    if (joint->pass == JOINT_GIVEN)
+        return try(work, arena, block->trial.theta, work->trial, &block->trial, &block->best);
+    if (joint->pass == JOINT_LAND) {
+        follow(work);
+        return try(work, arena, work->own.rhs, work->trial, &block->trial, NULL);
+    }
+    return try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
 }
 
 void joint_block_pass(struct joint_work *work, struct arena *arena)
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    bool is_told = joint->pass == JOINT_STEP && joint->descent;
     if (joint->pass == JOINT_ROWS || joint->pass == JOINT_VALUE) {
         bool is_good = joint->pass == JOINT_ROWS ? joint_kinks_rows(work, arena) : joint_kinks_value(work, arena);
         if (!is_good)
             joint_block_end(block, OUTCOME_out_of_memory, "no memory for a step of this dataset");
         return;
     }
-    if (joint->pass == JOINT_STEP && !joint->descent) {
+    if (joint->pass == JOINT_STEP) {
         (joint->has_kinks ? step_along : step)(work, arena);
         return;
     }
@@ -371,16 +366,11 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         keep(work);
         return;
     }
-    for (size_t k = 0; joint->restarts && k < work->n; k++)
-        block->best.theta[k] = work->own.asker.map.start[k];
-    if (joint->from_middle)
-        joint_pilot_begin(work);
-    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    if (joint->lands)
-        follow(work);
-    enum asked asked = is_told ? try(work, arena, block->trial.theta, work->trial, &block->trial, &block->best)
-                       : joint->lands ? try(work, arena, work->own.rhs, work->trial, &block->trial, NULL)
-                                      : try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
+    if (joint->pass == JOINT_RESUME) {
+        evaluate_again(work);
+        return;
+    }
+    enum asked asked = evaluate_trial(work, arena);
     block->has_failed = asked == ASKED_FAILED;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;
@@ -388,10 +378,9 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked != ASKED_OK)
         return;
-    bool is_first = joint->pass == JOINT_START && !joint->lands && isnan(joint->asker.start_f) && !joint->options->is_near;
-    if (is_first && !joint->grows && !leave_start(work, arena))
+    if (joint->pass == JOINT_BEGIN && !joint->options->is_near && !leave_start(work, arena))
         return;
-    joint_own_rest(&work->own, &block->trial, work->joint->least, &block->radius);
+    joint_own_rest(&work->own, &block->trial, joint_least(joint), &block->radius);
     if (joint->pass != JOINT_CHECK && !joint->options->evaluates)
         return;
     keep(work);

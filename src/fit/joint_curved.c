@@ -32,7 +32,7 @@ static enum asked differentiate(struct joint_work *work, struct fit_point *near,
     memcpy(near->theta, work->at.theta, all * sizeof *near->theta);
     near->theta[work->order[k]] += step;
     step = near->theta[work->order[k]] - work->at.theta[work->order[k]];
-    enum asked asked = fit_ask(work->asker, near, true);
+    enum asked asked = fit_ask(work->asker, work->asker->accuracy, near, true);
     for (size_t i = 0; i < all && asked == ASKED_OK; i++)
         column[i] = (near->gradient[work->order[i]] - work->at.gradient[work->order[i]]) / step;
     return asked;
@@ -46,7 +46,7 @@ enum asked joint_block_curve(struct joint_work *work, struct joint_side *side)
     struct fit_point near;
     double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
     double size = sqrt(side->mean_square * (double)work->asker->objective.n_row), *by_differences, *metric;
-    if (!trust_curvature_init(&curvature, work->asker, work->arena) || !fit_point_init(&near, work->asker, work->arena)
+    if (!trust_curvature_init(&curvature, work->asker, work->arena) || !fit_point_init(&near, work->asker, work->asker->accuracy.gradient, work->arena)
         || !ARENA_DOUBLES(work->arena, {&by_differences, all, all}, {&metric, all, 1}))
         return ASKED_FAILED;
     for (size_t k = 0; k < all; k++) {

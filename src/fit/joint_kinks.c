@@ -23,8 +23,6 @@ static const double FIRST = 10, LITTLE = 1e-6, NONE = 1e-13;
 /* How often parameters that were stopped are held where they were stopped, and all in all. */
 enum { HOLD_THERE = 3, HOLD_MOST = 5 };
 
-static size_t n_groups(const struct joint *joint) { return joint->group ? joint->levels.n_group[0] : 0; }
-
 void joint_kinks_begin(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
@@ -34,11 +32,10 @@ void joint_kinks_begin(struct joint *joint)
     line->takes = line->newton = line->holds = false;
     line->n_inner = line->n_cut = line->n_hold = 0;
     line->part = 1;
-    line->first = line->value = line->least = joint->f;
-    memcpy(line->shared, joint->theta, joint->s * sizeof *line->shared);
-    for (size_t g = 0; g < n_groups(joint); g++)
-        memcpy(joint->group[g].line, joint->group[g].side.theta, joint->n_group * sizeof(double));
-    joint->pass = JOINT_ROWS;
+    line->first = line->value = line->least = joint->above.f;
+    memcpy(line->shared, joint->above.theta, joint->above.s * sizeof *line->shared);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        memcpy(joint->above.group[g].line, joint->above.group[g].side.theta, joint->above.n_group * sizeof(double));
 }
 
 bool joint_kinks_is_damped(const struct joint *joint) { return joint->line.damping > LITTLE; }
@@ -46,7 +43,6 @@ bool joint_kinks_is_damped(const struct joint *joint) { return joint->line.dampi
 void joint_kinks_loosen(struct joint *joint)
 {
     joint->line.damping *= 0.1;
-    joint_kinks_begin(joint);
 }
 
 void joint_kinks_adapt(struct joint *joint, double ratio)
@@ -65,7 +61,7 @@ void joint_kinks_adapt(struct joint *joint, double ratio)
 static void scales_of(const void *context, const struct joint_block *block, double *square)
 {
     const struct joint *joint = context;
-    for (size_t k = 0; k < joint->s; k++)
+    for (size_t k = 0; k < joint->above.s; k++)
         square[k] = block->inner.scale[block->n + k] * block->inner.scale[block->n + k];
 }
 
@@ -74,26 +70,26 @@ bool joint_kinks_measure(struct joint *joint)
     struct joint_line *line = &joint->line;
     if (!line->begins || line->holds)
         return true;
-    if (!joint->group && !joint_totals(joint, joint->s, scales_of, joint, line->scale))
+    if (!joint->above.group && !joint_totals(joint, joint->above.s, scales_of, joint, line->scale))
         return false;
-    if (joint->group)
-        memset(line->scale, 0, joint->s * sizeof *line->scale);
-    for (size_t g = 0; g < n_groups(joint); g++)
-        memset(joint->group[g].line_scale, 0, joint->n_group * sizeof(double));
-    for (size_t a = 0; joint->group && a < joint->n_active; a++) {
-        size_t i = joint->active[a];
-        struct joint_group *group = &joint->group[joint->levels.group[0][i]];
-        joint_columns(joint, i, joint->column);
-        for (size_t k = 0; k < joint->s_block; k++) {
+    if (joint->above.group)
+        memset(line->scale, 0, joint->above.s * sizeof *line->scale);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        memset(joint->above.group[g].line_scale, 0, joint->above.n_group * sizeof(double));
+    for (size_t a = 0; joint->above.group && a < joint->part.n_active; a++) {
+        size_t i = joint->part.active[a];
+        struct joint_group *group = &joint->above.group[joint->levels.group[0][i]];
+        joint_columns(joint, i, joint->above.column);
+        for (size_t k = 0; k < joint->above.s_block; k++) {
             double length = joint->block[i].inner.scale[joint->block[i].n + k];
-            *(k < joint->n_group ? &group->line_scale[k] : &line->scale[joint->column[k] - joint->n_group]) += length * length;
+            *(k < joint->above.n_group ? &group->line_scale[k] : &line->scale[joint->above.column[k] - joint->above.n_group]) += length * length;
         }
     }
-    for (size_t k = 0; k < joint->s; k++)
+    for (size_t k = 0; k < joint->above.s; k++)
         line->scale[k] = sqrt(line->scale[k]);
-    for (size_t g = 0; g < n_groups(joint); g++)
-        for (size_t k = 0; k < joint->n_group; k++)
-            joint->group[g].line_scale[k] = sqrt(joint->group[g].line_scale[k]);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        for (size_t k = 0; k < joint->above.n_group; k++)
+            joint->above.group[g].line_scale[k] = sqrt(joint->above.group[g].line_scale[k]);
     return true;
 }
 
@@ -102,14 +98,14 @@ void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
 {
     struct joint_side side = group->side;
     side.scale = group->line_scale;
-    struct joint_own *own = joint->group_own;
+    struct joint_own *own = joint->above.group_own;
     double radius = group->radius;
     joint_own_set(own, &group->side, group->side.theta, NULL, &radius);
     if (joint->line.begins && !joint->line.holds)
-        memcpy(group->hold.is_held, group->is_held, joint->n_group * sizeof *group->is_held);
-    for (size_t k = 0; k < joint->n_group && joint->line.begins && !joint->line.holds; k++)
+        memcpy(group->hold.is_held, group->is_held, joint->above.n_group * sizeof *group->is_held);
+    for (size_t k = 0; k < joint->above.n_group && joint->line.begins && !joint->line.holds; k++)
         group->hold.by[k] = 0;
-    for (size_t k = 0; k < joint->n_group && joint->line.holds; k++)
+    for (size_t k = 0; k < joint->above.n_group && joint->line.holds; k++)
         own->model.step[k] = group->trial[k] - group->side.theta[k];
     if (joint->line.holds)
         joint_hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
@@ -118,15 +114,15 @@ void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
 
 void joint_kinks_groups_step(struct joint *joint)
 {
-    struct joint_own *own = joint->group_own;
-    for (size_t g = 0; g < n_groups(joint); g++) {
-        struct joint_group *group = &joint->group[g];
+    struct joint_own *own = joint->above.group_own;
+    for (size_t g = 0; g < joint_n_group(joint); g++) {
+        struct joint_group *group = &joint->above.group[g];
         struct joint_side side = group->side;
         double radius = group->radius;
         joint_own_set(own, &group->side, group->side.theta, NULL, &radius);
         side.scale = group->line_scale;
-        for (size_t k = 0; k < joint->s; k++)
-            own->rhs[k] = joint->trial[k] - joint->theta[k];
+        for (size_t k = 0; k < joint->above.s; k++)
+            own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
         group->is_stopped = joint_damped_follow(own, &side, &group->hold, joint->line.damping, own->rhs);
         trust_model_target(&own->model, &own->point, group->trial);
     }
@@ -143,13 +139,13 @@ static double distance_above(const struct joint *joint)
 {
     const struct joint_line *line = &joint->line;
     double sum = 0;
-    for (size_t k = 0; k < joint->s; k++) {
-        double step = (part_way(line, joint->theta[k], joint->trial[k]) - joint->theta[k]) * line->scale[k];
+    for (size_t k = 0; k < joint->above.s; k++) {
+        double step = (part_way(line, joint->above.theta[k], joint->above.trial[k]) - joint->above.theta[k]) * line->scale[k];
         sum += step * step;
     }
-    for (size_t g = 0; g < n_groups(joint); g++) {
-        const struct joint_group *group = &joint->group[g];
-        for (size_t k = 0; k < joint->n_group; k++) {
+    for (size_t g = 0; g < joint_n_group(joint); g++) {
+        const struct joint_group *group = &joint->above.group[g];
+        for (size_t k = 0; k < joint->above.n_group; k++) {
             double from = group->side.theta[k], step = (part_way(line, from, group->trial[k]) - from) * group->line_scale[k];
             sum += step * step;
         }
@@ -162,11 +158,11 @@ static void take(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
     line->takes = true;
-    for (size_t k = 0; k < joint->s; k++)
-        line->shared[k] = part_way(line, joint->theta[k], joint->trial[k]);
-    for (size_t g = 0; g < n_groups(joint); g++) {
-        struct joint_group *group = &joint->group[g];
-        for (size_t k = 0; k < joint->n_group; k++)
+    for (size_t k = 0; k < joint->above.s; k++)
+        line->shared[k] = part_way(line, joint->above.theta[k], joint->above.trial[k]);
+    for (size_t g = 0; g < joint_n_group(joint); g++) {
+        struct joint_group *group = &joint->above.group[g];
+        for (size_t k = 0; k < joint->above.n_group; k++)
             group->line[k] = part_way(line, group->side.theta[k], group->trial[k]);
     }
 }
@@ -178,15 +174,15 @@ static double distance_of(const struct joint_block *block) { return block->inner
 static bool is_stopped(const struct joint *joint)
 {
     struct joint_facts facts = {.any = 0};
-    for (size_t a = 0; a < joint->n_active; a++)
+    for (size_t a = 0; a < joint->part.n_active; a++)
         facts.any |= joint_active(joint, a)->inner.is_stopped;
-    for (size_t g = 0; g < n_groups(joint); g++)
-        facts.any |= joint->group[g].is_stopped;
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        facts.any |= joint->above.group[g].is_stopped;
     joint_agree(joint, &facts);
     return facts.any;
 }
 
-bool joint_kinks_judge(struct joint *joint)
+enum joint_kinks_next joint_kinks_judge(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
     double value = joint_total(joint, value_of), distance = joint_total(joint, distance_of) + distance_above(joint);
@@ -195,12 +191,11 @@ bool joint_kinks_judge(struct joint *joint)
     line->holds = fails && line->n_hold < HOLD_MOST && line->n_cut == 0 && is_stopped(joint);
     if (line->holds) {
         line->n_hold++;
-        joint->pass = JOINT_ROWS;
-        return false;
+        return JOINT_KINKS_ROWS;
     }
     if (fails && line->n_cut++ < TRUST_KINKS_CUT) {
         line->part *= 0.5;
-        return false;
+        return JOINT_KINKS_VALUE;
     }
     double gain = line->least - damped;
     bool is_better = gain > 0, was_newton = line->newton;
@@ -214,17 +209,14 @@ bool joint_kinks_judge(struct joint *joint)
     line->newton = is_better;
     line->part = 1;
     bool ends = is_better ? gain <= TRUST_KINKS_LITTLE * (line->first - line->least) : !was_newton;
-    if (++line->n_inner >= TRUST_KINKS_INNER || ends)
-        return true;
-    joint->pass = JOINT_ROWS;
-    return false;
+    return ++line->n_inner >= TRUST_KINKS_INNER || ends ? JOINT_KINKS_DONE : JOINT_KINKS_ROWS;
 }
 
 void joint_kinks_target(struct joint *joint)
 {
-    memcpy(joint->trial, joint->line.shared, joint->s * sizeof *joint->trial);
-    for (size_t g = 0; g < n_groups(joint); g++)
-        memcpy(joint->group[g].trial, joint->group[g].line, joint->n_group * sizeof(double));
+    memcpy(joint->above.trial, joint->line.shared, joint->above.s * sizeof *joint->above.trial);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        memcpy(joint->above.group[g].trial, joint->above.group[g].line, joint->above.n_group * sizeof(double));
 }
 
 bool joint_kinks_room(struct joint_block *block, const struct joint_work *work)

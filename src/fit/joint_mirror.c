@@ -2,6 +2,8 @@
  * would: for groups, whose blocks may be anywhere, and L-BFGS, which has one long vector of all parameters. After a pass each
  * gives what it has found of its blocks, a kilobyte or more for each.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_mirror.h"
+
 #include "fit/joint_all.h"
 #include "fit/joint_bytes.h"
 #include "fit/joint_errors.h"
@@ -25,20 +27,20 @@ static void pass_side(struct cursor *cursor, const struct joint_side *side, size
 /* What the pointers of a block lead to. */
 static void pass_arrays(struct cursor *cursor, const struct joint *joint, const struct joint_block *block)
 {
-    size_t n = block->n, all = n + joint->s_block;
-    pass_side(cursor, &block->best, n, joint->s_block);
-    pass_side(cursor, &block->trial, n, joint->s_block);
-    if (block->has_kinks && !joint->descent) {
-        pass_side(cursor, &block->inner.side, n, joint->s_block);
+    size_t n = block->n, all = n + joint->above.s_block;
+    pass_side(cursor, &block->best, n, joint->above.s_block);
+    pass_side(cursor, &block->trial, n, joint->above.s_block);
+    if (block->has_kinks && !joint->descends) {
+        pass_side(cursor, &block->inner.side, n, joint->above.s_block);
         ARRAY(block->inner.scale, all);
     }
     ARRAY(block->p, joint->n_parameter);
     ARRAY(block->chain, all);
-    ARRAY(block->box, joint->descent ? 2 * n : 0);
+    ARRAY(block->box, joint->descends ? 2 * n : 0);
     ARRAY(block->file_index, 2 * all);
     ARRAY(block->side, joint->n_parameter);
     struct joint_arrays arrays;
-    ARRAY(block->findings.memory, block->findings.memory ? joint_findings_arrays(block, joint->s_block, &arrays) : 0);
+    ARRAY(block->findings.memory, block->findings.memory ? joint_findings_arrays(block, joint->above.s_block, &arrays) : 0);
 }
 
 static void pass_block(struct cursor *cursor, const struct joint *joint, uint64_t i)
@@ -70,7 +72,7 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     FIELD(*block);
     const struct joint_block given = *block;
     own.has_kinks = given.has_kinks;
-    bool is_good = own.is_made || !given.is_made || joint_block_room(joint, &own, given.n, joint->s_block);
+    bool is_good = own.is_made || !given.is_made || joint_block_room(joint, &own, given.n, joint->above.s_block);
     point_to(&block->best, &own.best);
     point_to(&block->trial, &own.trial);
     point_to(&block->inner.side, &own.inner.side);
@@ -86,7 +88,7 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     block->side = own.side;
     block->findings.memory = own.findings.memory;
     if (is_good && given.findings.memory)
-        is_good = joint_findings_room(block, joint->s_block);
+        is_good = joint_findings_room(block, joint->above.s_block);
     if (is_good && block->is_made)
         pass_arrays(cursor, joint, block);
     return is_good;
@@ -96,9 +98,9 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
 static size_t give(const struct joint *joint, size_t *k, unsigned char *to)
 {
     struct cursor cursor = {.to = to};
-    for (; *k < joint->n_active && cursor.at < AT_ONCE; ++*k)
-        if (joint_evaluates(joint, joint->active[*k]))
-            pass_block(&cursor, joint, joint->active[*k]);
+    for (; *k < joint->part.n_active && cursor.at < AT_ONCE; ++*k)
+        if (joint_evaluates(joint, joint->part.active[*k]))
+            pass_block(&cursor, joint, joint->part.active[*k]);
     return cursor.at;
 }
 
@@ -108,19 +110,19 @@ bool joint_exchange(struct joint *joint)
     size_t n_all = 1;
     if (!ranks->gather)
         return true;
-    for (size_t k = 0; n_all > 0 && !joint->is_short;) {
+    for (size_t k = 0; n_all > 0 && !joint->agreement.is_short;) {
         size_t first = k, n = give(joint, &k, NULL);
         unsigned char *bytes = malloc(n + 1);
         if (bytes)
             give(joint, &first, bytes);
-        joint->is_short = !bytes;
+        joint->agreement.is_short = !bytes;
         const unsigned char *all = ranks->gather(ranks->context, bytes, bytes ? n : 0, &n_all);
         free(bytes);
         if (!all)
             return false;
         struct cursor cursor = {.from = all, .n = n_all};
-        while (cursor.at < n_all && !joint->is_short)
-            joint->is_short = !take_block(joint, &cursor);
+        while (cursor.at < n_all && !joint->agreement.is_short)
+            joint->agreement.is_short = !take_block(joint, &cursor);
     }
-    return !joint->is_short;
+    return !joint->agreement.is_short;
 }

@@ -36,7 +36,7 @@ enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 
 struct joint_block {
     bool is_made;
-    size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
+    size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved.bytes until it is made */
     struct joint_side best, trial;
     double radius;            /* of the own trust region */
     struct joint_inner inner; /* with kinks */
@@ -78,7 +78,7 @@ struct joint_blame {
 
 /* A group of blocks at the best point; `side` is of the point that was reduced last. */
 struct joint_group {
-    size_t first, n;          /* its blocks in joint->member */
+    size_t first, n;          /* its blocks in joint->part.member */
     struct joint_side side;
     double *trial;            /* theta of the next step */
     double *length;           /* of its columns with own parameters fixed */

@@ -31,7 +31,7 @@ void stopping_init(struct stopping *stopping, struct fit_asker *asker)
     const struct fit_objective *objective = &asker->objective;
     *stopping = (struct stopping){.asker = asker, .noise = INFINITY, .least_promise = INFINITY, .last_promise = INFINITY,
                                   .slowness = 1};
-    stopping->accuracy = fit_asker_rtol(asker);
+    stopping->accuracy = fit_asker_rtol(asker, asker->accuracy.tighter);
     if (!objective->has_noise)
         stopping->objective_scale = fit_objective_scale(objective, NULL);
 }

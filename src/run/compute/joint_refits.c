@@ -3,8 +3,8 @@
 #include "run/compute/joint_refits.h"
 
 #include "fit/bootstrap.h"
-#include "fit/fit.h"
 #include "fit/joint_all.h"
+#include "fit/prepare.h"
 #include "fit/subject.h"
 #include "run/compute/compute_ranks.h"
 #include "run/compute/task.h"
@@ -243,11 +243,11 @@ static bool record_common(struct search *search, struct fit_record *record)
 {
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
-    size_t n = compute->campaign.n_parameter, bytes = joint->n_active > 0 ? fit_record_bytes(n) : 0;
+    size_t n = compute->campaign.n_parameter, bytes = joint->part.n_active > 0 ? fit_record_bytes(n) : 0;
     unsigned char *own = malloc(bytes + 1);
     const unsigned char *all = NULL;
-    if (own && joint->n_active > 0) {
-        joint_record(joint, joint->active[0], record);
+    if (own && joint->part.n_active > 0) {
+        joint_record(joint, joint->part.active[0], record);
         fit_record_to_bytes(record, n, own);
     }
     if (own)
@@ -292,7 +292,7 @@ static bool make_record(struct refitting *refitting, double *end, struct fit_rec
         || !record_common(refitting->search, record))
         return false;
     record->notes &= ~NOTE_changed_engine;
-    record->objective = isfinite(record->objective) ? joint->f : NAN;
+    record->objective = isfinite(record->objective) ? joint->above.f : NAN;
     record->chi_square = chi_square;
     record->n_evaluation = (int64_t)facts.most; /* the budgets are of one dataset */
     record->n_step = 0;

@@ -103,29 +103,29 @@ void searches_write_states(struct compute *compute)
     searches->cost_ns = searches->written_ns - now;
 }
 
-/* Whether the state is to be kept now, and whether the search stops. */
-static bool wants_to_keep(struct search *search, bool *stops)
+/* Whether this rank's bit is set in some rank. */
+static bool is_set_in_some(const struct search *search, bool own)
 {
-    enum { KEEP = 1, STOP = 2 };
     struct compute *compute = search->compute;
-    bool is_worth = clock_now_ns() - search->kept_ns >= STATE_WORTH_NS && compute_is_first(compute);
-    *stops = stop_is_requested();
-    unsigned char wants = (unsigned char)((is_worth ? KEEP : 0) | (*stops ? STOP : 0));
+    const unsigned char *all = NULL;
+    unsigned char bit = own;
     size_t n_all;
-    const unsigned char *all = compute->ranks.is_joined ? rank_link_gather(&compute->ranks, &wants,
-                                                                           1, &n_all) : NULL;
+    if (compute->ranks.is_joined)
+        all = rank_link_gather(&compute->ranks, &bit, 1, &n_all);
     for (size_t i = 0; all && i < n_all; i++)
-        wants |= all[i];
-    *stops = wants & STOP;
-    return wants && !search->fit.joint.descent && (!search->request || search->request->keeps);
+        bit |= all[i];
+    return bit;
 }
 
-static void keep_state(struct search *search, bool *stops)
+static void keep_state(void *context)
 {
+    struct search *search = context;
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
+    bool is_due = clock_now_ns() - search->kept_ns >= STATE_WORTH_NS && compute_is_first(compute);
     size_t n;
-    if (!wants_to_keep(search, stops))
+    if (joint->descends || (search->request && !search->request->keeps)
+        || !is_set_in_some(search, is_due))
         return;
     unsigned char *bytes = joint_save(joint, &n);
     if (joint->ranks.gather) {
@@ -145,8 +145,6 @@ static void keep_state(struct search *search, bool *stops)
     search->kept = bytes;
     search->n_kept = n;
     compute->searches->is_due = true;
-    if (*stops)
-        compute->searches->written_ns = 0;
     searches_write_states(compute);
 }
 
@@ -181,7 +179,7 @@ static enum status take_state(struct search *search, struct error *error)
         return begin(search, joint->task, 0, error);
     if (search->compute->campaign.share.components.n == 1)
         compute_say(search->compute, "resuming: the search goes on after %lld steps",
-                    (long long)joint->n_iteration);
+                    (long long)joint->search.n_iteration);
     search->loaded = bytes;
     search->n_kept = n;
     return STATUS_OK;
@@ -208,53 +206,48 @@ static enum status judge_ranks(const struct search *search, struct error *error)
     const struct rank_link *ranks = &search->compute->ranks;
     if (ranks->is_lost)
         return compute_lost(error);
-    if (search->fit.joint.is_short && ranks->is_joined)
+    if (search->fit.joint.agreement.is_short && ranks->is_joined)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the shared parameters");
     return STATUS_OK;
 }
 
 /* Lets the workers evaluate. False: the run stops. */
-static bool run_pass(struct search *search)
+static bool run_pass(void *context)
 {
+    struct search *search = context;
+    struct error ignored;
+    if (judge_ranks(search, &ignored))
+        return false;
     search->n_pass++;
     search->state = SEARCH_WANTS;
     coroutine_suspend(search->coroutine);
-    return !search->compute->searches->is_stopping;
+    return !search->compute->searches->is_stopping
+           && !is_set_in_some(search, stop_is_requested());
 }
 
 /* Passes until the fit has ended. Also OK if it was stopped. */
-static enum status run_passes(struct search *search, bool *has_ended, struct error *error)
+static enum status run_fit(struct search *search, bool *has_ended, struct error *error)
 {
-    struct joint *joint = &search->fit.joint;
-    bool goes_on = joint_resume(joint), stops = false;
-    enum status status = judge_ranks(search, error);
+    const struct joint_host host = {.run_pass = run_pass, .keep = keep_state, .context = search};
     search->n_pass = 0;
     search->kept_ns = clock_now_ns();
-    while (!status && goes_on) {
-        if (!run_pass(search))
-            return STATUS_OK;
-        goes_on = joint_advance(joint);
-        if (goes_on)
-            keep_state(search, &stops);
-        status = judge_ranks(search, error);
-        if (!status && stops)
-            return STATUS_OK;
-    }
-    *has_ended = !status;
+    bool is_over = joint_search(&search->fit.joint, &host);
+    enum status status = judge_ranks(search, error);
+    *has_ended = is_over && !status;
     return status;
 }
 
 /* Whether this was a random start at which the model cannot be evaluated, so that another one takes
- * its paths. */
+ * its place. */
 static bool wants_another(const struct joint *joint)
 {
     const struct fit_start start = {.number = joint->task, .n_redrawn = joint->n_redrawn};
-    return !joint->weight && !joint->has_best && fit_start_may_redraw(&start, joint->outcome);
+    return !joint->weight && !joint->end.has_best && fit_start_may_redraw(&start, joint->end.outcome);
 }
 
 void search_forget(struct search *search)
 {
-    search->fit.joint.saved = NULL;
+    search->fit.joint.saved.bytes = NULL;
     free(search->kept);
     search->kept = NULL;
     search->loaded = NULL;
@@ -273,14 +266,14 @@ enum status search_fit(struct search *search, uint32_t task, const struct joint_
     if (!status)
         take_crashes(search);
     if (!status)
-        status = run_passes(search, has_ended, error);
+        status = run_fit(search, has_ended, error);
     while (!status && *has_ended && wants_another(&search->fit.joint)) {
         *has_ended = false;
         status = begin(search, task, search->fit.joint.n_redrawn + 1, error);
         if (status)
             break;
         take_crashes(search);
-        status = run_passes(search, has_ended, error);
+        status = run_fit(search, has_ended, error);
     }
     if (*has_ended)
         search_forget(search);

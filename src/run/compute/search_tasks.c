@@ -115,7 +115,7 @@ static enum status fit_start(struct search *search, uint32_t task, bool *has_end
     enum status status = search_fit(search, task, NULL, has_ended, error);
     if (status || !*has_ended)
         return status;
-    if (!outcome_is_success(search->fit.joint.outcome) && compute_is_first(compute))
+    if (!outcome_is_success(search->fit.joint.end.outcome) && compute_is_first(compute))
         counter_add(&compute->board->n_failed, 1);
     tell_left_out(search);
     return write_records(search, error);

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/task.h"
 
+#include "fit/fit.h"
+#include "fit/prepare.h"
 #include "fit/profile.h"
 #include "fit/single.h"
 #include "run/plan/pilot.h"
