@@ -76,8 +76,8 @@ void fit_certificate_judge(struct fit_certificate *certificate, const struct fit
 
 bool fit_certificate_may_tighten(const struct fit_certificate *certificate, const struct fit_asker *asker)
 {
-    return !certificate->is_certified && certificate->factor > 0
-           && fit_asker_rtol(asker, asker->accuracy.tighter) > 0.9 * LEAST_RTOL * certificate->factor; /* powers of ten, rounded */
+    double least = 0.9 * LEAST_RTOL * certificate->factor; /* powers of ten, rounded */
+    return !certificate->is_certified && certificate->factor > 0 && fit_asker_rtol(asker, asker->accuracy.tighter) > least;
 }
 
 void fit_certificate_conclude(const struct fit_certificate *certificate, struct fit_asker *asker, double f,

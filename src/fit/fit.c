@@ -24,7 +24,8 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     const struct fit_problem *problem = asker->problem;
     const struct fit_map *map = &asker->map;
     record->objective = best->f;
-    record->rtol = asker->accuracy.tighter == 1 ? asker->options->accuracy : number_decimal(asker->options->accuracy / asker->accuracy.tighter);
+    double rtol = asker->options->accuracy, tighter = asker->accuracy.tighter;
+    record->rtol = tighter == 1 ? rtol : number_decimal(rtol / tighter);
     record->gradient_norm = fit_point_gradient_norm(asker, best);
     memcpy(record->parameter, best->p, problem->n_parameter * sizeof *best->p);
     for (size_t j = 0; j < map->n_free && asker->options->evaluates; j++)

@@ -15,15 +15,21 @@
 #include "fit/search.h"
 #include "par/monitor.h"
 
-/* What blocks do in a pass. They evaluate: at the start (BEGIN); at the medians of pilots (MIDDLE); after a fit of their own
- * parameters to the shared ones (GROW); at the end of the next step (LAND), or at the best point, after which the accuracy or the
- * list of blocks has changed (AGAIN) or which another process has left (RESUME); at a trial and by their own steps (STEP); at a
- * point that they are given (GIVEN); for the certificate (CHECK). LOOK: whether their data can be used. PILOT: some are fitted
- * by themselves. ROWS and VALUE are those of joint_kinks.c. KEEP: the fit ends without a check; its best point is all that is
- * reported. */
+/* What blocks do in a pass. */
 enum joint_pass {
-    JOINT_LOOK, JOINT_BEGIN, JOINT_PILOT, JOINT_MIDDLE, JOINT_GROW, JOINT_LAND, JOINT_AGAIN, JOINT_RESUME, JOINT_STEP, JOINT_GIVEN,
-    JOINT_ROWS, JOINT_VALUE, JOINT_CHECK, JOINT_KEEP
+    JOINT_LOOK,   /* they look whether their data can be used */
+    JOINT_BEGIN,  /* they evaluate the start */
+    JOINT_PILOT,  /* some are fitted by themselves */
+    JOINT_MIDDLE, /* they evaluate the medians of these fits */
+    JOINT_GROW,   /* they fit their own parameters to the shared ones, and evaluate the end */
+    JOINT_LAND,   /* they evaluate the end of the next step, at another accuracy */
+    JOINT_AGAIN,  /* they evaluate the best point at another accuracy, or without blocks that have left */
+    JOINT_RESUME, /* they evaluate the best point that another process has left, uncounted */
+    JOINT_STEP,   /* they follow the shared trial by steps of their own, and evaluate the end */
+    JOINT_GIVEN,  /* they evaluate a trial of all parameters */
+    JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint_kinks.c), without an evaluation */
+    JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
+    JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
 };
 
 /* What evaluates the blocks. The search runs on the caller's coroutine. */

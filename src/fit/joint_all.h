@@ -6,7 +6,10 @@
 #include "fit/joint.h"
 
 /* Block k of those of this process that take part. */
-static inline struct joint_block *joint_active(const struct joint *joint, size_t k) { return &joint->block[joint->part.active[k]]; }
+static inline struct joint_block *joint_active(const struct joint *joint, size_t k)
+{
+    return &joint->block[joint->part.active[k]];
+}
 
 /* Whether this process evaluates block i, which it has. */
 static inline bool joint_evaluates(const struct joint *joint, size_t i)

@@ -46,7 +46,8 @@ static size_t pilot_of(const struct joint *joint, size_t i)
 
 bool joint_pilot_init(struct joint *joint)
 {
-    return ARENA_DOUBLES(&joint->arena, {&joint->pilots.found, joint->n_parameter, N_PILOT}, {&joint->pilots.median, joint->n_parameter, 1});
+    return ARENA_DOUBLES(&joint->arena, {&joint->pilots.found, joint->n_parameter, N_PILOT},
+                         {&joint->pilots.median, joint->n_parameter, 1});
 }
 
 bool joint_has_pilots(const struct joint *joint)
@@ -94,7 +95,8 @@ static void gather_pilots(struct joint *joint)
             first = pilot_of(joint, joint->ranks.first + i);
             count++;
         }
-    const unsigned char *all = joint_gather(joint, joint->pilots.found + (count ? first : 0) * n, count * n * sizeof(double), &n_all);
+    const unsigned char *all =
+        joint_gather(joint, joint->pilots.found + (count ? first : 0) * n, count * n * sizeof(double), &n_all);
     if (all && n_all <= N_PILOT * n * sizeof(double))
         memcpy(joint->pilots.found, all, n_all);
 }

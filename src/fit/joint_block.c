@@ -215,7 +215,7 @@ static void step(struct joint_work *work, struct arena *arena)
     block->radius = block->has_failed ? radius : block->radius;
     note_bounded(work, is_bounded && !block->has_failed);
     if (block->radius != radius)
-        joint_own_rest(&work->own, &block->best, joint_least(work->joint), &block->radius); /* in case that the trial is rejected */
+        joint_own_rest(&work->own, &block->best, joint_least(joint), &block->radius); /* in case that the trial is rejected */
     if (!block->has_failed)
         joint_own_rest(&work->own, &block->trial, joint_least(work->joint), &block->radius);
     else

@@ -46,7 +46,8 @@ enum asked joint_block_curve(struct joint_work *work, struct joint_side *side)
     struct fit_point near;
     double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
     double size = sqrt(side->mean_square * (double)work->asker->objective.n_row), *by_differences, *metric;
-    if (!trust_curvature_init(&curvature, work->asker, work->arena) || !fit_point_init(&near, work->asker, work->asker->accuracy.gradient, work->arena)
+    if (!trust_curvature_init(&curvature, work->asker, work->arena)
+        || !fit_point_init(&near, work->asker, work->asker->accuracy.gradient, work->arena)
         || !ARENA_DOUBLES(work->arena, {&by_differences, all, all}, {&metric, all, 1}))
         return ASKED_FAILED;
     for (size_t k = 0; k < all; k++) {

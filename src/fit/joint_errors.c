@@ -219,7 +219,7 @@ static bool make_errors(struct joint *joint)
 {
     struct arena *arena = &joint->arena;
     struct joint_errors *errors = joint->errors = arena_calloc(arena, 1, sizeof *errors);
-    size_t s = joint->above.s, above = joint->above.s_block, n = joint->above.n_group, n_group = joint->above.group ? joint->levels.n_group[0] : 0;
+    size_t s = joint->above.s, above = joint->above.s_block, n = joint->above.n_group, n_group = joint_n_group(joint);
     for (size_t i = 0; i < joint->part.n_active; i++)
         n = joint_active(joint, i)->n > n ? joint_active(joint, i)->n : n;
     if (!errors)
@@ -299,7 +299,8 @@ static bool count(struct joint *joint)
         group->n_loose = 0;
         for (size_t k = 0; k < joint->above.n_group; k++) {
             group->n_loose += !group->is_held[k];
-            n_noise += group->n > 0 && !group->is_held[k] && is_noise(&errors->sum[joint->above.s + g * joint->above.n_group + k]);
+            n_noise += group->n > 0 && !group->is_held[k]
+                       && is_noise(&errors->sum[joint->above.s + g * joint->above.n_group + k]);
         }
         n_fitted += group->n > 0 ? (double)group->n_loose : 0;
     }
@@ -641,7 +642,8 @@ static void put_reason(const struct joint *joint, size_t i, struct fit_record *r
 {
     const struct joint_block *block = &joint->block[i];
     bool is_one = joint->end.culprit < joint->ranks.n_block, is_me = is_one && joint->end.culprit == joint->ranks.first + i;
-    bool is_common = joint->end.outcome == OUTCOME_stalled || joint->end.outcome == OUTCOME_budget || joint->end.outcome == OUTCOME_timeout;
+    bool is_common = joint->end.outcome == OUTCOME_stalled || joint->end.outcome == OUTCOME_budget
+        || joint->end.outcome == OUTCOME_timeout;
     if (block->is_out) {
         record->outcome = block->outcome;
         snprintf(record->reason, sizeof record->reason, "%s", block->reason);

@@ -15,13 +15,15 @@ static const double SHORTER = 0.25;
 bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uint32_t *order)
 {
     struct arena *arena = &joint->arena;
-    size_t n = joint->above.n_group, s = joint->above.s, all = n + s, count = joint->levels.n_column ? joint->levels.n_group[0] : 0;
+    size_t n = joint->above.n_group, s = joint->above.s, all = n + s;
+    size_t count = joint->levels.n_column ? joint->levels.n_group[0] : 0;
     if (count == 0)
         return true;
     joint->above.group = arena_calloc(arena, count, sizeof *joint->above.group);
     joint->above.group_own = arena_calloc(arena, 1, sizeof *joint->above.group_own);
     joint->part.member = arena_calloc(arena, joint->n_block + 1, sizeof *joint->part.member);
-    if (!joint->above.group || !joint->above.group_own || !joint->part.member || !joint_own_init(joint->above.group_own, map, order, n, s, arena))
+    if (!joint->above.group || !joint->above.group_own || !joint->part.member
+        || !joint_own_init(joint->above.group_own, map, order, n, s, arena))
         return false;
     for (size_t g = 0; g < count; g++) {
         struct joint_group *group = &joint->above.group[g];
@@ -116,7 +118,8 @@ static bool sum_lengths(struct joint *joint, enum joint_which which)
         joint_columns(joint, i, joint->above.column);
         for (size_t c = 0; c < s; c++) {
             size_t column = block->n + c, all = block->n + s;
-            double *length = c < n ? &joint->above.group[joint->levels.group[0][i]].length[c] : &joint->above.length[joint->above.column[c] - n];
+            double *length = c < n ? &joint->above.group[joint->levels.group[0][i]].length[c]
+                                   : &joint->above.length[joint->above.column[c] - n];
             *length += matrix_squares(column + 1, side->triangle + column * all);
         }
     }
@@ -135,7 +138,8 @@ static bool reduce_group(struct joint *joint, struct joint_group *group, enum jo
     struct joint_own *own = joint->above.group_own;
     double *at = which == JOINT_TRIAL && joint->pass == JOINT_STEP ? group->trial : side->theta, *kept = side->theta;
     if (!joint_sum(group->n, joint->above.n_group + joint->above.s, rows_of_member, &reduction, side->triangle, side->rhs)
-        || !joint_add_least(joint->above.n_group + joint->above.s, joint->above.n_group, group->length, joint_least(joint), side->triangle, side->rhs))
+        || !joint_add_least(joint->above.n_group + joint->above.s, joint->above.n_group, group->length, joint_least(joint),
+                            side->triangle, side->rhs))
         return false;
     if (which == JOINT_INNER) {
         joint_kinks_reduce(joint, group);
@@ -161,7 +165,8 @@ bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle,
         is_good = joint_sum_all(joint, joint->above.s, rows_of_block, &reduction, triangle, rhs);
     double damping = sqrt(joint->line.damping);
     return is_good && joint_add_least(joint->above.s, joint->above.s, joint->above.length, joint_least(joint), triangle, rhs)
-           && (which != JOINT_INNER || joint_add_least(joint->above.s, joint->above.s, joint->line.scale, damping, triangle, rhs));
+           && (which != JOINT_INNER
+               || joint_add_least(joint->above.s, joint->above.s, joint->line.scale, damping, triangle, rhs));
 }
 
 void joint_groups_look(const struct joint *joint, struct joint_side *all)

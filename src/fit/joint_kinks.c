@@ -82,7 +82,9 @@ bool joint_kinks_measure(struct joint *joint)
         joint_columns(joint, i, joint->above.column);
         for (size_t k = 0; k < joint->above.s_block; k++) {
             double length = joint->block[i].inner.scale[joint->block[i].n + k];
-            *(k < joint->above.n_group ? &group->line_scale[k] : &line->scale[joint->above.column[k] - joint->above.n_group]) += length * length;
+            bool is_group = k < joint->above.n_group;
+            double *square = is_group ? &group->line_scale[k] : &line->scale[joint->above.column[k] - joint->above.n_group];
+            *square += length * length;
         }
     }
     for (size_t k = 0; k < joint->above.s; k++)

@@ -106,7 +106,8 @@ static void forget_radius(struct joint *joint)
     memset(joint->search.model.scale, 0, joint->above.s * sizeof *joint->search.model.scale);
 }
 
-/* Some datasets are fitted by themselves. The search goes on from the medians of these fits if they are lower than the start. */
+/* Some datasets are fitted by themselves. The search goes on from the medians of these fits if these are lower than the
+ * start. */
 static enum asked try_pilots(struct joint *joint)
 {
     joint->has_pilots = false;
@@ -397,8 +398,8 @@ static enum outcome descend(struct joint *joint, bool is_under_way)
     return joint->asker.outcome;
 }
 
-/* The certificate: the tolerances of a single fit's. ASKED_OK: the optimum is not confirmed, and the search goes on with tighter
- * tolerances; ASKED_FAILED: it ends as it is. */
+/* The certificate: the tolerances of a single fit's. ASKED_OK: the optimum is not confirmed, and the search goes on with
+ * tighter tolerances; ASKED_FAILED: it ends as it is. */
 static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum stop_test *stop)
 {
     struct fit_certificate *certificate = &joint->certificate;
@@ -411,7 +412,8 @@ static enum asked judge_check(struct joint *joint, enum outcome *outcome, enum s
     certificate->change = is_exact ? 0 : joint_total(joint, change_of);
     certificate->decrease = joint_promise_free(joint, JOINT_TRIAL);
     double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
-    fit_certificate_judge(certificate, joint->options, stopping->beyond.misfit, variance, joint_total(joint, squares_of) / n_row,
+    fit_certificate_judge(certificate, joint->options, stopping->beyond.misfit, variance,
+                          joint_total(joint, squares_of) / n_row,
                           joint->asker.is_sigma_known);
     if (!is_exact && fit_certificate_may_tighten(certificate, &joint->asker)) {
         joint->asker.accuracy.tighter *= certificate->factor;

@@ -47,7 +47,8 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
         return false;
     for (size_t k = 0; k < s_block; k++) {
         uint32_t j = above[k];
-        joint->above.list[k] = (struct joint_above){map->file_index[j], map->scale[j], map->start[j], map->lower[j], map->upper[j]};
+        joint->above.list[k] =
+            (struct joint_above){map->file_index[j], map->scale[j], map->start[j], map->lower[j], map->upper[j]};
     }
     size_t s = count_level(joint, map, above, 1), n_shared = s, place = joint->above.n_group + s, k = n_shared;
     for (size_t c = 1; c < levels->n_column; c++) {
@@ -149,7 +150,9 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
         if (joint->levels.level[i] == 0)
             continue;
         const double here[] = {problem->start[i] + 0.0, problem->lower[i], problem->upper[i], problem->fixed[i] != 0};
-        const double there[] = {joint->agreement.start[i] + 0.0, joint->agreement.lower[i], joint->agreement.upper[i], joint->agreement.fixed[i] != 0};
+        const double there[] =
+            {joint->agreement.start[i] + 0.0, joint->agreement.lower[i], joint->agreement.upper[i],
+             joint->agreement.fixed[i] != 0};
         for (size_t k = 0; k < sizeof here; k++)
             work->block->agreement = (work->block->agreement ^ ((const unsigned char *)here)[k]) * FNV_PRIME;
         work->block->disagrees |= memcmp(here, there, sizeof here) != 0;
@@ -251,7 +254,8 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     }
     block->n_no_sigma = record.n_no_sigma;
     bool is_exact = joint->model->abi.n_state == 0;
-    asker->accuracy.tighter = joint->asker.accuracy.tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
+    asker->accuracy.tighter =
+        joint->asker.accuracy.tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
     if (fit_unit_is_open(problem)) {
         joint_block_end(block, OUTCOME_bad_data, "no measurement has a sigma, which Laplace's errors need in a fit "
                         "over all datasets");

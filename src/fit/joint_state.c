@@ -120,7 +120,8 @@ unsigned char *joint_save(struct joint *joint, size_t *n)
 
 static bool is_sound(const struct joint *joint)
 {
-    bool is_good = joint->asker.accuracy.tighter > 0 && joint->search.requested.tighter > 0 && joint->n_redrawn <= FIT_MAX_REDRAWN;
+    bool is_good = joint->asker.accuracy.tighter > 0 && joint->search.requested.tighter > 0
+        && joint->n_redrawn <= FIT_MAX_REDRAWN;
     for (size_t i = 0; is_good && i < joint->n_block; i++) {
         const struct joint_block *block = &joint->block[i];
         is_good = block->n <= joint->n_parameter && block->outcome < N_OUTCOME && block->engine < N_ENGINE

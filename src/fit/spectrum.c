@@ -139,7 +139,8 @@ static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *ask
     fit_spectrum_decompose(spectrum, fit_asker_accuracy(asker, accuracy), is_triangle);
 }
 
-void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *point,
+void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct fit_accuracy accuracy,
+                       const struct fit_point *point,
                        bool information)
 {
     const struct fit_objective *objective = &asker->objective;

@@ -30,7 +30,8 @@ struct fit_spectrum {
 bool fit_spectrum_room(struct fit_spectrum *spectrum, size_t n, size_t n_row, struct arena *arena);
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena);
 /* At a point with derivatives. information: from the rows for standard errors (CURVATURE_EXPECTED); q is then meaningless. */
-void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *point,
+void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct fit_accuracy accuracy,
+                       const struct fit_point *point,
                        bool information);
 /* What changes of all predictions are their errors, and of the rows of noise and priors rounding: n_row measurements whose
  * weighted predictions have the norm `size` (fit_point_size). */

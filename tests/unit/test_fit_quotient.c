@@ -93,8 +93,8 @@ static enum asked evaluate(struct fit_case *self, struct fit_asker *asker, struc
     char reason[160];
     uint32_t notes = 0;
     arena_reset(&self->arena);
-    *asker = (struct fit_asker){.problem = &self->problem, .options = &self->options, .host = &self->host, .accuracy.tighter = 1,
-                                .accuracy.gradient = GRADIENT_differences};
+    *asker = (struct fit_asker){.problem = &self->problem, .options = &self->options, .host = &self->host,
+                                .accuracy = {.tighter = 1, .gradient = GRADIENT_differences}};
     assert_int_equal(fit_map_init(&asker->map, &self->problem, false, &self->arena, &notes, reason), OUTCOME_converged);
     asker->objective = (struct fit_objective){.n_row = ROWS, .measured = self->problem.measured,
                                               .has_noise = self->model.abi.noise != NULL,
