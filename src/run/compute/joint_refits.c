@@ -20,14 +20,14 @@ struct joint_refits {
     struct fit_subject subject;   /* of this process's datasets; without its calls */
     struct arena arena;
     size_t n_dataset, first;      /* of all processes; those of the processes before this one */
-    size_t n_own;                 /* this process's datasets; the subject has one at least */
-    double *start, *lower, *upper, *rtol; /* n_own x n, n_own: the best fit and its bounds */
+    size_t n_here;                 /* this process's datasets; the subject has one at least */
+    double *start, *lower, *upper, *rtol; /* n_here x n, n_here: the best fit and its bounds */
     uint8_t *fixed;
     /* Of all ranks: the n_drawn datasets that took part in the best fit; 0: there is none. */
     uint32_t *drawn;
     size_t n_drawn;
     uint32_t *all_weights;        /* of all ranks: how often each dataset counts */
-    uint32_t *weight;             /* n_own of these */
+    uint32_t *weight;             /* n_here of these */
     /* Where the profiles' sides ended, as far as they have (run/plan/review.h). */
     double *profile_end;
 };
@@ -94,25 +94,25 @@ static enum status read_best(struct search *search, double *best, struct error *
 static enum status fill_others(struct search *search, struct error *error)
 {
     struct joint_refits *refits = search->refits;
-    size_t n = refits->subject.n_parameter, own = 0;
+    size_t n = refits->subject.n_parameter, here = 0;
     double *common = calloc(4 * n + 1, sizeof *common);
     if (!common)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
-    while (own < refits->n_own && isnan(refits->rtol[own]))
-        own++;
-    bool is_here = own < refits->n_own;
+    while (here < refits->n_here && isnan(refits->rtol[here]))
+        here++;
+    bool is_here = here < refits->n_here;
     for (size_t i = 0; is_here && i < n; i++) {
-        common[i] = refits->start[own * n + i];
-        common[n + i] = refits->lower[own * n + i];
-        common[2 * n + i] = refits->upper[own * n + i];
-        common[3 * n + i] = refits->fixed[own * n + i];
+        common[i] = refits->start[here * n + i];
+        common[n + i] = refits->lower[here * n + i];
+        common[2 * n + i] = refits->upper[here * n + i];
+        common[3 * n + i] = refits->fixed[here * n + i];
     }
     size_t n_byte = is_here ? 4 * n * sizeof *common : 0;
     const unsigned char *all = compute_first_bytes(search->compute, common, n_byte);
     if (all && all != (const unsigned char *)common)
         memcpy(common, all, 4 * n * sizeof *common);
     for (size_t to = 0; all && to < refits->subject.n_copy; to++)
-        for (size_t i = 0; i < n && !(to < refits->n_own && !isnan(refits->rtol[to])); i++) {
+        for (size_t i = 0; i < n && !(to < refits->n_here && !isnan(refits->rtol[to])); i++) {
             refits->start[to * n + i] = common[i];
             refits->lower[to * n + i] = common[n + i];
             refits->upper[to * n + i] = common[2 * n + i];
@@ -136,16 +136,16 @@ static enum status read_bounds(struct search *search, struct error *error)
     while (!status && !(status = problem_read(problem, &block, AT_ONCE, SIZE_MAX, error))
            && block.end > block.first)
         for (size_t row = 0; row < block.n; row++) {
-            size_t own, bytes = n * sizeof(double);
+            size_t here, bytes = n * sizeof(double);
             const size_t *first = block.first_experiment + row;
-            if (campaign_fit_of(campaign, block.dataset[row], &own) != &search->fit)
+            if (campaign_fit_of(campaign, block.dataset[row], &here) != &search->fit)
                 continue;
             refits->subject.n_row += block.row[first[1]] - block.row[first[0]];
-            if (own >= refits->n_own)
+            if (here >= refits->n_here)
                 continue;
-            memcpy(refits->lower + own * n, block.lower + row * n, bytes);
-            memcpy(refits->upper + own * n, block.upper + row * n, bytes);
-            memcpy(refits->fixed + own * n, block.fixed + row * n, n);
+            memcpy(refits->lower + here * n, block.lower + row * n, bytes);
+            memcpy(refits->upper + here * n, block.upper + row * n, bytes);
+            memcpy(refits->fixed + here * n, block.fixed + row * n, n);
         }
     problem_block_fini(&block);
     return status ? status : fill_others(search, error);
@@ -160,7 +160,7 @@ static void take_best(struct joint_refits *refits, const unsigned char *bytes, s
         memcpy(&rtol, bytes + n * sizeof rtol, sizeof rtol);
         if (!isnan(rtol))
             refits->drawn[refits->n_drawn++] = (uint32_t)d;
-        if (d - refits->first < refits->n_own) {
+        if (d - refits->first < refits->n_here) {
             memcpy(refits->start + (d - refits->first) * n, bytes, n * sizeof rtol);
             refits->rtol[d - refits->first] = rtol;
         }
@@ -174,10 +174,10 @@ static bool make(struct joint_refits *refits, const struct campaign *campaign,
                  const struct joint *joint, size_t n_dataset, size_t n_end)
 {
     struct fit_subject *subject = &refits->subject;
-    size_t n = campaign->n_parameter, n_own = joint->n_block, n_copy = n_own ? n_own : 1;
+    size_t n = campaign->n_parameter, n_here = joint->n_block, n_copy = n_here ? n_here : 1;
     refits->n_dataset = n_dataset;
     refits->first = joint->ranks.first;
-    refits->n_own = n_own;
+    refits->n_here = n_here;
     struct arena *arena = &refits->arena;
     refits->all_weights = arena_calloc(arena, n_dataset + 1, sizeof *refits->all_weights);
     refits->weight = refits->all_weights ? refits->all_weights + refits->first : NULL;
@@ -244,17 +244,17 @@ static bool record_common(struct search *search, struct fit_record *record)
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
     size_t n = compute->campaign.n_parameter, bytes = joint->part.n_active > 0 ? fit_record_bytes(n) : 0;
-    unsigned char *own = malloc(bytes + 1);
+    unsigned char *sent = malloc(bytes + 1);
     const unsigned char *all = NULL;
-    if (own && joint->part.n_active > 0) {
+    if (sent && joint->part.n_active > 0) {
         joint_record(joint, joint->part.active[0], record);
-        fit_record_to_bytes(record, n, own);
+        fit_record_to_bytes(record, n, sent);
     }
-    if (own)
-        all = compute_first_bytes(compute, own, bytes);
+    if (sent)
+        all = compute_first_bytes(compute, sent, bytes);
     if (all)
         fit_record_from_bytes(record, n, all);
-    free(own);
+    free(sent);
     return all;
 }
 
