@@ -15,8 +15,9 @@ static void window(const struct fit_map *map, size_t j, double *low, double *hig
     static const double DECADE[] = {[SCALE_LIN] = 0, [SCALE_LOG] = 2.302585092994045684,
                                     [SCALE_LOG10] = 1};
     double start = map->start[j];
-    double reach = map->scale[j] != SCALE_LIN ? DECADE[map->scale[j]] : start != 0 ? fabs(start)
-        : 1;
+    double reach = start != 0 ? fabs(start) : 1;
+    if (map->scale[j] != SCALE_LIN)
+        reach = DECADE[map->scale[j]];
     *low = isfinite(map->lower[j]) ? map->lower[j] : start - reach;
     *high = isfinite(map->upper[j]) ? map->upper[j] : start + reach;
 }
@@ -24,8 +25,9 @@ static void window(const struct fit_map *map, size_t j, double *low, double *hig
 static double below(const struct fit_map *map, size_t j, const struct fit_prior *prior,
                     double theta)
 {
-    return fit_prior_below(prior, prior->on_optimizer ? theta
-                           : fit_scale_to_natural(map->scale[j], theta));
+    if (!prior->on_optimizer)
+        theta = fit_scale_to_natural(map->scale[j], theta);
+    return fit_prior_below(prior, theta);
 }
 
 /* The quantile of the prior between the bounds; NaN: it has no probability there. */

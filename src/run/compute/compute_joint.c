@@ -97,8 +97,8 @@ static bool is_of_pass(const struct search *search, size_t block)
     const struct joint *joint = &search->fit.joint;
     if (block >= joint->n_block)
         return false;
-    return joint->part.stride || joint->weight ? joint_wants(joint, block)
-        : joint_evaluates(joint, block);
+    bool are_some = joint->part.stride || joint->weight;
+    return are_some ? joint_wants(joint, block) : joint_evaluates(joint, block);
 }
 
 static bool is_wanted(const void *context, uint64_t dataset)

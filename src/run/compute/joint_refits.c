@@ -20,7 +20,7 @@ struct joint_refits {
     struct fit_subject subject;   /* of this process's datasets; without its calls */
     struct arena arena;
     size_t n_dataset, first;      /* of all processes; those of the processes before this one */
-    size_t n_here;                 /* this process's datasets; the subject has one at least */
+    size_t n_here;                /* this process's datasets; the subject has one at least */
     double *start, *lower, *upper, *rtol; /* n_here x n, n_here: the best fit and its bounds */
     uint8_t *fixed;
     /* Of all ranks: the n_drawn datasets that took part in the best fit; 0: there is none. */

@@ -37,8 +37,8 @@ enum status searches_read_states(struct compute *compute, struct error *error)
     if (!compute->ranks.is_joined)
         return STATUS_OK;
     size_t n;
-    const unsigned char *all = rank_link_gather(&compute->ranks, searches->saved, searches->saved
-                                                ? searches->n_saved : 0, &n);
+    const unsigned char *all = rank_link_gather(&compute->ranks, searches->saved,
+                                                searches->saved ? searches->n_saved : 0, &n);
     free(searches->saved);
     searches->saved = all && n ? malloc(n) : NULL;
     searches->n_saved = searches->saved ? n : 0;
@@ -92,10 +92,9 @@ void searches_write_states(struct compute *compute)
     if (!bytes || journal_state_write(plan->paths.journal, &plan->identity, bytes,
                                       (size_t)(next - bytes), &error)) {
         searches->keeps = false;
-        compute_say(compute,
-                    "warning: the state of the search cannot be kept (%s); the fit continues, but after an "
-                    "interruption it would start from an earlier state", bytes ? error.message
-                    : "out of memory");
+        compute_say(compute, "warning: the state of the search cannot be kept (%s); the fit "
+                    "continues, but after an interruption it would start from an earlier state",
+                    bytes ? error.message : "out of memory");
     }
     free(bytes);
     searches->is_due = false;
@@ -129,8 +128,8 @@ static void keep_state(void *context)
         return;
     unsigned char *bytes = joint_save(joint, &n);
     if (joint->ranks.gather) {
-        const unsigned char *all = rank_link_gather_at_first(&compute->ranks, bytes, bytes ? n : 0,
-                                                             &n);
+        size_t n_here = bytes ? n : 0;
+        const unsigned char *all = rank_link_gather_at_first(&compute->ranks, bytes, n_here, &n);
         free(bytes);
         bytes = all && n ? malloc(n) : NULL;
         if (bytes)
@@ -157,14 +156,14 @@ static enum status begin(struct search *search, uint32_t task, uint32_t n_redraw
     struct campaign *campaign = &search->compute->campaign;
     joint_fini(&fit->joint);
     fit->joint = (struct joint){.task = task};
-    bool is_good = campaign_fit_init(fit, campaign, fit->component, task, request ? request->weight
-                                     : NULL,
+    bool is_good = campaign_fit_init(fit, campaign, fit->component, task,
+                                     request ? request->weight : NULL,
                                      request ? &request->options : NULL);
     fit->joint.n_redrawn = n_redrawn;
-    return is_good ? STATUS_OK
-        : error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",
-                                           components_size(&campaign->share.components,
-                                                           fit->component));
+    if (is_good)
+        return STATUS_OK;
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",
+                     components_size(&campaign->share.components, fit->component));
 }
 
 /* Continues where another process was. */
@@ -255,8 +254,7 @@ void search_forget(struct search *search)
 }
 
 enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request,
-                       bool *has_ended,
-                       struct error *error)
+                       bool *has_ended, struct error *error)
 {
     *has_ended = false;
     search->request = request;

@@ -47,9 +47,10 @@ static enum status send_records(struct search *search, struct fit_record *room, 
     size_t n = compute->campaign.n_parameter, each = fit_record_bytes(n), n_byte;
     size_t batch = RECORDS_AT_ONCE / each / joint->ranks.n + 1;
     unsigned char *bytes = malloc((batch < joint->n_block ? batch : joint->n_block) * each + 1);
-    enum status status = bytes ? STATUS_OK
-        : error_set(error, STATUS_NO_MEMORY, "out of memory for the records");
-    if (!status)
+    enum status status = STATUS_OK;
+    if (!bytes)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the records");
+    else
         joint_agree(joint, &facts);
     for (size_t first = 0; !status && (double)first < facts.most; first += batch) {
         size_t end = first + batch < joint->n_block ? first + batch : joint->n_block, used = 0;
