@@ -102,18 +102,22 @@ void searches_write_states(struct compute *compute)
     searches->cost_ns = searches->written_ns - now;
 }
 
-/* Whether this rank's bit is set in some rank. */
-static bool is_set_in_some(const struct search *search, bool own)
+/* After a pass: what the ranks agree on. Sets whether a state is due; returns whether some rank was
+ * asked to stop. */
+static bool ask_ranks(struct search *search)
 {
+    enum { DUE = 1, STOP = 2 };
     struct compute *compute = search->compute;
     const unsigned char *all = NULL;
-    unsigned char bit = own;
+    bool is_due = clock_now_ns() - search->kept_ns >= STATE_WORTH_NS && compute_is_first(compute);
+    unsigned char bits = (unsigned char)((is_due ? DUE : 0) | (stop_is_requested() ? STOP : 0));
     size_t n_all;
     if (compute->ranks.is_joined)
-        all = rank_link_gather(&compute->ranks, &bit, 1, &n_all);
+        all = rank_link_gather(&compute->ranks, &bits, 1, &n_all);
     for (size_t i = 0; all && i < n_all; i++)
-        bit |= all[i];
-    return bit;
+        bits |= all[i];
+    search->is_due = bits & DUE;
+    return bits & STOP;
 }
 
 static void keep_state(void *context)
@@ -121,11 +125,10 @@ static void keep_state(void *context)
     struct search *search = context;
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
-    bool is_due = clock_now_ns() - search->kept_ns >= STATE_WORTH_NS && compute_is_first(compute);
     size_t n;
-    if (joint->descends || (search->request && !search->request->keeps)
-        || !is_set_in_some(search, is_due))
+    if (!search->is_due || joint->descends || (search->request && !search->request->keeps))
         return;
+    search->is_due = false;
     unsigned char *bytes = joint_save(joint, &n);
     if (joint->ranks.gather) {
         size_t n_here = bytes ? n : 0;
@@ -220,8 +223,7 @@ static bool run_pass(void *context)
     search->n_pass++;
     search->state = SEARCH_WANTS;
     coroutine_suspend(search->coroutine);
-    return !search->compute->searches->is_stopping
-           && !is_set_in_some(search, stop_is_requested());
+    return !search->compute->searches->is_stopping && !ask_ranks(search);
 }
 
 /* Passes until the fit has ended. Also OK if it was stopped. */
@@ -230,6 +232,7 @@ static enum status run_fit(struct search *search, bool *has_ended, struct error 
     const struct joint_host host = {.run_pass = run_pass, .keep = keep_state, .context = search};
     search->n_pass = 0;
     search->kept_ns = clock_now_ns();
+    search->is_due = false;
     bool is_over = joint_search(&search->fit.joint, &host);
     enum status status = judge_ranks(search, error);
     *has_ended = is_over && !status;

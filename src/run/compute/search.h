@@ -29,6 +29,7 @@ struct search {
     const unsigned char *loaded; /* or that of an earlier process, in searches->saved */
     size_t n_kept;
     int64_t kept_ns;
+    bool is_due;               /* a state is to be kept after this pass */
     enum status status;        /* once it has ended */
     struct error error;
 };
