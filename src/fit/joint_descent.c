@@ -61,8 +61,8 @@ static bool make(struct joint_descent *descent)
     memcpy(descent->upper, joint->asker.map.upper, joint->above.s * sizeof(double));
     for (size_t g = 0; g < joint_n_group(joint); g++)
         for (size_t k = 0; k < joint->above.n_group; k++) {
-            descent->lower[joint->above.s + g * joint->above.n_group + k] = joint->above.group_own->asker.map.lower[k];
-            descent->upper[joint->above.s + g * joint->above.n_group + k] = joint->above.group_own->asker.map.upper[k];
+            descent->lower[joint->above.s + g * joint->above.n_group + k] = joint->above.group_region->asker.map.lower[k];
+            descent->upper[joint->above.s + g * joint->above.n_group + k] = joint->above.group_region->asker.map.upper[k];
         }
     for (size_t i = 0; i < joint->part.n_active; at += joint_active(joint, i++)->n) {
         const struct joint_block *block = joint_active(joint, i);
@@ -81,14 +81,14 @@ static void sum_slopes(struct joint_descent *descent, bool of_trial, double *slo
     memset(slope, 0, descent->n * sizeof *slope);
     for (size_t i = 0; i < joint->part.n_active; i++) {
         const struct joint_block *block = joint_active(joint, i);
-        const struct joint_side *side = of_trial ? &block->trial : &block->best;
+        const struct joint_reduced *reduced = of_trial ? &block->trial : &block->best;
         size_t all = block->n + joint->above.s_block;
         find_columns(joint, joint->part.active[i], column);
         for (size_t k = 0; k < all; k++) {
             size_t j = k < block->n ? at + k : column[k - block->n];
-            slope[j] += joint_slope(side->triangle, all, side->rhs, k);
+            slope[j] += joint_slope(reduced->triangle, all, reduced->rhs, k);
             if (square)
-                square[j] += matrix_squares(k + 1, side->triangle + k * all);
+                square[j] += matrix_squares(k + 1, reduced->triangle + k * all);
         }
         at += block->n;
     }
@@ -101,7 +101,7 @@ static void gather_best(struct joint_descent *descent)
     memcpy(to, joint->above.theta, joint->above.s * sizeof *to);
     to += joint->above.s;
     for (size_t g = 0; g < joint_n_group(joint); g++, to += joint->above.n_group)
-        memcpy(to, joint->above.group[g].side.theta, joint->above.n_group * sizeof *to);
+        memcpy(to, joint->above.group[g].reduced.theta, joint->above.n_group * sizeof *to);
     for (size_t i = 0; i < joint->part.n_active; to += joint_active(joint, i++)->n)
         memcpy(to, joint_active(joint, i)->best.theta, joint_active(joint, i)->n * sizeof *to);
 }

@@ -34,7 +34,7 @@ enum asked joint_set_model(struct joint *joint, enum joint_which which)
 
 double joint_promise_free(struct joint *joint, enum joint_which which)
 {
-    struct joint_side all = {.promise_free = joint_total(joint, which == JOINT_BEST ? best_free_of : trial_free_of)};
+    struct joint_reduced all = {.promise_free = joint_total(joint, which == JOINT_BEST ? best_free_of : trial_free_of)};
     joint_groups_look(joint, &all);
     return all.promise_free + (joint->above.s > 0 ? trust_model_promise_free(&joint->search.model, &joint->point) : 0);
 }
@@ -51,7 +51,7 @@ static void measure(struct joint *joint)
 void joint_take_trials(struct joint *joint)
 {
     for (size_t i = 0; i < joint->part.n_active; i++) {
-        struct joint_side best = joint_active(joint, i)->best;
+        struct joint_reduced best = joint_active(joint, i)->best;
         joint_active(joint, i)->best = joint_active(joint, i)->trial;
         joint_active(joint, i)->trial = best;
     }
@@ -98,7 +98,7 @@ enum asked joint_set_step(struct joint *joint)
     model->is_restricted = false;
     if (joint->above.s > 0)
         trust_model_step(model, &joint->point);
-    struct joint_side all = {.promise = model->promise + joint_total(joint, promise_of),
+    struct joint_reduced all = {.promise = model->promise + joint_total(joint, promise_of),
                              .promise_free = joint_total(joint, best_free_of), .is_restricted = model->is_restricted};
     joint_groups_look(joint, &all);
     model->promise = all.promise;

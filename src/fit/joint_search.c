@@ -97,7 +97,7 @@ static void take_start(struct joint *joint)
         return;
     memcpy(above->theta, joint->asker.map.start, above->s * sizeof *above->theta);
     for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(above->group[g].side.theta, above->group_own->asker.map.start, above->n_group * sizeof(double));
+        memcpy(above->group[g].reduced.theta, above->group_region->asker.map.start, above->n_group * sizeof(double));
 }
 
 static void forget_radius(struct joint *joint)

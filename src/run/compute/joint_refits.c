@@ -3,7 +3,7 @@
 #include "run/compute/joint_refits.h"
 
 #include "fit/bootstrap.h"
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "fit/prepare.h"
 #include "fit/subject.h"
 #include "run/compute/compute_ranks.h"

@@ -9,7 +9,7 @@
 #include "run/compute/search.h"
 
 #include "base/clock.h"
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "fit/start.h"
 #include "io/journal_state.h"
 #include "par/coroutine.h"

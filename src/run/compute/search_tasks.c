@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/search_tasks.h"
 
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "run/compute/compute_ranks.h"
 #include "run/compute/joint_refits.h"
 
