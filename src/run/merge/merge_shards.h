@@ -5,7 +5,7 @@
 
 #include "io/durable.h"
 #include "io/result.h"
-#include "io/result_columns.h"
+#include "io/result_tables.h"
 #include "run/merge/merge_request.h"
 
 enum { MERGE_MAX_FACT = 128 };
