@@ -213,8 +213,8 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
     char reason[sizeof asker->reason];
     enum outcome outcome = asker->outcome;
     memcpy(reason, asker->reason, sizeof reason);
-    one_more.max_evaluations = asker->n_evaluation + 1;
-    one_more.max_total_steps = asker->n_step + options->max_steps;
+    one_more.max_evaluations = asker->used.n_evaluation + 1;
+    one_more.max_total_steps = asker->used.n_step + options->max_steps;
     asker->options = &one_more;
     struct fit_accuracy accuracy = asker->accuracy;
     accuracy.tighter = fmax(accuracy.tighter, LEAST_TIGHTER);

@@ -70,15 +70,14 @@ void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *pr
     size_t n = joint->n_parameter;
     double *found = joint->pilots.found + pilot_of(joint, joint->ranks.first + i) * n;
     own.certify = own.statistics = false;
-    own.max_evaluations = (options->max_evaluations - block->n_evaluation) / 2;
+    own.max_evaluations = (options->max_evaluations - block->used.n_evaluation) / 2;
     if (own.max_evaluations > MOST_EVALUATIONS)
         own.max_evaluations = MOST_EVALUATIONS;
-    own.max_total_steps = (options->max_total_steps - block->n_step) / 2;
+    own.max_total_steps = (options->max_total_steps - block->used.n_step) / 2;
     bool is_good = fit_alone(joint, problem, &own, host, arena, &record);
     for (size_t k = 0; k < n; k++)
         found[k] = is_good ? fit_scale_from_natural(joint->scale[k], record.parameter[k]) : (double)NAN;
-    block->n_evaluation += record.n_evaluation;
-    block->n_step += record.n_step;
+    fit_work_add(&block->used, &record);
 }
 
 static double within(const struct fit_map *map, size_t j, double theta)
@@ -133,7 +132,7 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
                          struct arena *arena)
 {
     const struct joint *joint = work->joint;
-    bool is_sampled = work->block->n_evaluation > 0;
+    bool is_sampled = work->block->used.n_evaluation > 0;
     const struct fit_map *map = &work->asker->map;
     const struct joint_reduced *best = &work->block->best;
     struct fit_options options = *joint->options;
@@ -142,7 +141,7 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
     size_t n = joint->n_parameter;
     double *start = arena_calloc(arena, n + 1, sizeof *start), *p = arena_calloc(arena, n + 1, sizeof *p);
     uint8_t *fixed = arena_calloc(arena, n + 1, 1);
-    if (work->n == 0 || !start || !fixed || !p || options.max_evaluations - work->asker->n_evaluation < 2)
+    if (work->n == 0 || !start || !fixed || !p || options.max_evaluations - work->asker->used.n_evaluation < 2)
         return;
     memcpy(start, problem->start, n * sizeof *start);
     memcpy(fixed, problem->fixed, n);
@@ -161,12 +160,11 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
     options.certify = options.statistics = false;
     options.optimizer = OPTIMIZER_trf;
     options.f_tolerance = fmax(options.f_tolerance, LOOSE);
-    options.max_evaluations = (options.max_evaluations - work->asker->n_evaluation) / 2;
-    options.max_total_steps = (options.max_total_steps - work->asker->n_step) / 2;
+    options.max_evaluations = (options.max_evaluations - work->asker->used.n_evaluation) / 2;
+    options.max_total_steps = (options.max_total_steps - work->asker->used.n_step) / 2;
     bool is_good = fit_alone(joint, &own, &options, host, arena, &record)
                    && (!is_sampled || record.objective < best->f - LOOSE * best->misfit);
-    work->asker->n_evaluation += record.n_evaluation;
-    work->asker->n_step += record.n_step;
+    fit_work_add(&work->asker->used, &record);
     for (size_t k = 0; is_good && k < work->n; k++) {
         uint32_t j = work->order[k];
         work->block->best.theta[k] = fmin(map->upper[j], fmax(map->lower[j],

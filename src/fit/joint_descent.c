@@ -190,8 +190,9 @@ static bool has_met(struct joint_descent *descent)
     struct joint *joint = descent->joint;
     struct stopping *stopping = &joint->search.stopping;
     double promise = promise_of(joint), tolerance = stopping_tolerance(stopping, &joint->point);
-    bool is_exact = stopping_is_exact(stopping, &joint->point);
-    stopping->met = is_exact ? STOP_exact : promise <= tolerance ? STOP_decrease : STOP_none;
+    stopping->met = stopping_by_value(stopping, &joint->point);
+    if (stopping->met == STOP_none && promise <= tolerance)
+        stopping->met = STOP_decrease;
     return stopping->met != STOP_none || joint->end.is_cut;
 }
 

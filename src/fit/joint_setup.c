@@ -261,8 +261,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
                         "over all datasets");
         return false;
     }
-    asker->n_evaluation = block->n_evaluation;
-    asker->n_step = block->n_step;
+    asker->used = block->used;
     if (joint->pass == JOINT_CHECK) { /* one more than the budget */
         options->max_evaluations += 2;
         options->max_total_steps += options->max_steps;
@@ -300,8 +299,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     }
     if (!fit_seek_pulses(work.asker))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    block->n_evaluation = work.asker->n_evaluation;
-    block->n_step = work.asker->n_step;
+    block->used = work.asker->used;
     block->notes |= work.asker->notes;
     if (joint->pass == JOINT_PILOT && joint_is_pilot(joint, i) && block->outcome == OUTCOME_not_run)
         joint_pilot_run(joint, i, problem, &options, host, arena);

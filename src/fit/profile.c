@@ -562,7 +562,5 @@ void fit_profile_run(const struct fit_subject *subject, const struct fit_options
     with.engine = ENGINE_CVODES;
     follow(subject, &with, arena, request, record);
     record->notes |= NOTE_changed_engine;
-    record->n_evaluation += first.n_evaluation;
-    record->n_step += first.n_step;
-    record->n_iteration += first.n_iteration;
+    fit_record_add_work(record, &first);
 }

@@ -277,9 +277,9 @@ static bool make_record(struct refitting *refitting, double *end, struct fit_rec
         const struct joint_block *block = &joint->block[i];
         if (!refits->weight[i])
             continue;
-        facts.most = fmax(facts.most, (double)block->n_evaluation);
-        sum[0] += (double)block->n_evaluation;
-        sum[1] += (double)block->n_step;
+        facts.most = fmax(facts.most, (double)block->used.n_evaluation);
+        sum[0] += (double)block->used.n_evaluation;
+        sum[1] += (double)block->used.n_step;
         sum[2] += block->seconds;
         if (end && block->is_kept)
             memcpy(end + i * n, block->p, n * sizeof *end);

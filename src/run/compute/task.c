@@ -20,14 +20,6 @@ static void fail(const struct task *task, enum outcome outcome, const char *reas
     snprintf(task->record->reason, sizeof task->record->reason, "%s", reason);
 }
 
-/* Adds the work of an earlier attempt to that of the last one. */
-static void add_work(struct fit_record *record, const struct fit_record *earlier)
-{
-    record->n_evaluation += earlier->n_evaluation;
-    record->n_step += earlier->n_step;
-    record->n_iteration += earlier->n_iteration;
-}
-
 void task_refit(const struct campaign *campaign, const struct fit_subject *subject, const struct refit *refit,
                 const double *profile_end, struct arena *arena, struct fit_record *record)
 {
@@ -75,14 +67,14 @@ static void run_warm(const struct task *task)
                          : record->objective <= first.objective || !isfinite(first.objective);
     if (is_better) {
         record->notes |= NOTE_cold_start;
-        add_work(record, &first);
+        fit_record_add_work(record, &first);
         return;
     }
     const struct fit_record second = *record; /* repeated, because its output has been overwritten */
     fit_run(&warm, &campaign->fit, task->host, task->arena, record);
     record->notes |= NOTE_warm_start;
-    add_work(record, &first);
-    add_work(record, &second);
+    fit_record_add_work(record, &first);
+    fit_record_add_work(record, &second);
 }
 
 void task_run(const struct task *task)

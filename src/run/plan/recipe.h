@@ -28,5 +28,5 @@ struct recipe {
     struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
                                * --max-seconds */
     int error;                /* --error: enum error_kind of observables that nothing else says it of */
-    double huber_k, student_nu; /* --huber-k, --student-nu */
+    double tuning[N_ERROR];   /* --huber-k, ...: the options of ERROR_TUNING_LIST; 0 for the other distributions */
 };

@@ -8,7 +8,7 @@
 struct recipe_uses {
     bool portable;            /* the model is text */
     bool bootstrap_kind;      /* there are replicates */
-    bool huber_k, student_nu; /* some observable has such errors */
+    bool error[N_ERROR];      /* some observable has such errors */
 };
 
 /* 'NAME=VALUE' for every option that changes results but the seed, which the identity has by itself, in 0.1.0's spelling: the
