@@ -112,13 +112,14 @@ def test_all_columns_of_one_dataset(tmp):
 
 
 def test_budgets(tmp):
-    """A fit that uses up its budget has the statistics of its best point: the likelihood in closed form, and errors whose squares
-    for a straight line are those of the inverse information, wherever it is."""
+    """A fit that uses up its budget has the statistics of its best point: the likelihood in closed form, and the errors of the
+    information there."""
     sigma, n = 0.05, 5
     rows = [(i, t, 0, y + 0.01 * i, sigma) for i in range(n) for t, y in zip(T, Y)]
     path = tmp / "p.h5"
     model, _ = write(path, P + "x(0) = a\nx' = -k*x\nobserve y = x + b", rows)
-    h.stiffit("run", path, "--model", model, "--share", "k", "--max-evaluations", 3, "--gtol", "1e-15", "--ftol", "1e-15", code=1)
+    h.stiffit("run", path, "--model", model, "--share", "k", "--max-evaluations", 3, "--gtol", "1e-15", "--ftol", "1e-15",
+              code=1)
     with h5py.File(h.result_path(path)) as f:
         fits = {name: f["fits"][name][:] for name in ("status", "objective", "log_likelihood", "parameters", "standard_error")}
         names = [name.decode() for name in f["parameters/name"][:]]
