@@ -4,6 +4,7 @@
 #include "fit/joint_errors.h"
 #include "fit/joint_kinks.h"
 #include "fit/prepare.h"
+#include "fit/start.h"
 #include "fit/unit.h"
 
 #include <assert.h>
@@ -190,10 +191,12 @@ static bool make_block(struct joint_work *work)
 static bool draw_shared(const struct joint *joint, const struct fit_problem *problem, struct fit_map *map, struct arena *arena)
 {
     double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
-    uint32_t number = problem->start_number + joint->n_redrawn * problem->n_start;
+    const struct fit_start start = {.seed = problem->seed, .dataset = FIT_START_SHARED,
+                                    .number = problem->start_number, .n_start = problem->n_start,
+                                    .n_redrawn = joint->n_redrawn};
     if (!theta)
         return false;
-    fit_start_theta(map, problem->prior, problem->seed, UINT64_MAX, number, problem->n_start, theta);
+    fit_start_theta(&start, map, problem->prior, theta);
     for (size_t j = 0; j < map->n_free; j++) {
         if (joint->levels.level[map->file_index[j]] != 1)
             continue;
@@ -259,7 +262,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         return false;
     }
     asker->used = block->used;
-    if (joint->pass == JOINT_CHECK) { /* one more than the budget */
+    if (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE) { /* one more than the budget */
         options->max_evaluations += 2;
         options->max_total_steps += options->max_steps;
     }
@@ -281,7 +284,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
     bool is_known = block->is_made || block->saved, has_ended = block->outcome != OUTCOME_not_run;
-    if (!joint_wants(joint, i) || (has_ended && !(joint->pass == JOINT_KEEP && is_known))
+    if (!joint_wants(joint, i) || (has_ended && !(joint_is_last(joint->pass) && is_known))
         || (joint->pass == JOINT_PILOT && block->is_made && !joint_is_pilot(joint, i)))
         return;
     if (!prepare(&work, i, &own, &options, host, arena))
