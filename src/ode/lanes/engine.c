@@ -73,12 +73,15 @@ static struct engine_pool *pool_new(const struct model *model, const struct ode_
         error_set(error, STATUS_BAD_MODEL, "lanes: the model %s %s", abi->name, why);
         return NULL;
     }
+    const struct lanes_kernel *kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"), error);
+    if (!kernel)
+        return NULL;
     bool is_wrong = false;
     struct lanes_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         goto failed;
     pool->abi = abi;
-    pool->kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"));
+    pool->kernel = kernel;
     pool->follows_sizes = options->atol == 0;
     pool->n_id = abi->n_parameter + options->n_none;
     pool->plan = lanes_plan_new(abi, &is_wrong);

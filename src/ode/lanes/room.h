@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "base/error.h"
 #include "model/lanes_plan.h"
 #include "ode/lanes/method.h"
 
@@ -91,8 +92,9 @@ struct lanes_kernel {
                     lanes *out);
 };
 
-/* The widest that this CPU has; `name`: that one (for tests), or NULL if this CPU does not have it. */
-const struct lanes_kernel *lanes_kernel_choose(const char *name);
+/* The kernel called `name`, or the widest one if `name` is NULL or empty. NULL: this CPU has no such kernel, and *error says
+ * which ones it has. */
+const struct lanes_kernel *lanes_kernel_choose(const char *name, struct error *error);
 
 /* Whether this CPU multiplies and adds in one operation, which takes the C library more than ten times as long. */
 bool lanes_kernel_is_fast(void);
