@@ -84,6 +84,8 @@ struct lanes_kernel {
     struct lanes_events (*attempt)(struct lanes_room *room);
     /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers, column by column. */
     void (*inside)(const struct lanes_room *room, const lanes *s, lanes *out);
+    /* As tolerance_drop_vanished, for sensitivities found inside. */
+    void (*drop_vanished)(const struct lanes_room *room, lanes *inside);
     /* The wanted observables at a time, from what `inside` has found there; for models whose plan has n_observe. values:
      * n_observe numbers, the output of the model's function. out: n_observable x (1 + n_column), column by column: first the
      * errors that come from the states' tolerances beyond rtol |y|, or NaN in lanes where a wanted number is not finite; then
