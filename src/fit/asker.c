@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/asker.h"
 
-#include "fit/rest.h"
+#include "fit/preequilibration.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -72,10 +72,10 @@ static int64_t deadline_after(double seconds)
 static enum asked check_budgets(struct fit_asker *asker, size_t n, int64_t most_steps)
 {
     const struct fit_options *options = asker->options;
-    if (options->max_evaluations - asker->n_evaluation < (int64_t)n)
+    if (options->max_evaluations - asker->used.n_evaluation < (int64_t)n)
         return fit_asker_end(asker, OUTCOME_budget, "the budget of %" PRId64 " evaluations is used up (--max-evaluations)%s",
                              options->max_evaluations, n > 1 ? ": difference quotients take two for each parameter" : "");
-    if (asker->n_step >= most_steps)
+    if (asker->used.n_step >= most_steps)
         return fit_asker_end(asker, OUTCOME_budget, "the budget of %" PRId64 " integrator steps is used up (--max-total-steps)",
                              most_steps);
     if (!(seconds_left(asker) > 0))
@@ -107,7 +107,8 @@ const char *fit_name_experiment(const struct fit_problem *problem, const struct 
 }
 
 /* Decides whether a finished evaluation's failure ends the fit. */
-static enum asked judge_end(struct fit_asker *asker, const struct evaluation *evaluation, bool limited_by_total)
+static enum asked judge_end(struct fit_asker *asker, struct fit_accuracy accuracy, const struct evaluation *evaluation,
+                            bool limited_by_total)
 {
     if (evaluation->outcome == EVALUATION_NO_MEMORY)
         return fit_asker_end(asker, OUTCOME_out_of_memory, "%s", evaluation->reason[0] ? evaluation->reason : "out of memory");
@@ -118,7 +119,7 @@ static enum asked judge_end(struct fit_asker *asker, const struct evaluation *ev
                              "(--max-total-steps)");
     bool is_lost = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine == ENGINE_LANES;
     asker->has_lost = asker->has_lost || is_lost;
-    asker->leaves_lanes = is_lost && !asker->is_rough && !asker->stays_in_lanes
+    asker->leaves_lanes = is_lost && !accuracy.is_loose && !asker->stays_in_lanes
                           && (isnan(asker->start_f) || asker->n_lost >= MAX_LOST);
     if (asker->leaves_lanes)
         return fit_asker_end(asker, OUTCOME_ode_failed, "%s", evaluation->reason);
@@ -160,7 +161,7 @@ static bool ask_again(void *context, struct evaluation *const *all, size_t n)
     return true;
 }
 
-enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n)
+enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, struct evaluation **evaluations, size_t n)
 {
     size_t n_experiment = asker->problem->n_experiment;
     int64_t most = asker->options->max_total_steps, most_steps = most > INT64_MAX / (int64_t)n_experiment
@@ -168,35 +169,35 @@ enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations,
     enum asked asked = check_budgets(asker, n / n_experiment, most_steps);
     if (asked != ASKED_OK)
         return asked;
-    int64_t left = (most_steps - asker->n_step) / (int64_t)(n ? n : 1);
+    int64_t left = (most_steps - asker->used.n_step) / (int64_t)(n ? n : 1);
     bool limited_by_total = left <= asker->options->max_steps;
-    double tighter = asker->tighter;
-    if (asker->gradient == GRADIENT_differences && asker->problem->model->abi.n_state > 0)
+    double tighter = accuracy.tighter;
+    if (accuracy.gradient == GRADIENT_differences && asker->problem->model->abi.n_state > 0)
         tighter *= FIT_QUOTIENT_TIGHTER;
     for (size_t k = 0; k < n; k++) {
-        evaluations[k]->engine = asker->engine;
+        evaluations[k]->engine = accuracy.engine;
         evaluations[k]->tighter = tighter;
         evaluations[k]->max_steps = limited_by_total ? left : asker->options->max_steps;
     }
     asker->again = evaluations + n;
-    if (!fit_rest_ask(asker->problem, &asker->map, evaluations, n, ask_again, asker))
+    if (!fit_preequilibrate(asker->problem, &asker->map, evaluations, n, ask_again, asker))
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
-    asker->n_evaluation += (int64_t)(n / n_experiment);
+    asker->used.n_evaluation += (int64_t)(n / n_experiment);
     bool is_lost = false;
     for (size_t k = 0; k < n; k++) {
-        asker->n_step += evaluations[k]->n_step;
+        asker->used.n_step += evaluations[k]->n_step;
         is_lost = is_lost || evaluations[k]->outcome == EVALUATION_ODE_FAILED;
         if (asked == ASKED_OK)
-            asked = judge_end(asker, evaluations[k], limited_by_total);
+            asked = judge_end(asker, accuracy, evaluations[k], limited_by_total);
     }
     asker->n_lost = is_lost ? asker->n_lost + LOST : asker->n_lost > 0 ? asker->n_lost - 1 : 0;
     return asked;
 }
 
-double fit_asker_rtol(const struct fit_asker *asker)
+double fit_asker_rtol(const struct fit_asker *asker, double tighter)
 {
     double rtol = asker->options->accuracy;
-    return asker->problem->model->abi.n_state == 0 ? fmin(rtol, FIT_QUOTIENT_ROUNDING) : rtol / asker->tighter;
+    return asker->problem->model->abi.n_state == 0 ? fmin(rtol, FIT_QUOTIENT_ROUNDING) : rtol / tighter;
 }
 
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other)

@@ -5,6 +5,7 @@
 
 #include "fit/map.h"
 #include "fit/objective.h"
+#include "fit/work.h"
 
 enum asked {
     ASKED_OK,     /* f and gradient are valid and finite */
@@ -24,10 +25,19 @@ struct fit_spectrum;
 /* Relative accuracy of derivatives if nothing is integrated: that of difference quotients; formulas are more accurate. */
 #define FIT_QUOTIENT_ROUNDING 1e-11
 
+/* How points are evaluated. Values of points are compared only if they have the same accuracy. */
+struct fit_accuracy {
+    double tighter;           /* the divisor of tolerances, as in struct evaluation; below 1 for loose first steps */
+    enum engine_kind engine;
+    enum gradient_method gradient; /* adjoint: points have only the gradient; otherwise they also have d_prediction */
+    bool is_loose;            /* tolerances are looser than requested: what fails may succeed with these */
+};
+
 struct fit_asker {
     const struct fit_problem *problem;
     const struct fit_options *options;
     const struct fit_host *host;
+    struct fit_accuracy accuracy; /* of the search's points from now on */
     struct fit_map map;
     struct fit_objective objective;
     bool is_sigma_known;    /* every row has a sigma, its own or the model's */
@@ -37,17 +47,13 @@ struct fit_asker {
     struct evaluation **again;         /* those that an ask waits for */
     double *of_model;                  /* of fit_map_model */
     double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
-    double tighter;         /* as in struct evaluation: the current accuracy. Below 1 for the first steps */
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that evaluation; NaN: none yet */
     double start_misfit;           /* fit_point_misfit there */
     double prediction_error;       /* norm of the weighted predictions' errors at the best point, measured by the certificate;
                                     * NaN: not known */
     const struct fit_spectrum *spectrum; /* the certificate's, with the derivatives of this point; NULL: there is none */
     const struct fit_point *spectrum_point;
-    enum gradient_method gradient;     /* adjoint: points have only the gradient; otherwise they also have d_prediction */
     bool meets_jump;        /* ASKED_END because the trajectory has no derivative at a switch or an event */
-    enum engine_kind engine; /* of all evaluations from now on */
-    bool is_rough;          /* tolerances are looser than requested: what fails may succeed with these */
     bool leaves_lanes;      /* ASKED_END because the start, or many points in a row, could not be integrated in lanes */
     bool stays_in_lanes;    /* CVODES cannot integrate the best point */
     bool has_lost;          /* an integration in lanes has failed since the search began */
@@ -60,7 +66,7 @@ struct fit_asker {
     uint32_t n_redrawn;     /* starts that could not be evaluated */
     bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
-    int64_t n_evaluation, n_step;
+    struct fit_work used;
     enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
     enum outcome failure;   /* of the latest failed trial: ode_failed or model_failed */
     char reason[160];       /* of the latest failure */
@@ -71,7 +77,7 @@ bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena);
 /* Asks the host for n evaluations at once, those of all experiments at one or more places, which share the remaining budgets;
  * each place counts as one evaluation of the objective. The list has room for 2 n. The caller fills in task, p, n_sens, sens,
  * adjoint and the answer's arrays. ASKED_OK: all are finished, whatever their outcomes. */
-enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n);
+enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, struct evaluation **evaluations, size_t n);
 /* ASKED_END and ASKED_FAILED, with this reason or that of an evaluation, which names its experiment if there are several. */
 enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -81,7 +87,7 @@ enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *eval
 /* Before a reason: "experiment ID: ", or "" if there is one. */
 enum { FIT_NAME_SIZE = 80 };
 const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task, char name[FIT_NAME_SIZE]);
-/* Relative accuracy of predictions at the current tolerances: the integrator's, or rounding if nothing is integrated. */
-double fit_asker_rtol(const struct fit_asker *asker);
+/* Relative accuracy of predictions at these tolerances: the integrator's, or rounding if nothing is integrated. */
+double fit_asker_rtol(const struct fit_asker *asker, double tighter);
 /* Whether two theta give the model the same bits of parameters, so that evaluating both would be a waste. */
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other);

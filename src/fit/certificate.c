@@ -6,6 +6,7 @@
 #include "fit/spectrum.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, which affects no conclusion; a
  * promised decrease of that part moves no parameter by more than 0.02 of its standard error. */
@@ -15,6 +16,8 @@ static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
 static const double BEST_SPREAD = 1e-6, BEST_VALUE = 1e-8;
 /* Errors follow the tolerances only roughly. */
 static const double MARGIN = 3, FACTOR_MOST = 1000;
+/* The smallest tolerance; a tenth of it is the limit of double precision. */
+static const double LEAST_RTOL = 1e-12;
 /* A predicted decrease of so many times what the integrator's errors can account for is not due to them. */
 static const double CLEAR = 100;
 /* Derivatives that differ by more than this part, or the errors of difference quotients, are not those of one function. */
@@ -71,11 +74,33 @@ void fit_certificate_judge(struct fit_certificate *certificate, const struct fit
         certificate->factor *= FIT_TIGHTER;
 }
 
+bool fit_certificate_may_tighten(const struct fit_certificate *certificate, const struct fit_asker *asker)
+{
+    double least = 0.9 * LEAST_RTOL * certificate->factor; /* powers of ten, rounded */
+    return !certificate->is_certified && certificate->factor > 0 && fit_asker_rtol(asker, asker->accuracy.tighter) > least;
+}
+
+void fit_certificate_conclude(const struct fit_certificate *certificate, struct fit_asker *asker, double f,
+                              enum outcome *outcome, enum stop_test *stop)
+{
+    if (!certificate->is_certified && *stop == STOP_noise && *outcome == OUTCOME_converged && certificate->decrease > 0) {
+        *outcome = OUTCOME_stalled;
+        *stop = STOP_none;
+        snprintf(asker->reason, sizeof asker->reason, "no further decrease was found, not even with tighter integrator "
+                 "tolerances, although the gradient predicts %.3g of %.6g", certificate->decrease, f);
+    }
+    if (asker->options->certify && outcome_is_success(*outcome) && !certificate->is_certified)
+        asker->notes |= NOTE_not_certified;
+    if (certificate->is_below)
+        asker->notes |= NOTE_small_scatter;
+}
+
 /* Whether the derivatives of two evaluations of a point agree, as far as difference quotients are accurate. */
-static bool agrees(const struct fit_asker *asker, const struct fit_point *quotients, const struct fit_point *slopes)
+static bool agrees(const struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *quotients,
+                   const struct fit_point *slopes)
 {
     size_t n_row = asker->objective.n_row;
-    double error = fit_asker_accuracy(asker) * fit_point_size(asker, quotients);
+    double error = fit_asker_accuracy(asker, accuracy) * fit_point_size(asker, quotients);
     for (size_t j = 0; j < asker->map.n_free; j++) {
         const double *by_quotients = quotients->d_prediction + j * n_row, *by_slopes = slopes->d_prediction + j * n_row;
         double apart = 0, size = 0;
@@ -94,38 +119,36 @@ static bool agrees(const struct fit_asker *asker, const struct fit_point *quotie
 /* Evaluates the best point with tighter tolerances. Difference quotients are too coarse to show a slope along a direction that
  * the data determine badly, so a fit that uses them is judged by sensitivities, unless there are none, or they are wrong and
  * the reason why quotients were asked for (*with_slopes false). */
-static enum asked evaluate(struct fit_asker *asker, const struct fit_point *best, struct fit_point *point,
-                           bool *with_slopes)
+static enum asked evaluate(struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *best,
+                           struct fit_point *point, bool *with_slopes)
 {
     enum asked asked = ASKED_FAILED;
     *with_slopes = false;
-    asker->tighter *= FIT_TIGHTER;
-    if (asker->gradient == GRADIENT_differences && !(asker->notes & NOTE_state_jump)) {
-        asker->gradient = GRADIENT_forward;
-        asker->tighter *= FIT_QUOTIENT_TIGHTER; /* as all evaluations for quotients are */
-        asked = fit_ask(asker, point, true);
-        asker->tighter /= FIT_QUOTIENT_TIGHTER;
-        asker->gradient = GRADIENT_differences;
+    accuracy.tighter *= FIT_TIGHTER;
+    if (accuracy.gradient == GRADIENT_differences && !(asker->notes & NOTE_state_jump)) {
+        struct fit_accuracy forward = accuracy;
+        forward.gradient = GRADIENT_forward;
+        forward.tighter *= FIT_QUOTIENT_TIGHTER; /* as all evaluations for quotients are */
+        asked = fit_ask(asker, forward, point, true);
         if (asker->meets_jump)
             asked = ASKED_FAILED;
         asker->meets_jump = false;
-        *with_slopes = asked == ASKED_OK && agrees(asker, best, point);
+        *with_slopes = asked == ASKED_OK && agrees(asker, accuracy, best, point);
     }
     if (asked == ASKED_FAILED)
-        asked = fit_ask(asker, point, false);
-    asker->tighter /= FIT_TIGHTER;
+        asked = fit_ask(asker, accuracy, point, false);
     return asked;
 }
 
-enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
-                       struct fit_certificate *certificate)
+enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *best,
+                       double objective, struct arena *arena, struct fit_certificate *certificate)
 {
     struct fit_point point;
     struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
     asker->spectrum = NULL;
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
     bool is_exact = asker->problem->model->abi.n_state == 0, with_slopes = false;
-    if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) || !fit_point_init(&point, asker, arena)) {
+    if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) || !fit_point_init(&point, asker, accuracy.gradient, arena)) {
         asker->outcome = OUTCOME_out_of_memory;
         return ASKED_END;
     }
@@ -133,7 +156,7 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     if (!is_exact) {
         for (size_t j = 0; j < asker->map.n_free; j++)
             point.theta[j] = best->theta[j];
-        enum asked asked = evaluate(asker, best, &point, &with_slopes);
+        enum asked asked = evaluate(asker, accuracy, best, &point, &with_slopes);
         asker->prediction_error = NAN;
         if (asked != ASKED_OK)
             return asked;
@@ -141,10 +164,8 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
         if (!with_slopes)
             take_derivatives(asker, best, &point);
     }
-    enum gradient_method gradient = asker->gradient;
-    asker->gradient = with_slopes ? GRADIENT_forward : gradient; /* it says how accurate the derivatives are */
-    fit_spectrum_take(spectrum, asker, is_exact ? best : &point, false);
-    asker->gradient = gradient;
+    accuracy.gradient = with_slopes ? GRADIENT_forward : accuracy.gradient; /* it says how accurate the derivatives are */
+    fit_spectrum_take(spectrum, asker, accuracy, is_exact ? best : &point, false);
     if (!with_slopes) {
         asker->spectrum = spectrum;
         asker->spectrum_point = best;

@@ -23,12 +23,18 @@ struct fit_certificate {
  * adjoint gradients comes from another evaluation). Sets asker->prediction_error. ASKED_END: the host cancelled, a budget is
  * used up, or memory is short (asker->outcome). A model without states is exact and needs no evaluation. The asker's
  * counters include the evaluation. */
-enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
-                       struct fit_certificate *certificate);
+enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *best,
+                       double objective, struct arena *arena, struct fit_certificate *certificate);
 
 /* Fills is_confirmed, is_certified and factor of a certificate with change and decrease. misfit: fit_point_misfit; variance: of
  * the measurements' errors, fit_certificate_variance; mean_square: of the weighted residuals. */
 void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double misfit,
                            double variance, double mean_square, bool is_sigma_known);
+/* Whether a search with tolerances divided by its factor may confirm the optimum. */
+bool fit_certificate_may_tighten(const struct fit_certificate *certificate, const struct fit_asker *asker);
+/* What the last certificate says of the end of a fit, at the objective f: notes; and a search that has stopped in noise where a
+ * decrease is left has stalled. */
+void fit_certificate_conclude(const struct fit_certificate *certificate, struct fit_asker *asker, double f,
+                              enum outcome *outcome, enum stop_test *stop);
 /* As fit_point_variance, but if no sigma is known, not below a negligible part of the data's spread and size. */
 double fit_certificate_variance(const struct fit_asker *asker, const struct fit_point *best);

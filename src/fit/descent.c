@@ -67,15 +67,16 @@ struct descent {
 static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free;
-    bool is_adjoint = asker->gradient == GRADIENT_adjoint;
+    bool is_adjoint = asker->accuracy.gradient == GRADIENT_adjoint;
     struct descent *descent = arena_calloc(arena, 1, sizeof *descent);
     if (!descent
         || !ARENA_DOUBLES(arena, {&descent->scratch, lbfgs_scratch(n), 1}, {&descent->factor, n, n}, {&descent->base, n, 1},
                           {&descent->place, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
                           {&descent->known, KNOWN, 2 * n + 1})
         || !(descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose))
-        || !fit_leap_init(&descent->leap, asker, arena)
-        || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena)
+        || !fit_leap_init(&descent->leap, asker, true, arena)
+        || !fit_point_init(&descent->points[0], asker, asker->accuracy.gradient, arena)
+        || !fit_point_init(&descent->points[1], asker, asker->accuracy.gradient, arena)
         || (is_adjoint && !fit_metric_init(&descent->metric, asker, arena))
         || (!is_adjoint && !trust_model_init(&descent->model, asker, arena)))
         return NULL;
@@ -207,7 +208,7 @@ static enum asked ask_once(struct descent *descent, bool *is_known)
             return isnan(trial->f) ? ASKED_FAILED : ASKED_OK;
         }
     }
-    enum asked asked = fit_ask(descent->asker, trial, true);
+    enum asked asked = fit_ask(descent->asker, descent->asker->accuracy, trial, true);
     double *entry = descent->known + descent->n_known++ % KNOWN * (2 * n + 1);
     memcpy(entry, trial->theta, n * sizeof *entry);
     entry[n] = asked == ASKED_OK ? trial->f : NAN;
@@ -368,8 +369,9 @@ static enum stop_test find_met(struct descent *descent)
 {
     if (fit_point_gradient_norm(descent->asker, descent->best) == 0)
         return STOP_gradient;
-    if (stopping_is_exact(&descent->stopping, descent->best))
-        return STOP_exact;
+    enum stop_test by_value = stopping_by_value(&descent->stopping, descent->best);
+    if (by_value != STOP_none)
+        return by_value;
     return is_done(descent) ? STOP_decrease : is_orthogonal(descent) ? STOP_gradient : STOP_none;
 }
 
@@ -461,7 +463,7 @@ static enum asked leap(struct descent *descent)
         if (known != ASKED_OK || !fit_leap_find(&descent->leap, descent->asker, point))
             return known == ASKED_END ? ASKED_END : ASKED_OK;
         memcpy(descent->trial->theta, descent->leap.theta, descent->n * sizeof(double));
-        enum asked asked = fit_ask(descent->asker, descent->trial, true);
+        enum asked asked = fit_ask(descent->asker, descent->asker->accuracy, descent->trial, true);
         if (asked == ASKED_END)
             return ASKED_END;
         double after = asked == ASKED_OK ? descent->trial->f : (double)NAN;

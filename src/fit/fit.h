@@ -5,8 +5,6 @@
 
 #include "fit/types.h"
 
-/* Resets a record: no outcome, no best point, no work. */
-void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes);
 /* Always fills the record except dataset, start and seconds. The caller provides all its arrays; only the covariance may be
  * NULL. Scratch comes from `arena`, which the fit owns while it runs. Needs up to 16 KiB of stack, in addition to libLBFGS
  * and the C library: coroutine stacks are 64 KiB. */

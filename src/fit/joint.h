@@ -12,15 +12,94 @@
 #pragma once
 
 #include "fit/joint_types.h"
-#include "fit/stopping.h"
+#include "fit/search.h"
 #include "par/monitor.h"
 
-/* JOINT_LOOK: blocks look whether their data can be used, before a sample of them takes the first steps. JOINT_PILOT: some
- * are fitted by themselves. JOINT_ROWS and JOINT_VALUE are those of joint_kinks.c. JOINT_KEEP: the fit ends before its
- * check; its best point is all that is reported. */
-enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_LOOK, JOINT_PILOT, JOINT_ROWS, JOINT_VALUE, JOINT_KEEP };
+/* What blocks do in a pass. */
+enum joint_pass {
+    JOINT_LOOK,   /* they look whether their data can be used */
+    JOINT_BEGIN,  /* they evaluate the start */
+    JOINT_PILOT,  /* some are fitted by themselves */
+    JOINT_MIDDLE, /* they evaluate the medians of these fits */
+    JOINT_GROW,   /* they fit their own parameters to the shared ones, and evaluate the end */
+    JOINT_LAND,   /* they evaluate the end of the next step, at another accuracy */
+    JOINT_AGAIN,  /* they evaluate the best point at another accuracy, or without blocks that have left */
+    JOINT_RESUME, /* they evaluate the best point that another process has left, uncounted */
+    JOINT_STEP,   /* they follow the shared trial by steps of their own, and evaluate the end */
+    JOINT_GIVEN,  /* they evaluate a trial of all parameters */
+    JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint_kinks.c), without an evaluation */
+    JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
+    JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
+};
+
+/* What evaluates the blocks. The search runs on the caller's coroutine. */
+struct joint_host {
+    /* joint_block_run for all blocks that joint_wants, in any order and on any threads. False: the run stops, and so does the
+     * search. */
+    bool (*run_pass)(void *context);
+    /* Between two steps: joint_save may be called. */
+    void (*keep)(void *context);
+    void *context;
+};
+
+/* The blocks that take part. */
+struct joint_part {
+    uint32_t *active;         /* n_active blocks that were not left out; the first one has the shared parameters' priors */
+    size_t n_active;
+    size_t n_all, before;     /* blocks of all processes that take part; those of the processes before this one */
+    size_t *end;              /* ranks.n: where those of each process end */
+    uint32_t *member, *first; /* blocks by group; the first one of each group of each column */
+    size_t stride;            /* of the first steps: one of so many blocks takes part; 0 after them */
+};
+
+/* The parameters above the blocks: those of groups, and shared ones. */
+struct joint_shared {
+    size_t s, s_block;        /* free shared parameters; parameters above a block: those of its group first */
+    size_t n_group;           /* parameters of a group */
+    struct joint_group *group;
+    struct joint_region *group_region; /* of all groups, one after another */
+    uint32_t *column;         /* 2 s_block: scratch */
+    size_t *n_of, *base;      /* of each column that counts as shared: parameters of a group, and where they begin */
+    struct joint_above *list; /* s_block */
+    double *theta, *trial;    /* s: the best point and the trial */
+    double f;
+    double *length;           /* s: of the columns of the model that is set, with own parameters fixed */
+};
+
+/* What all blocks must agree on: set by the first one to arrive. */
+struct joint_agreement {
+    struct monitor lock;
+    bool is_begun;
+    bool is_common;           /* the shared parameters are known in all processes, */
+    bool is_short;            /* but for one that has no memory for them */
+    double *start, *lower, *upper;
+    uint8_t *fixed;
+};
+
+/* Fits of some blocks by themselves, in the file's order of parameters, on the optimiser's scale. */
+struct joint_pilots {
+    double *found, *median;   /* their best fits; n_parameter */
+};
+
+/* How the fit has ended. */
+struct joint_end {
+    enum outcome outcome;     /* not_run: the search goes on */
+    enum stop_test stop;
+    bool has_best;            /* a point has been evaluated */
+    bool is_cut;              /* before a stopping test was met; */
+    bool is_stopped;          /* by the host */
+    size_t culprit;           /* the block that ended the fit, of all processes'; ranks.n_block: none; */
+    struct joint_blame blame; /* what is known of it */
+};
+
+/* What joint_load leaves until blocks are made: their bytes, and a place in these. */
+struct joint_saved {
+    const unsigned char *bytes;
+    size_t arrays;
+};
 
 struct joint {
+    struct fit_search search;     /* of the shared parameters; the first field: the method's functions get it */
     /* the caller's, const */
     const struct fit_options *options;
     const struct model *model;
@@ -34,63 +113,29 @@ struct joint {
     uint32_t task;            /* likewise: number of the start or replicate, for its records and its state */
     uint32_t n_redrawn;       /* likewise; random starts that could not be evaluated and that this one replaces */
     const uint32_t *weight;   /* n_block, likewise: how often each block counts; NULL: once */
-    struct joint_ranks mirror; /* likewise, in place of joint_join: each process evaluates a part of the blocks and keeps all */
+    struct joint_ranks copies; /* likewise, in place of joint_join: each process evaluates a part of the blocks and keeps all */
     /* Likewise: what messages call a block, of all processes' ("dataset 'a7'"); false: it is not known. NULL: its number. */
     bool (*name)(const void *context, size_t block, char *name, size_t n);
     const void *name_context;
+    const struct joint_host *host;
     /* the search's */
     struct joint_block *block;
-    size_t s, s_block;        /* free shared parameters; parameters above a block: those of its group first */
-    size_t n_group;           /* parameters of a group */
-    struct joint_group *group;
-    struct joint_own *group_own; /* of all groups, one after another */
-    uint32_t *member, *first; /* blocks by group; the first one of each group of each column */
-    uint32_t *column;         /* 2 s_block: scratch */
-    size_t *n_of, *base;      /* of each column that counts as shared: parameters of a group, and where they begin */
+    struct joint_part part;
+    struct joint_shared above;
+    struct joint_agreement agreement;
+    struct joint_pilots pilots;
     enum joint_pass pass;     /* what blocks do next */
-    uint32_t *active;         /* n_active blocks that were not left out; the first one has the shared parameters' priors */
-    size_t n_active;
-    size_t n_all, before;     /* blocks of all processes that take part; those of the processes before this one */
-    size_t *end;              /* ranks.n: where those of each process end */
-    struct joint_above *above; /* s_block */
-    bool is_common;           /* the shared parameters are known in all processes, */
-    bool is_short;            /* but for one that has no memory for them */
-    double *theta, *trial;    /* s: the best point and the trial */
-    double f, tighter;
+    struct fit_asker asker;   /* of the shared parameters: map, options, problem->model, tighter, notes, outcome and reason */
+    struct fit_problem problem;
+    struct fit_point point;   /* above.theta, and the gradient once the own parameters follow */
     bool has_kinks;           /* Laplace's errors: slopes at two points say little of the values between them */
     struct joint_line line;
-    double rough, doubt;      /* relative tolerance of the first steps, 0 after them; what these must gain to be believed */
-    bool was_rough, restarts; /* the best point is from them; blocks go back to their starts */
-    bool lands;               /* JOINT_START is at the next step, not at the best point, which had another tolerance: */
-    double lands_from;        /* as tighter */
-    bool from_middle;         /* JOINT_START is at the medians of the pilots: */
-    size_t stride;            /* of the first steps: one of so many blocks takes part; 0 after them */
-    bool grows;               /* JOINT_START is the first pass of all blocks after these */
-    double *pilot, *middle;   /* their best fits; n_parameter: the medians; on the optimiser's scale, by the file's order */
-    double least;             /* relative to the columns' lengths: directions with less influence are not followed */
-    double *length;           /* s: of the columns of the model that is set, with own parameters fixed */
-    struct fit_asker asker;   /* of the shared parameters: only map, options, problem->model, notes and reason */
-    struct fit_problem problem;
-    struct fit_point point;   /* theta, and the gradient once the own parameters follow */
-    struct trust_model shared;
-    struct joint_descent *descent; /* --optimizer lbfgs; or NULL */
-    struct stopping stopping;
+    bool descends;            /* --optimizer lbfgs: a joint_descent.c in place of steps of the trust region */
     struct fit_certificate certificate;
-    enum outcome outcome;     /* not_run: the search goes on */
-    enum stop_test stop;
-    int64_t n_iteration;
-    bool has_best;
-    size_t culprit;           /* the block that ended the fit, of all processes'; ranks.n_block: none; */
-    struct joint_blame blame; /* what is known of it */
+    struct joint_end end;
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */
-    /* what all blocks must agree on: set by the first one to arrive */
-    struct monitor lock;
-    bool is_begun;
-    double *start, *lower, *upper;
-    uint8_t *fixed;
     struct arena arena;
-    const unsigned char *saved; /* of joint_load, or NULL; */
-    size_t saved_arrays;        /* and a place in it */
+    struct joint_saved saved;
 };
 
 /* False: out of memory; joint_fini is legal. */
@@ -103,21 +148,19 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
                      struct arena *arena);
 /* After joint_init, and before joint_load: these processes share the fit. False: out of memory. */
 bool joint_join(struct joint *joint, const struct joint_ranks *ranks);
-/* The search between two passes, as bytes for joint_load; free() them. NULL: out of memory. Those of several processes
+/* The search between two steps, as bytes for joint_load; free() them. NULL: out of memory. Those of several processes
  * belong together, one after another. */
 unsigned char *joint_save(struct joint *joint, size_t *n);
 /* The number of blocks of all processes that take part in the first steps. */
 size_t joint_sample_size(const struct joint *joint);
 /* Whether block i has anything to do in the next pass. Any thread. */
 bool joint_wants(const struct joint *joint, size_t i);
-/* After joint_init: continues that search, to the same bits; each block evaluates its best point once more, uncounted. False:
- * these are not such bytes, and `joint` must be made anew. Otherwise they must outlive `joint`. */
+/* After joint_init: joint_search continues that search, to the same bits; each block evaluates its best point once more,
+ * uncounted. False: these are not such bytes, and `joint` must be made anew. Otherwise they must outlive `joint`. */
 bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n);
 /* A block that cannot be run at all; has_crashed: the process died of it, or it hung. */
 void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool has_crashed, const char *reason);
-/* Before the first pass of a process, after these. False: the fit has ended. */
-bool joint_resume(struct joint *joint);
-/* After all blocks have run: plans the next pass. False: the fit has ended. */
-bool joint_advance(struct joint *joint);
+/* Runs the search, after these. False: it was stopped, or this process must not go on, and there is nothing to record. */
+bool joint_search(struct joint *joint, const struct joint_host *host);
 /* After the end: the record of block i, with all its arrays, cleared first. */
 void joint_record(struct joint *joint, size_t i, struct fit_record *record);

@@ -1,30 +1,27 @@
 /* A fit over many datasets by libLBFGS, as data-parallel training does it: objectives and gradients are summed, and nothing is
- * known of the arrowhead. For comparison, and for many shared parameters. libLBFGS runs in a coroutine, which is suspended
- * while the blocks evaluate its trial. As in descent.c it searches over what no bound holds until a bound is met or nothing
- * better is found. Stopping tests and statistics are those of the other method.
+ * known of the arrowhead. For comparison, and for many shared parameters. As in descent.c it searches over what no bound holds
+ * until a bound is met or nothing better is found. Stopping tests and statistics are those of the other method.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_descent.h"
 
 #include "fit/joint_internal.h"
+#include "fit/joint_model.h"
 #include "fit/lbfgs.h"
 #include "fit/matrix.h"
-#include "par/coroutine.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMORY = 10, FEW_BARREN = 3, MAX_MISSED = 20, STACK = 256 * 1024 };
+enum { MEMORY = 10, FEW_BARREN = 3, MAX_MISSED = 20 };
 /* As in descent.c: the largest remaining decrease that is no failure, in tolerances, if nothing better is found. */
 static const double LOOSEST_TEST = 1e3;
 
 /* All parameters in a vector: the shared ones, those of groups, and those of the blocks that take part. */
 struct joint_descent {
     struct joint *joint;
-    struct coroutine *coroutine;
-    bool is_running, is_stopping, has_ended;
-    enum outcome outcome;             /* once it has ended */
+    enum joint_went went;             /* of the latest pass */
     size_t n, n_loose;
     double *block;                    /* the memory of all arrays */
     double *theta, *slope, *lower, *upper, *length; /* n: the best point; length: of the derivatives' columns */
@@ -35,56 +32,20 @@ struct joint_descent {
     int n_missed;
 };
 
-bool joint_descent_init(struct joint *joint)
-{
-    struct joint_descent *descent = joint->descent = calloc(1, sizeof *descent);
-    if (!descent)
-        return false;
-    descent->joint = joint;
-    return (descent->coroutine = coroutine_new(STACK)) != NULL;
-}
-
-static void stop(struct joint_descent *descent)
-{
-    descent->is_stopping = true;
-    while (descent->is_running)
-        descent->is_running = coroutine_resume(descent->coroutine);
-    descent->is_stopping = false;
-    free(descent->block);
-    free(descent->loose);
-    descent->block = NULL;
-    descent->loose = NULL;
-}
-
-void joint_descent_fini(struct joint *joint)
-{
-    struct joint_descent *descent = joint->descent;
-    if (!descent)
-        return;
-    if (descent->coroutine) {
-        stop(descent);
-        coroutine_free(descent->coroutine);
-    }
-    free(descent);
-    joint->descent = NULL;
-}
-
-static size_t n_groups(const struct joint *joint) { return joint->group ? joint->levels.n_group[0] : 0; }
-
 /* Where the parameters above block i are in the vector. */
 static void find_columns(struct joint *joint, size_t i, uint32_t *column)
 {
-    size_t n = joint->n_group;
+    size_t n = joint->above.n_group;
     joint_columns(joint, i, column);
-    for (size_t k = 0; k < joint->s_block; k++)
-        column[k] = (uint32_t)(column[k] >= n ? column[k] - n : joint->s + joint->levels.group[0][i] * n + column[k]);
+    for (size_t k = 0; k < joint->above.s_block; k++)
+        column[k] = (uint32_t)(column[k] >= n ? column[k] - n : joint->above.s + joint->levels.group[0][i] * n + column[k]);
 }
 
 static bool make(struct joint_descent *descent)
 {
     struct joint *joint = descent->joint;
-    size_t n = joint->s + n_groups(joint) * joint->n_group, at = n;
-    for (size_t i = 0; i < joint->n_active; i++)
+    size_t n = joint->above.s + joint_n_group(joint) * joint->above.n_group, at = n;
+    for (size_t i = 0; i < joint->part.n_active; i++)
         n += joint_active(joint, i)->n;
     descent->n = n;
     descent->block = calloc(12 * n + 1, sizeof *descent->block);
@@ -96,14 +57,14 @@ static bool make(struct joint_descent *descent)
                               &descent->origin_slope, &descent->diagonal};
     for (size_t k = 0; k < sizeof array / sizeof *array; k++)
         *array[k] = descent->block + k * n;
-    memcpy(descent->lower, joint->asker.map.lower, joint->s * sizeof(double));
-    memcpy(descent->upper, joint->asker.map.upper, joint->s * sizeof(double));
-    for (size_t g = 0; g < n_groups(joint); g++)
-        for (size_t k = 0; k < joint->n_group; k++) {
-            descent->lower[joint->s + g * joint->n_group + k] = joint->group_own->asker.map.lower[k];
-            descent->upper[joint->s + g * joint->n_group + k] = joint->group_own->asker.map.upper[k];
+    memcpy(descent->lower, joint->asker.map.lower, joint->above.s * sizeof(double));
+    memcpy(descent->upper, joint->asker.map.upper, joint->above.s * sizeof(double));
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        for (size_t k = 0; k < joint->above.n_group; k++) {
+            descent->lower[joint->above.s + g * joint->above.n_group + k] = joint->above.group_region->asker.map.lower[k];
+            descent->upper[joint->above.s + g * joint->above.n_group + k] = joint->above.group_region->asker.map.upper[k];
         }
-    for (size_t i = 0; i < joint->n_active; at += joint_active(joint, i++)->n) {
+    for (size_t i = 0; i < joint->part.n_active; at += joint_active(joint, i++)->n) {
         const struct joint_block *block = joint_active(joint, i);
         memcpy(descent->lower + at, block->box, block->n * sizeof(double));
         memcpy(descent->upper + at, block->box + block->n, block->n * sizeof(double));
@@ -115,19 +76,19 @@ static bool make(struct joint_descent *descent)
 static void sum_slopes(struct joint_descent *descent, bool of_trial, double *slope, double *square)
 {
     struct joint *joint = descent->joint;
-    size_t at = joint->s + n_groups(joint) * joint->n_group;
-    uint32_t *column = joint->column;
+    size_t at = joint->above.s + joint_n_group(joint) * joint->above.n_group;
+    uint32_t *column = joint->above.column;
     memset(slope, 0, descent->n * sizeof *slope);
-    for (size_t i = 0; i < joint->n_active; i++) {
+    for (size_t i = 0; i < joint->part.n_active; i++) {
         const struct joint_block *block = joint_active(joint, i);
-        const struct joint_side *side = of_trial ? &block->trial : &block->best;
-        size_t all = block->n + joint->s_block;
-        find_columns(joint, joint->active[i], column);
+        const struct joint_reduced *reduced = of_trial ? &block->trial : &block->best;
+        size_t all = block->n + joint->above.s_block;
+        find_columns(joint, joint->part.active[i], column);
         for (size_t k = 0; k < all; k++) {
             size_t j = k < block->n ? at + k : column[k - block->n];
-            slope[j] += joint_slope(side->triangle, all, side->rhs, k);
+            slope[j] += joint_slope(reduced->triangle, all, reduced->rhs, k);
             if (square)
-                square[j] += matrix_squares(k + 1, side->triangle + k * all);
+                square[j] += matrix_squares(k + 1, reduced->triangle + k * all);
         }
         at += block->n;
     }
@@ -137,11 +98,11 @@ static void gather_best(struct joint_descent *descent)
 {
     const struct joint *joint = descent->joint;
     double *to = descent->theta;
-    memcpy(to, joint->theta, joint->s * sizeof *to);
-    to += joint->s;
-    for (size_t g = 0; g < n_groups(joint); g++, to += joint->n_group)
-        memcpy(to, joint->group[g].side.theta, joint->n_group * sizeof *to);
-    for (size_t i = 0; i < joint->n_active; to += joint_active(joint, i++)->n)
+    memcpy(to, joint->above.theta, joint->above.s * sizeof *to);
+    to += joint->above.s;
+    for (size_t g = 0; g < joint_n_group(joint); g++, to += joint->above.n_group)
+        memcpy(to, joint->above.group[g].reduced.theta, joint->above.n_group * sizeof *to);
+    for (size_t i = 0; i < joint->part.n_active; to += joint_active(joint, i++)->n)
         memcpy(to, joint_active(joint, i)->best.theta, joint_active(joint, i)->n * sizeof *to);
 }
 
@@ -149,25 +110,32 @@ static void scatter_trial(const struct joint_descent *descent)
 {
     struct joint *joint = descent->joint;
     const double *from = descent->trial;
-    memcpy(joint->trial, from, joint->s * sizeof *from);
-    from += joint->s;
-    for (size_t g = 0; g < n_groups(joint); g++, from += joint->n_group)
-        memcpy(joint->group[g].trial, from, joint->n_group * sizeof *from);
-    for (size_t i = 0; i < joint->n_active; from += joint_active(joint, i++)->n)
+    memcpy(joint->above.trial, from, joint->above.s * sizeof *from);
+    from += joint->above.s;
+    for (size_t g = 0; g < joint_n_group(joint); g++, from += joint->above.n_group)
+        memcpy(joint->above.group[g].trial, from, joint->above.n_group * sizeof *from);
+    for (size_t i = 0; i < joint->part.n_active; from += joint_active(joint, i++)->n)
         memcpy(joint_active(joint, i)->trial.theta, from, joint_active(joint, i)->n * sizeof *from);
 }
+
+static double f_of(const struct joint_block *block) { return block->trial.f; }
 
 /* Lets the blocks evaluate descent->trial; takes it if it is better. False: the search must stop. */
 static bool evaluate(struct joint_descent *descent, bool *better)
 {
-    scatter_trial(descent);
-    coroutine_suspend(descent->coroutine);
+    const struct joint *joint = descent->joint;
+    bool has_failed = false;
     *better = false;
-    if (descent->is_stopping)
+    scatter_trial(descent);
+    descent->went = joint_run_pass(descent->joint, JOINT_GIVEN);
+    if (descent->went != JOINT_COUNTS)
         return false;
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        has_failed = has_failed || joint_active(joint, i)->has_failed;
+    descent->f = has_failed ? (double)NAN : joint_total(joint, f_of);
     if (!isnan(descent->f))
         sum_slopes(descent, true, descent->trial_slope, NULL);
-    *better = descent->f < descent->joint->f;
+    *better = descent->f < descent->joint->above.f;
     if (*better) {
         joint_take(descent->joint);
         memcpy(descent->theta, descent->trial, descent->n * sizeof *descent->theta);
@@ -206,21 +174,33 @@ static bool try_point(void *context, const double *x, double *f, double *gradien
     return descent->n_missed < MAX_MISSED;
 }
 
+/* The decrease predicted for the best point. */
+static double promise_of(struct joint *joint)
+{
+    enum asked asked = joint_set_model(joint, JOINT_BEST);
+    if (asked == ASKED_FAILED) {
+        fit_asker_end(&joint->asker, OUTCOME_stalled, "the derivatives of the residuals are too large to be used");
+        joint_end(joint, OUTCOME_stalled);
+    }
+    return asked == ASKED_OK ? joint_promise_free(joint, JOINT_BEST) : INFINITY;
+}
+
 static bool has_met(struct joint_descent *descent)
 {
     struct joint *joint = descent->joint;
-    struct stopping *stopping = &joint->stopping;
-    double promise = joint_promise(joint), tolerance = stopping_tolerance(stopping, &joint->point);
-    bool is_exact = stopping_is_exact(stopping, &joint->point);
-    stopping->met = is_exact ? STOP_exact : promise <= tolerance ? STOP_decrease : STOP_none;
-    return stopping->met != STOP_none || joint->outcome != OUTCOME_not_run;
+    struct stopping *stopping = &joint->search.stopping;
+    double promise = promise_of(joint), tolerance = stopping_tolerance(stopping, &joint->point);
+    stopping->met = stopping_by_value(stopping, &joint->point);
+    if (stopping->met == STOP_none && promise <= tolerance)
+        stopping->met = STOP_decrease;
+    return stopping->met != STOP_none || joint->end.is_cut;
 }
 
 static bool accept(void *context)
 {
     struct joint_descent *descent = context;
     memcpy(descent->base, descent->place, descent->n * sizeof *descent->base);
-    descent->joint->n_iteration++;
+    descent->joint->search.n_iteration++;
     return !has_met(descent);
 }
 
@@ -247,25 +227,25 @@ static void begin_round(struct joint_descent *descent)
 static enum outcome run_rounds(struct joint_descent *descent, double *scratch)
 {
     struct joint *joint = descent->joint;
-    struct stopping *stopping = &joint->stopping;
+    struct stopping *stopping = &joint->search.stopping;
     for (int n_barren = 0; !has_met(descent);) {
-        double before = joint->f, tolerance = stopping_tolerance(stopping, &joint->point);
+        double before = joint->above.f, tolerance = stopping_tolerance(stopping, &joint->point);
         begin_round(descent);
         const struct lbfgs_search search = {.n = descent->n_loose, .origin = descent->origin, .f = before, .trial = try_point,
                                             .gradient = descent->origin_slope, .diagonal = descent->diagonal,
                                             .accepted = accept, .context = descent, .memory = MEMORY, .scratch = scratch};
         if (search.n > 0 && lbfgs_search_run(&search) == LBFGS_NO_MEMORY)
             return OUTCOME_out_of_memory;
-        if (descent->is_stopping || joint->outcome != OUTCOME_not_run || has_met(descent))
+        if (descent->went != JOINT_COUNTS || has_met(descent))
             break;
-        bool is_barren = before - joint->f <= tolerance;
+        bool is_barren = before - joint->above.f <= tolerance;
         n_barren = is_barren ? n_barren + 1 : 0;
         descent->shrink = is_barren ? 0.1 * descent->shrink : 1;
         if (n_barren < FEW_BARREN)
             continue;
-        if (joint_promise(joint) > LOOSEST_TEST * tolerance) {
+        if (promise_of(joint) > LOOSEST_TEST * tolerance) {
             snprintf(joint->asker.reason, sizeof joint->asker.reason, "no objective below %.6g was found, and a Gauss-Newton "
-                     "step predicts a decrease of %.3g", joint->f, joint_promise(joint));
+                     "step predicts a decrease of %.3g", joint->above.f, promise_of(joint));
             return OUTCOME_stalled;
         }
         joint->asker.notes |= NOTE_noise_floor;
@@ -275,40 +255,19 @@ static enum outcome run_rounds(struct joint_descent *descent, double *scratch)
     return OUTCOME_converged;
 }
 
-static void search(void *argument)
+enum joint_went joint_descend(struct joint *joint, enum outcome *outcome)
 {
-    struct joint_descent *descent = argument;
-    double *scratch = aligned_alloc(64, (lbfgs_scratch(descent->n + 1) * sizeof *scratch + 63) / 64 * 64);
-    descent->outcome = scratch ? run_rounds(descent, scratch) : OUTCOME_out_of_memory;
-    free(scratch);
-}
-
-enum outcome joint_descent_next(struct joint *joint)
-{
-    struct joint_descent *descent = joint->descent;
-    if (!descent->has_ended) {
-        stop(descent); /* one that fewer blocks or other tolerances have interrupted */
-        if (!make(descent))
-            return OUTCOME_out_of_memory;
-        gather_best(descent);
-        descent->shrink = 1;
-        coroutine_prepare(descent->coroutine, search, descent);
-        descent->is_running = coroutine_resume(descent->coroutine);
+    struct joint_descent descent = {.joint = joint, .shrink = 1, .went = JOINT_COUNTS};
+    double *scratch = NULL;
+    *outcome = OUTCOME_out_of_memory;
+    if (make(&descent))
+        scratch = aligned_alloc(64, (lbfgs_scratch(descent.n + 1) * sizeof *scratch + 63) / 64 * 64);
+    if (scratch) {
+        gather_best(&descent);
+        *outcome = run_rounds(&descent, scratch);
     }
-    descent->has_ended = false;
-    return descent->is_running ? OUTCOME_not_run : joint->outcome != OUTCOME_not_run ? joint->outcome : descent->outcome;
-}
-
-static double f_of(const struct joint_block *block) { return block->trial.f; }
-
-bool joint_descent_judge(struct joint *joint)
-{
-    struct joint_descent *descent = joint->descent;
-    bool has_failed = false;
-    for (size_t i = 0; i < joint->n_active; i++)
-        has_failed = has_failed || joint_active(joint, i)->has_failed;
-    descent->f = has_failed ? (double)NAN : joint_total(joint, f_of);
-    descent->is_running = coroutine_resume(descent->coroutine);
-    descent->has_ended = !descent->is_running;
-    return descent->is_running;
+    free(scratch);
+    free(descent.block);
+    free(descent.loose);
+    return joint->end.is_cut ? JOINT_ENDED : descent.went;
 }

@@ -6,7 +6,7 @@
 #include "fit/joint_errors.h"
 
 #include "base/words.h"
-#include "fit/fit.h"
+#include "fit/prepare.h"
 #include "fit/matrix.h"
 #include "fit/statistics.h"
 
@@ -21,9 +21,10 @@ static const double DAMPING = 1e-16, ACCURACY = 1e-7 / 30;
 static const double ZERO = 1e-2;
 
 /* Sums over the blocks that depend on a parameter: squares of its column's length, the same of the rows of noise and priors,
- * squares of the predictions' norm, measurements, how many have it move a prediction or the noise, and how many there are. */
+ * squares of the predictions' norm, measurements, how many have it move a prediction or the noise, and how many there are; the
+ * objective's derivative at the best point. */
 struct column_sum {
-    double squares, beyond, size, n_row, n_prediction, n_noise, n_block;
+    double squares, beyond, size, n_row, n_prediction, n_noise, n_block, slope;
 };
 enum { N_SUM = sizeof(struct column_sum) / sizeof(double) };
 
@@ -34,6 +35,7 @@ struct joint_errors {
     struct fit_spectrum shared; /* of the n_kept parameters */
     double *root;             /* n_kept x n_kept, with further columns of groups: its products are the covariance */
     struct fit_whole whole;
+    double gradient_norm;     /* of the whole fit, as fit_point_gradient_norm */
     bool has_excess;          /* of some block: observed and expected information differ */
     double accuracy;          /* of derivatives, relative to the columns' lengths */
     /* for one block, at most n_most own parameters */
@@ -45,12 +47,16 @@ struct joint_errors {
 
 static const uint32_t NOT_KEPT = UINT32_MAX;
 
+static bool is_held_at(int8_t bound, double g) { return (bound < 0 && g >= 0) || (bound > 0 && g <= 0); }
+
 static bool is_slope_held(const struct joint_block *block, size_t all, size_t j)
 {
     double g = joint_slope(block->trial.triangle, all, block->trial.rhs, j);
-    int8_t bound = block->side[block->file_index[j]];
-    return (bound < 0 && g >= 0) || (bound > 0 && g <= 0);
+    return is_held_at(block->at_bound[block->file_index[j]], g);
 }
+
+/* An entry of the gradient, or 0 where a bound holds the parameter. */
+static double projected(int8_t bound, double g) { return is_held_at(bound, g) ? 0 : fabs(g); }
 
 /* The own parameters that no bound holds, and the lengths of their columns. */
 static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *loose, double *scale)
@@ -68,7 +74,7 @@ static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *lo
 
 static struct joint_group *group_of(const struct joint *joint, size_t i)
 {
-    return joint->group ? &joint->group[joint->levels.group[0][i]] : NULL;
+    return joint->above.group ? &joint->above.group[joint->levels.group[0][i]] : NULL;
 }
 
 /* The parameters above block i that no bound holds. */
@@ -76,13 +82,13 @@ static void find_kept(struct joint *joint, size_t i)
 {
     struct joint_errors *errors = joint->errors;
     const struct joint_group *group = group_of(joint, i);
-    size_t n = joint->n_group, n_loose = group ? group->n_loose : 0, n_before = 0;
+    size_t n = joint->above.n_group, n_loose = group ? group->n_loose : 0, n_before = 0;
     errors->n_above = 0;
-    joint_columns(joint, i, joint->column);
-    for (uint32_t k = 0; k < joint->s_block; k++) {
+    joint_columns(joint, i, joint->above.column);
+    for (uint32_t k = 0; k < joint->above.s_block; k++) {
         bool is_group = k < n;
         uint32_t place = is_group ? (group->is_held[k] ? NOT_KEPT : (uint32_t)n_before++)
-                                  : errors->place[joint->column[k] - n];
+                                  : errors->place[joint->above.column[k] - n];
         if (place == NOT_KEPT)
             continue;
         errors->kept[errors->n_above] = k;
@@ -93,9 +99,9 @@ static void find_kept(struct joint *joint, size_t i)
 /* The sum of parameter k above block i. */
 static struct column_sum *sum_of(const struct joint *joint, size_t i, size_t k)
 {
-    size_t n = joint->n_group;
+    size_t n = joint->above.n_group;
     struct column_sum *sum = joint->errors->sum;
-    return k < n ? &sum[joint->s + joint->levels.group[0][i] * n + k] : &sum[joint->column[k] - n];
+    return k < n ? &sum[joint->above.s + joint->levels.group[0][i] * n + k] : &sum[joint->above.column[k] - n];
 }
 
 /* Eliminates the own parameters of block i: leaves rows for those above it and, if the information is the observed one, an
@@ -104,7 +110,7 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
 {
     struct joint_errors *errors = joint->errors;
     struct joint_block *block = &joint->block[i];
-    size_t n = block->n, s = joint->s_block, all = n + s, loose = find_loose(block, s, errors->loose, errors->scale);
+    size_t n = block->n, s = joint->above.s_block, all = n + s, loose = find_loose(block, s, errors->loose, errors->scale);
     double *zeros = errors->scratch + joint_scratch(n, s);
     struct joint_arrays arrays;
     joint_findings_arrays(block, s, &arrays);
@@ -143,17 +149,17 @@ static struct joint_rows rows_of_block(void *context, size_t k)
 {
     const struct reduction *reduction = context;
     struct joint *joint = reduction->joint;
-    uint32_t i = reduction->group ? joint->member[reduction->group->first + k] : joint->active[k];
-    const struct joint_side *side = &joint->block[i].trial;
+    uint32_t i = reduction->group ? joint->part.member[reduction->group->first + k] : joint->part.active[k];
+    const struct joint_reduced *reduced = &joint->block[i].trial;
     find_kept(joint, i);
-    return (struct joint_rows){side->rest, side->rest_rhs, joint->errors->n_above, joint->errors->column};
+    return (struct joint_rows){reduced->rest, reduced->rest_rhs, joint->errors->n_above, joint->errors->column};
 }
 
 static struct joint_rows rows_of_group(void *context, size_t g)
 {
     const struct joint *joint = ((const struct reduction *)context)->joint;
-    const struct joint_side *side = &joint->group[g].side;
-    return (struct joint_rows){side->rest, side->rest_rhs, joint->errors->n_kept, NULL};
+    const struct joint_reduced *reduced = &joint->above.group[g].reduced;
+    return (struct joint_rows){reduced->rest, reduced->rest_rhs, joint->errors->n_kept, NULL};
 }
 
 /* Adds what block i leaves of its excess to the rows and columns of those above it. */
@@ -164,7 +170,7 @@ static void add_left(struct joint *joint, size_t i, double *to, size_t width)
     struct joint_arrays arrays;
     if (!block->findings.has_excess)
         return;
-    joint_findings_arrays(block, joint->s_block, &arrays);
+    joint_findings_arrays(block, joint->above.s_block, &arrays);
     find_kept(joint, i);
     size_t m = errors->n_above;
     for (size_t c = 0; c < m; c++)
@@ -185,30 +191,33 @@ static bool eliminate_group(struct joint *joint, struct joint_group *group, doub
 {
     struct joint_errors *errors = joint->errors;
     struct reduction reduction = {.joint = joint, .group = group};
-    struct joint_side *side = &group->side;
+    struct joint_reduced *reduced = &group->reduced;
     struct arena *arena = &errors->arena;
     size_t n = group->n_loose, m = errors->n_kept, width = n + m;
-    bool is_good = joint_sum(group->n, width, rows_of_block, &reduction, side->triangle, side->rhs);
+    bool is_good = joint_sum(group->n, width, rows_of_block, &reduction, reduced->triangle, reduced->rhs);
     arena_reset(arena);
     double *scratch = arena_calloc(arena, joint_scratch(n, m) + width + 1, sizeof *scratch), *own = NULL, *left = NULL;
     uint32_t *index = arena_calloc(arena, width + 1, sizeof *index);
-    if (!is_good || !scratch || !index || !ARENA_DOUBLES(arena, {&own, width, excess ? width : 0}, {&left, m, excess ? m : 0}))
+    if (!is_good || !scratch || !index
+        || !ARENA_DOUBLES(arena, {&own, width, excess ? width : 0}, {&left, m, excess ? m : 0}))
         return false;
     for (uint32_t j = 0; j < width; j++) {
         index[j] = j;
-        double length = j < n ? sqrt(matrix_squares(j + 1, side->triangle + j * width)) : 1;
+        double length = j < n ? sqrt(matrix_squares(j + 1, reduced->triangle + j * width)) : 1;
         *(j < n ? &errors->loose[j] : &errors->kept[j - n]) = j < n ? j : j - (uint32_t)n;
         if (j < n)
             errors->scale[j] = length > 0 ? length : 1;
     }
-    joint_eliminate(n, m, side->triangle, scratch, errors->loose, n, errors->kept, m, errors->scale, DAMPING, scratch + width,
-                    side->rest, side->rest_rhs, group->error_rows);
+    joint_eliminate(n, m, reduced->triangle, scratch, errors->loose, n, errors->kept, m, errors->scale, DAMPING,
+                    scratch + width,
+                    reduced->rest, reduced->rest_rhs, group->error_rows);
     if (!excess)
         return true;
     for (size_t k = 0; k < group->n; k++)
-        add_left(joint, joint->member[group->first + k], own, width);
+        add_left(joint, joint->part.member[group->first + k], own, width);
     bool is_own = true;
-    is_good = joint_observe(n, m, group->error_rows, errors->scale, errors->accuracy, own, width, index, left, &is_own, arena);
+    is_good =
+        joint_observe(n, m, group->error_rows, errors->scale, errors->accuracy, own, width, index, left, &is_own, arena);
     for (size_t c = 0; c < m * m; c++)
         excess[c] += left[c];
     *is_definite = *is_definite && is_own;
@@ -219,8 +228,8 @@ static bool make_errors(struct joint *joint)
 {
     struct arena *arena = &joint->arena;
     struct joint_errors *errors = joint->errors = arena_calloc(arena, 1, sizeof *errors);
-    size_t s = joint->s, above = joint->s_block, n = joint->n_group, n_group = joint->group ? joint->levels.n_group[0] : 0;
-    for (size_t i = 0; i < joint->n_active; i++)
+    size_t s = joint->above.s, above = joint->above.s_block, n = joint->above.n_group, n_group = joint_n_group(joint);
+    for (size_t i = 0; i < joint->part.n_active; i++)
         n = joint_active(joint, i)->n > n ? joint_active(joint, i)->n : n;
     if (!errors)
         return false;
@@ -229,7 +238,7 @@ static bool make_errors(struct joint *joint)
     errors->kept = arena_calloc(arena, s + above + 1, sizeof *errors->kept);
     errors->column = arena_calloc(arena, above + 1, sizeof *errors->column);
     errors->loose = arena_calloc(arena, n + 1, sizeof *errors->loose);
-    errors->sum = arena_calloc(arena, s + n_group * joint->n_group + 1, sizeof *errors->sum);
+    errors->sum = arena_calloc(arena, s + n_group * joint->above.n_group + 1, sizeof *errors->sum);
     return errors->place && errors->kept && errors->column && errors->loose && errors->sum
            && fit_spectrum_room(&errors->shared, s, 0, arena)
            && ARENA_DOUBLES(arena, {&errors->scale, n, 1}, {&errors->root, joint->levels.n_column > 1 ? s : 0, s},
@@ -239,20 +248,21 @@ static bool make_errors(struct joint *joint)
 /* Parameter k above a block. */
 static struct column_sum block_sum(const struct joint *joint, const struct joint_block *block, size_t k)
 {
-    size_t s = joint->s_block, column = block->n + k;
+    size_t s = joint->above.s_block, column = block->n + k;
     struct joint_arrays arrays;
     joint_findings_arrays(block, s, &arrays);
     unsigned moves = (unsigned)arrays.moves[column];
     return (struct column_sum){
         .squares = matrix_squares(column + 1, joint_information(block, s) + column * (block->n + s)),
         .beyond = arrays.beyond[column], .size = block->findings.size * block->findings.size, .n_row = (double)block->n_row,
-        .n_prediction = (moves & MOVES_PREDICTION) != 0, .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1};
+        .n_prediction = (moves & MOVES_PREDICTION) != 0, .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1,
+        .slope = joint_slope(block->best.triangle, block->n + s, block->best.rhs, column)};
 }
 
 static void sums_of(const void *context, const struct joint_block *block, double *number)
 {
     const struct joint *joint = context;
-    for (size_t k = 0; k < joint->s; k++) {
+    for (size_t k = 0; k < joint->above.s; k++) {
         struct column_sum sum = block_sum(joint, block, k);
         memcpy(number + k * N_SUM, &sum, sizeof sum);
     }
@@ -261,12 +271,12 @@ static void sums_of(const void *context, const struct joint_block *block, double
 /* What blocks say of the parameters above them. False: out of memory. */
 static bool sum_columns(struct joint *joint)
 {
-    if (!joint->group)
-        return joint_totals(joint, N_SUM * joint->s, sums_of, joint, (double *)joint->errors->sum);
-    for (size_t a = 0; a < joint->n_active; a++) {
-        size_t i = joint->active[a];
-        joint_columns(joint, i, joint->column);
-        for (size_t k = 0; k < joint->s_block; k++) {
+    if (!joint->above.group)
+        return joint_totals(joint, N_SUM * joint->above.s, sums_of, joint, (double *)joint->errors->sum);
+    for (size_t a = 0; a < joint->part.n_active; a++) {
+        size_t i = joint->part.active[a];
+        joint_columns(joint, i, joint->above.column);
+        for (size_t k = 0; k < joint->above.s_block; k++) {
             struct column_sum one = block_sum(joint, &joint->block[i], k);
             double *to = (double *)sum_of(joint, i, k), from[N_SUM];
             memcpy(from, &one, sizeof from);
@@ -286,6 +296,26 @@ static void criteria_of(const void *context, const struct joint_block *block, do
     number[1] = block->findings.criteria.distances;
 }
 
+/* The largest entry of the projected gradient of the parameters of this process's blocks and of those above them; where a row
+ * is at a bound, all rows that have the parameter are. */
+static double gradient_norm_of(const struct joint *joint)
+{
+    double norm = 0;
+    for (size_t a = 0; a < joint->part.n_active; a++) {
+        const struct joint_block *block = joint_active(joint, a);
+        size_t all = block->n + joint->above.s_block;
+        for (size_t j = 0; j < block->n; j++) {
+            double g = joint_slope(block->best.triangle, all, block->best.rhs, j);
+            norm = fmax(norm, projected(block->at_bound[block->file_index[j]], g));
+        }
+        joint_columns(joint, joint->part.active[a], joint->above.column);
+        for (size_t k = 0; k < joint->above.s_block; k++)
+            norm = fmax(norm, projected(block->at_bound[block->file_index[block->n + k]],
+                                        sum_of(joint, joint->part.active[a], k)->slope));
+    }
+    return norm;
+}
+
 /* Counts measurements and fitted parameters, and sums the criteria. False: out of memory. */
 static bool count(struct joint *joint)
 {
@@ -293,22 +323,23 @@ static bool count(struct joint *joint)
     struct fit_whole *whole = &errors->whole;
     double criteria[2], n_row = 0, n_fitted = 0, n_noise = 0;
     enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8 };
-    struct joint_facts facts = {.any = 0};
-    for (size_t g = 0; joint->group && g < joint->levels.n_group[0]; g++) {
-        struct joint_group *group = &joint->group[g];
+    struct joint_facts facts = {.any = 0, .single = gradient_norm_of(joint)};
+    for (size_t g = 0; joint->above.group && g < joint->levels.n_group[0]; g++) {
+        struct joint_group *group = &joint->above.group[g];
         group->n_loose = 0;
-        for (size_t k = 0; k < joint->n_group; k++) {
+        for (size_t k = 0; k < joint->above.n_group; k++) {
             group->n_loose += !group->is_held[k];
-            n_noise += group->n > 0 && !group->is_held[k] && is_noise(&errors->sum[joint->s + g * joint->n_group + k]);
+            n_noise += group->n > 0 && !group->is_held[k]
+                       && is_noise(&errors->sum[joint->above.s + g * joint->above.n_group + k]);
         }
         n_fitted += group->n > 0 ? (double)group->n_loose : 0;
     }
-    for (size_t a = 0; a < joint->n_active; a++) {
+    for (size_t a = 0; a < joint->part.n_active; a++) {
         const struct joint_block *block = joint_active(joint, a);
         struct joint_arrays arrays;
-        double weight = joint_weight(joint, joint->active[a]), scaling = block->findings.criteria.scaling;
-        size_t n_loose = find_loose(block, joint->s_block, errors->loose, errors->scale);
-        joint_findings_arrays(block, joint->s_block, &arrays);
+        double weight = joint_weight(joint, joint->part.active[a]), scaling = block->findings.criteria.scaling;
+        size_t n_loose = find_loose(block, joint->above.s_block, errors->loose, errors->scale);
+        joint_findings_arrays(block, joint->above.s_block, &arrays);
         for (size_t c = 0; c < n_loose; c++)
             n_noise += weight * (arrays.moves[errors->loose[c]] == MOVES_NOISE);
         n_fitted += weight * (double)n_loose;
@@ -322,7 +353,8 @@ static bool count(struct joint *joint)
                                 .n_noise = joint_count_up(joint, n_noise), .prediction_error = NAN,
                                 .is_sigma_known = joint->asker.is_sigma_known, .is_observed = true};
     errors->has_excess = facts.any & EXCESS;
-    for (size_t k = 0; k < joint->s; k++)
+    errors->gradient_norm = facts.single;
+    for (size_t k = 0; k < joint->above.s; k++)
         whole->n_noise += errors->place[k] != NOT_KEPT && is_noise(&errors->sum[k]);
     if (!joint_totals(joint, 2, criteria_of, NULL, criteria))
         return false;
@@ -348,23 +380,23 @@ static bool reduce(struct joint *joint, bool *is_definite)
     struct joint_errors *errors = joint->errors;
     struct fit_spectrum *shared = &errors->shared;
     struct reduction reduction = {.joint = joint};
-    size_t k = errors->n_kept, n_loose, n_group = joint->group ? joint->levels.n_group[0] : 0;
+    size_t k = errors->n_kept, n_loose, n_group = joint->above.group ? joint->levels.n_group[0] : 0;
     bool is_observed = errors->has_excess && errors->whole.is_observed;
     double *excess = is_observed ? calloc(k * k + 1, sizeof *excess) : NULL;
     bool is_good = excess || !is_observed;
-    for (size_t a = 0; is_good && a < joint->n_active; a++)
-        is_good = eliminate(joint, joint->active[a], NULL, &n_loose, is_definite);
+    for (size_t a = 0; is_good && a < joint->part.n_active; a++)
+        is_good = eliminate(joint, joint->part.active[a], NULL, &n_loose, is_definite);
     for (size_t g = 0; is_good && g < n_group; g++)
-        is_good = eliminate_group(joint, &joint->group[g], excess, is_definite);
-    if (is_good && excess && !joint->group)
+        is_good = eliminate_group(joint, &joint->above.group[g], excess, is_definite);
+    if (is_good && excess && !joint->above.group)
         is_good = joint_totals(joint, k * k, left_of, joint, excess);
-    is_good = is_good && (joint->group ? joint_sum(n_group, k, rows_of_group, &reduction, shared->triangle, shared->q)
+    is_good = is_good && (joint->above.group ? joint_sum(n_group, k, rows_of_group, &reduction, shared->triangle, shared->q)
                                        : joint_sum_all(joint, k, rows_of_block, &reduction, shared->triangle, shared->q));
     shared->n = k;
-    for (uint32_t j = 0; j < joint->s; j++)
+    for (uint32_t j = 0; j < joint->above.s; j++)
         if (errors->place[j] != NOT_KEPT) {
             shared->loose[errors->place[j]] = errors->place[j];
-            shared->scale[errors->place[j]] = length_of(joint, &joint->asker.map, j, joint->theta[j], &errors->sum[j]);
+            shared->scale[errors->place[j]] = length_of(joint, &joint->asker.map, j, joint->above.theta[j], &errors->sum[j]);
         }
     if (is_good)
         fit_spectrum_decompose(shared, errors->accuracy, true);
@@ -394,7 +426,7 @@ bool joint_errors_compute(struct joint *joint)
     if (!make_errors(joint))
         return false;
     struct joint_errors *errors = joint->errors;
-    for (uint32_t k = 0; k < joint->s; k++)
+    for (uint32_t k = 0; k < joint->above.s; k++)
         errors->place[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
     if (!sum_columns(joint) || !count(joint))
         return false;
@@ -418,7 +450,7 @@ bool joint_errors_describe(struct joint *joint)
     if (!make_errors(joint))
         return false;
     struct joint_errors *errors = joint->errors;
-    for (uint32_t k = 0; k < joint->s; k++)
+    for (uint32_t k = 0; k < joint->above.s; k++)
         errors->place[k] = NOT_KEPT;
     if (!sum_columns(joint) || !count(joint))
         return false;
@@ -484,7 +516,7 @@ static bool find_rows(struct joint *joint, size_t i, struct row *row)
     struct joint_errors *errors = joint->errors;
     const struct joint_group *group = group_of(joint, i);
     struct joint_block *block = &joint->block[i];
-    size_t s = joint->s_block, k = errors->n_kept;
+    size_t s = joint->above.s_block, k = errors->n_kept;
     double *own = calloc(block->n * (block->n + s) + 1, sizeof *own);
     bool is_definite = true, has_root = joint->levels.n_column > 1;
     *row = (struct row){.n_own = 0};
@@ -517,7 +549,7 @@ static bool make_map(struct joint *joint, size_t i, const struct joint_arrays *a
 {
     const struct joint_block *block = &joint->block[i];
     struct arena *arena = &joint->errors->arena;
-    size_t all = block->n + joint->s_block;
+    size_t all = block->n + joint->above.s_block;
     *map = (struct fit_map){.n_free = all, .size = arrays->size, .lower = arrays->lower, .upper = arrays->upper,
                             .file_index = arena_calloc(arena, all + 1, sizeof *map->file_index),
                             .scale = arena_calloc(arena, all + 1, sizeof *map->scale)};
@@ -599,7 +631,7 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
     struct fit_map map;
     struct row row;
     double *chain;
-    joint_findings_arrays(block, joint->s_block, &arrays);
+    joint_findings_arrays(block, joint->above.s_block, &arrays);
     if (!find_rows(joint, i, &row) || !make_map(joint, i, &arrays, &map, &chain)
         || !find_spectrum(joint, i, &row, &map, &arrays, &spectrum))
         return false;
@@ -609,7 +641,7 @@ static bool put_statistics(struct joint *joint, size_t i, struct fit_record *rec
         .n_row = (double)block->n_row, .n_alone = (double)row.n_own, .can_test = findings->can_test,
         .has_prior = findings->has_prior,
         .log_prior = findings->has_prior && isnan(findings->log_prior) ? 0 : findings->log_prior,
-        .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->n_all == 1};
+        .is_small = map.n_free <= FIT_MAX_PAIR_PARAMETERS || joint->part.n_all == 1};
     for (size_t c = 0; c < row.n_own; c++)
         part.n_noise += arrays.moves[errors->loose[c]] == MOVES_NOISE;
     for (size_t c = 0; c < errors->n_above; c++) {
@@ -625,36 +657,37 @@ static void put_evaluation(const struct joint *joint, size_t i, struct fit_recor
 {
     const struct joint_block *block = &joint->block[i];
     const struct joint_findings *findings = &block->findings;
-    const struct joint_side *side = &block->best;
-    size_t all = block->n + joint->s_block;
+    const struct joint_reduced *reduced = &block->best;
+    size_t all = block->n + joint->above.s_block;
     const struct fit_portion part = {
         .n_parameter = joint->n_parameter, .criteria = findings->criteria,
         .n_row = (double)block->n_row, .log_prior = findings->log_prior};
     fit_statistics_describe(record, &joint->errors->whole, &part);
     for (size_t k = 0; k < all; k++)
         record->slope[block->file_index[k]] =
-            joint_slope(side->triangle, all, side->rhs, k) / block->chain[k];
+            joint_slope(reduced->triangle, all, reduced->rhs, k) / block->chain[k];
 }
 
 /* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */
 static void put_reason(const struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_block *block = &joint->block[i];
-    bool is_one = joint->culprit < joint->ranks.n_block, is_me = is_one && joint->culprit == joint->ranks.first + i;
-    bool is_common = joint->outcome == OUTCOME_stalled || joint->outcome == OUTCOME_budget || joint->outcome == OUTCOME_timeout;
+    bool is_one = joint->end.culprit < joint->ranks.n_block, is_me = is_one && joint->end.culprit == joint->ranks.first + i;
+    bool is_common = joint->end.outcome == OUTCOME_stalled || joint->end.outcome == OUTCOME_budget
+        || joint->end.outcome == OUTCOME_timeout;
     if (block->is_out) {
         record->outcome = block->outcome;
         snprintf(record->reason, sizeof record->reason, "%s", block->reason);
-    } else if (outcome_is_success(joint->outcome)) {
+    } else if (outcome_is_success(joint->end.outcome)) {
         return;
     } else if (is_one && !is_me) {
         char name[JOINT_NAME];
-        joint_name(joint, joint->culprit, name);
+        joint_name(joint, joint->end.culprit, name);
         snprintf(record->reason, sizeof record->reason, "%s: %.*s", name, (int)(sizeof record->reason - sizeof name),
-                 joint->blame.reason);
-        record->outcome = is_common && !joint->blame.has_crashed ? joint->outcome : OUTCOME_other_failed;
+                 joint->end.blame.reason);
+        record->outcome = is_common && !joint->end.blame.has_crashed ? joint->end.outcome : OUTCOME_other_failed;
     } else {
-        snprintf(record->reason, sizeof record->reason, "%s", is_one ? joint->blame.reason : joint->asker.reason);
+        snprintf(record->reason, sizeof record->reason, "%s", is_one ? joint->end.blame.reason : joint->asker.reason);
     }
 }
 
@@ -664,31 +697,32 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     fit_clear(record, joint->n_parameter, block->notes | (block->is_out ? 0 : joint->asker.notes));
     record->dataset = joint->ranks.first + i;
     record->start = joint->task;
-    record->outcome = joint->outcome;
-    record->stop = joint->stop;
+    record->outcome = joint->end.outcome;
+    record->stop = joint->end.stop;
     record->optimizer = joint->options->evaluates ? OPTIMIZER_none
-                        : joint->descent          ? OPTIMIZER_lbfgs
+                        : joint->descends          ? OPTIMIZER_lbfgs
                                                   : OPTIMIZER_trf;
     record->gradient = block->is_made ? block->gradient : GRADIENT_none;
-    record->n_iteration = joint->n_iteration;
-    record->n_evaluation = block->n_evaluation;
-    record->n_step = block->n_step;
+    record->n_iteration = joint->search.n_iteration;
+    fit_work_put(&block->used, record);
     record->n_no_sigma = block->n_no_sigma;
     put_reason(joint, i, record);
     if (!block->is_kept || block->is_out)
         return;
     double accuracy = joint->options->accuracy;
-    record->rtol = joint->tighter == 1 ? accuracy : number_decimal(accuracy / joint->tighter);
+    record->rtol = joint->asker.accuracy.tighter == 1 ? accuracy : number_decimal(accuracy / joint->asker.accuracy.tighter);
     record->objective = block->best.f;
     memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
-    memcpy(record->at_bound, block->side, joint->n_parameter);
+    memcpy(record->at_bound, block->at_bound, joint->n_parameter);
+    record->gradient_norm = joint->errors ? joint->errors->gradient_norm : NAN;
     if (joint->errors && joint->options->evaluates)
         put_evaluation(joint, i, record);
     if (!joint->errors || joint->options->evaluates)
         return;
-    record->gradient_norm = joint->stopping.beyond.gradient_norm;
-    record->tight_change = block->trial.f - block->best.f;
-    record->tight_decrease = joint->certificate.decrease;
+    if (joint->options->certify) {
+        record->tight_change = block->trial.f - block->best.f;
+        record->tight_decrease = joint->certificate.decrease;
+    }
     if (joint->options->statistics && !put_statistics(joint, i, record)) {
         record->outcome = OUTCOME_out_of_memory;
         record->stop = STOP_none;

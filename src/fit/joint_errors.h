@@ -18,8 +18,3 @@ const double *joint_information(const struct joint_block *block, size_t s);
  * columns. False: out of memory; *is_definite: as in fit_spectrum_observe, and then nothing changes. */
 bool joint_observe(size_t n, size_t m, double *own, const double *scale, double accuracy, const double *excess, size_t ld,
                    const uint32_t *index, double *left, bool *is_definite, struct arena *arena);
-
-/* The triangle of the rows of an answer, own parameters first, seen from `step` (in the model's order; NULL: none) before it.
- * False: an entry is not finite. */
-bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer, enum fit_curvature curvature,
-                        const double *step, double *triangle, double *rhs);

@@ -101,7 +101,7 @@ bool joint_findings_take(struct joint_work *work, struct arena *arena)
     findings->can_test = fit_statistics_can_test(asker);
     findings->log_prior = fit_statistics_log_prior(asker, &work->at);
     findings->size = fit_point_size(asker, &work->at);
-    findings->accuracy = fit_asker_accuracy(asker);
+    findings->accuracy = fit_asker_accuracy(asker, asker->accuracy);
     if (!moves || !joint_findings_room(block, work->s))
         return false;
     joint_findings_arrays(block, work->s, &arrays);

@@ -23,8 +23,6 @@ static const double FIRST = 10, LITTLE = 1e-6, NONE = 1e-13;
 /* How often parameters that were stopped are held where they were stopped, and all in all. */
 enum { HOLD_THERE = 3, HOLD_MOST = 5 };
 
-static size_t n_groups(const struct joint *joint) { return joint->group ? joint->levels.n_group[0] : 0; }
-
 void joint_kinks_begin(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
@@ -34,11 +32,10 @@ void joint_kinks_begin(struct joint *joint)
     line->takes = line->newton = line->holds = false;
     line->n_inner = line->n_cut = line->n_hold = 0;
     line->part = 1;
-    line->first = line->value = line->least = joint->f;
-    memcpy(line->shared, joint->theta, joint->s * sizeof *line->shared);
-    for (size_t g = 0; g < n_groups(joint); g++)
-        memcpy(joint->group[g].line, joint->group[g].side.theta, joint->n_group * sizeof(double));
-    joint->pass = JOINT_ROWS;
+    line->first = line->value = line->least = joint->above.f;
+    memcpy(line->shared, joint->above.theta, joint->above.s * sizeof *line->shared);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        memcpy(joint->above.group[g].line, joint->above.group[g].reduced.theta, joint->above.n_group * sizeof(double));
 }
 
 bool joint_kinks_is_damped(const struct joint *joint) { return joint->line.damping > LITTLE; }
@@ -46,7 +43,6 @@ bool joint_kinks_is_damped(const struct joint *joint) { return joint->line.dampi
 void joint_kinks_loosen(struct joint *joint)
 {
     joint->line.damping *= 0.1;
-    joint_kinks_begin(joint);
 }
 
 void joint_kinks_adapt(struct joint *joint, double ratio)
@@ -65,7 +61,7 @@ void joint_kinks_adapt(struct joint *joint, double ratio)
 static void scales_of(const void *context, const struct joint_block *block, double *square)
 {
     const struct joint *joint = context;
-    for (size_t k = 0; k < joint->s; k++)
+    for (size_t k = 0; k < joint->above.s; k++)
         square[k] = block->inner.scale[block->n + k] * block->inner.scale[block->n + k];
 }
 
@@ -74,60 +70,62 @@ bool joint_kinks_measure(struct joint *joint)
     struct joint_line *line = &joint->line;
     if (!line->begins || line->holds)
         return true;
-    if (!joint->group && !joint_totals(joint, joint->s, scales_of, joint, line->scale))
+    if (!joint->above.group && !joint_totals(joint, joint->above.s, scales_of, joint, line->scale))
         return false;
-    if (joint->group)
-        memset(line->scale, 0, joint->s * sizeof *line->scale);
-    for (size_t g = 0; g < n_groups(joint); g++)
-        memset(joint->group[g].line_scale, 0, joint->n_group * sizeof(double));
-    for (size_t a = 0; joint->group && a < joint->n_active; a++) {
-        size_t i = joint->active[a];
-        struct joint_group *group = &joint->group[joint->levels.group[0][i]];
-        joint_columns(joint, i, joint->column);
-        for (size_t k = 0; k < joint->s_block; k++) {
+    if (joint->above.group)
+        memset(line->scale, 0, joint->above.s * sizeof *line->scale);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        memset(joint->above.group[g].line_scale, 0, joint->above.n_group * sizeof(double));
+    for (size_t a = 0; joint->above.group && a < joint->part.n_active; a++) {
+        size_t i = joint->part.active[a];
+        struct joint_group *group = &joint->above.group[joint->levels.group[0][i]];
+        joint_columns(joint, i, joint->above.column);
+        for (size_t k = 0; k < joint->above.s_block; k++) {
             double length = joint->block[i].inner.scale[joint->block[i].n + k];
-            *(k < joint->n_group ? &group->line_scale[k] : &line->scale[joint->column[k] - joint->n_group]) += length * length;
+            bool is_group = k < joint->above.n_group;
+            double *square = is_group ? &group->line_scale[k] : &line->scale[joint->above.column[k] - joint->above.n_group];
+            *square += length * length;
         }
     }
-    for (size_t k = 0; k < joint->s; k++)
+    for (size_t k = 0; k < joint->above.s; k++)
         line->scale[k] = sqrt(line->scale[k]);
-    for (size_t g = 0; g < n_groups(joint); g++)
-        for (size_t k = 0; k < joint->n_group; k++)
-            joint->group[g].line_scale[k] = sqrt(joint->group[g].line_scale[k]);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        for (size_t k = 0; k < joint->above.n_group; k++)
+            joint->above.group[g].line_scale[k] = sqrt(joint->above.group[g].line_scale[k]);
     return true;
 }
 
 /* Eliminates a group's own parameters from its reduced rows. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
 {
-    struct joint_side side = group->side;
-    side.scale = group->line_scale;
-    struct joint_own *own = joint->group_own;
+    struct joint_reduced reduced = group->reduced;
+    reduced.scale = group->line_scale;
+    struct joint_region *own = joint->above.group_region;
     double radius = group->radius;
-    joint_own_set(own, &group->side, group->side.theta, NULL, &radius);
+    joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &radius);
     if (joint->line.begins && !joint->line.holds)
-        memcpy(group->hold.is_held, group->is_held, joint->n_group * sizeof *group->is_held);
-    for (size_t k = 0; k < joint->n_group && joint->line.begins && !joint->line.holds; k++)
+        memcpy(group->hold.is_held, group->is_held, joint->above.n_group * sizeof *group->is_held);
+    for (size_t k = 0; k < joint->above.n_group && joint->line.begins && !joint->line.holds; k++)
         group->hold.by[k] = 0;
-    for (size_t k = 0; k < joint->n_group && joint->line.holds; k++)
-        own->model.step[k] = group->trial[k] - group->side.theta[k];
+    for (size_t k = 0; k < joint->above.n_group && joint->line.holds; k++)
+        own->model.step[k] = group->trial[k] - group->reduced.theta[k];
     if (joint->line.holds)
         joint_hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
-    joint_damped_rest(own, &side, &group->hold, joint->line.damping);
+    joint_damped_rest(own, &reduced, &group->hold, joint->line.damping);
 }
 
 void joint_kinks_groups_step(struct joint *joint)
 {
-    struct joint_own *own = joint->group_own;
-    for (size_t g = 0; g < n_groups(joint); g++) {
-        struct joint_group *group = &joint->group[g];
-        struct joint_side side = group->side;
+    struct joint_region *own = joint->above.group_region;
+    for (size_t g = 0; g < joint_n_group(joint); g++) {
+        struct joint_group *group = &joint->above.group[g];
+        struct joint_reduced reduced = group->reduced;
         double radius = group->radius;
-        joint_own_set(own, &group->side, group->side.theta, NULL, &radius);
-        side.scale = group->line_scale;
-        for (size_t k = 0; k < joint->s; k++)
-            own->rhs[k] = joint->trial[k] - joint->theta[k];
-        group->is_stopped = joint_damped_follow(own, &side, &group->hold, joint->line.damping, own->rhs);
+        joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &radius);
+        reduced.scale = group->line_scale;
+        for (size_t k = 0; k < joint->above.s; k++)
+            own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
+        group->is_stopped = joint_damped_follow(own, &reduced, &group->hold, joint->line.damping, own->rhs);
         trust_model_target(&own->model, &own->point, group->trial);
     }
 }
@@ -143,14 +141,14 @@ static double distance_above(const struct joint *joint)
 {
     const struct joint_line *line = &joint->line;
     double sum = 0;
-    for (size_t k = 0; k < joint->s; k++) {
-        double step = (part_way(line, joint->theta[k], joint->trial[k]) - joint->theta[k]) * line->scale[k];
+    for (size_t k = 0; k < joint->above.s; k++) {
+        double step = (part_way(line, joint->above.theta[k], joint->above.trial[k]) - joint->above.theta[k]) * line->scale[k];
         sum += step * step;
     }
-    for (size_t g = 0; g < n_groups(joint); g++) {
-        const struct joint_group *group = &joint->group[g];
-        for (size_t k = 0; k < joint->n_group; k++) {
-            double from = group->side.theta[k], step = (part_way(line, from, group->trial[k]) - from) * group->line_scale[k];
+    for (size_t g = 0; g < joint_n_group(joint); g++) {
+        const struct joint_group *group = &joint->above.group[g];
+        for (size_t k = 0; k < joint->above.n_group; k++) {
+            double from = group->reduced.theta[k], step = (part_way(line, from, group->trial[k]) - from) * group->line_scale[k];
             sum += step * step;
         }
     }
@@ -162,12 +160,12 @@ static void take(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
     line->takes = true;
-    for (size_t k = 0; k < joint->s; k++)
-        line->shared[k] = part_way(line, joint->theta[k], joint->trial[k]);
-    for (size_t g = 0; g < n_groups(joint); g++) {
-        struct joint_group *group = &joint->group[g];
-        for (size_t k = 0; k < joint->n_group; k++)
-            group->line[k] = part_way(line, group->side.theta[k], group->trial[k]);
+    for (size_t k = 0; k < joint->above.s; k++)
+        line->shared[k] = part_way(line, joint->above.theta[k], joint->above.trial[k]);
+    for (size_t g = 0; g < joint_n_group(joint); g++) {
+        struct joint_group *group = &joint->above.group[g];
+        for (size_t k = 0; k < joint->above.n_group; k++)
+            group->line[k] = part_way(line, group->reduced.theta[k], group->trial[k]);
     }
 }
 
@@ -178,15 +176,15 @@ static double distance_of(const struct joint_block *block) { return block->inner
 static bool is_stopped(const struct joint *joint)
 {
     struct joint_facts facts = {.any = 0};
-    for (size_t a = 0; a < joint->n_active; a++)
+    for (size_t a = 0; a < joint->part.n_active; a++)
         facts.any |= joint_active(joint, a)->inner.is_stopped;
-    for (size_t g = 0; g < n_groups(joint); g++)
-        facts.any |= joint->group[g].is_stopped;
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        facts.any |= joint->above.group[g].is_stopped;
     joint_agree(joint, &facts);
     return facts.any;
 }
 
-bool joint_kinks_judge(struct joint *joint)
+enum joint_kinks_next joint_kinks_judge(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
     double value = joint_total(joint, value_of), distance = joint_total(joint, distance_of) + distance_above(joint);
@@ -195,12 +193,11 @@ bool joint_kinks_judge(struct joint *joint)
     line->holds = fails && line->n_hold < HOLD_MOST && line->n_cut == 0 && is_stopped(joint);
     if (line->holds) {
         line->n_hold++;
-        joint->pass = JOINT_ROWS;
-        return false;
+        return JOINT_KINKS_ROWS;
     }
     if (fails && line->n_cut++ < TRUST_KINKS_CUT) {
         line->part *= 0.5;
-        return false;
+        return JOINT_KINKS_VALUE;
     }
     double gain = line->least - damped;
     bool is_better = gain > 0, was_newton = line->newton;
@@ -214,17 +211,14 @@ bool joint_kinks_judge(struct joint *joint)
     line->newton = is_better;
     line->part = 1;
     bool ends = is_better ? gain <= TRUST_KINKS_LITTLE * (line->first - line->least) : !was_newton;
-    if (++line->n_inner >= TRUST_KINKS_INNER || ends)
-        return true;
-    joint->pass = JOINT_ROWS;
-    return false;
+    return ++line->n_inner >= TRUST_KINKS_INNER || ends ? JOINT_KINKS_DONE : JOINT_KINKS_ROWS;
 }
 
 void joint_kinks_target(struct joint *joint)
 {
-    memcpy(joint->trial, joint->line.shared, joint->s * sizeof *joint->trial);
-    for (size_t g = 0; g < n_groups(joint); g++)
-        memcpy(joint->group[g].trial, joint->group[g].line, joint->n_group * sizeof(double));
+    memcpy(joint->above.trial, joint->line.shared, joint->above.s * sizeof *joint->above.trial);
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        memcpy(joint->above.group[g].trial, joint->above.group[g].line, joint->above.n_group * sizeof(double));
 }
 
 bool joint_kinks_room(struct joint_block *block, const struct joint_work *work)
@@ -245,11 +239,11 @@ bool joint_kinks_room(struct joint_block *block, const struct joint_work *work)
     return true;
 }
 
-void joint_kinks_keep(const struct joint_work *work, struct joint_side *side)
+void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced)
 {
     const struct fit_objective *objective = &work->asker->objective;
     size_t n_row = objective->n_row, n_slope = n_row * (work->n + work->s);
-    double *to = side->at;
+    double *to = reduced->at;
     memcpy(to, work->at.prediction, n_row * sizeof *to);
     memcpy(to + n_row, work->at.d_prediction, n_slope * sizeof *to);
     if (!objective->has_noise)
@@ -303,13 +297,13 @@ static bool evaluate(struct joint_work *work, const double *step, struct inner_v
 static void begin(struct joint_work *work, const struct inner_value *inner)
 {
     struct joint_block *block = work->block;
-    struct joint_side *side = &block->inner.side;
+    struct joint_reduced *reduced = &block->inner.reduced;
     size_t all = work->n + work->s;
-    joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, side->triangle, side->rhs);
+    joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, reduced->triangle, reduced->rhs);
     for (size_t k = 0; k < all; k++)
-        block->inner.scale[k] = sqrt(matrix_squares(k + 1, side->triangle + k * all));
-    joint_own_set(&work->own, &block->best, block->best.theta, NULL, &block->radius);
-    joint_hold_begin(&work->own, &block->inner.hold);
+        block->inner.scale[k] = sqrt(matrix_squares(k + 1, reduced->triangle + k * all));
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->radius);
+    joint_hold_begin(&work->region, &block->inner.hold);
 }
 
 void joint_kinks_take(struct joint_work *work)
@@ -328,7 +322,7 @@ void joint_kinks_take(struct joint_work *work)
 bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
-    struct joint_side *side = &block->inner.side;
+    struct joint_reduced *reduced = &block->inner.reduced;
     const struct joint_line *line = &work->joint->line;
     struct inner_value inner;
     joint_kinks_take(work);
@@ -337,13 +331,13 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
     if (line->begins && !line->holds)
         begin(work, &inner);
     if (line->holds) {
-        memcpy(work->own.model.step, block->inner.candidate, work->n * sizeof(double));
-        joint_hold_stopped(&work->own, &block->inner.hold, line->n_hold > HOLD_THERE);
+        memcpy(work->region.model.step, block->inner.candidate, work->n * sizeof(double));
+        joint_hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
     }
-    joint_block_reduce(work, &inner.answer, line->newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, side->triangle,
-                       side->rhs);
-    memcpy(side->scale, block->inner.scale, work->n * sizeof *side->scale);
-    joint_damped_rest(&work->own, side, &block->inner.hold, line->damping);
+    joint_block_reduce(work, &inner.answer, line->newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, reduced->triangle,
+                       reduced->rhs);
+    memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
+    joint_damped_rest(&work->region, reduced, &block->inner.hold, line->damping);
     return true;
 }
 
@@ -355,13 +349,13 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena)
     double *shared_step = work->move + work->n;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
-    joint_own_set(&work->own, &block->best, block->best.theta, NULL, &block->radius);
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->radius);
     struct joint_inner *own = &block->inner;
-    own->is_stopped = joint_damped_follow(&work->own, &own->side, &own->hold, line->damping, shared_step);
+    own->is_stopped = joint_damped_follow(&work->region, &own->reduced, &own->hold, line->damping, shared_step);
     block->inner.candidate_distance = 0;
     for (size_t k = 0; k < work->n + work->s; k++) {
         double *to = &block->inner.candidate[k];
-        *to = line->part * (k < work->n ? work->own.model.step[k] : shared_step[k - work->n]);
+        *to = line->part * (k < work->n ? work->region.model.step[k] : shared_step[k - work->n]);
         block->inner.candidate_distance += k < work->n ? *to * block->inner.scale[k] * *to * block->inner.scale[k] : 0;
     }
     if (!evaluate(work, block->inner.candidate, &inner, arena))

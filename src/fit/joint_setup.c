@@ -1,8 +1,7 @@
 /* Sets up what one dataset needs in a pass of a fit over many, and what it keeps from pass to pass.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_first.h"
-
-#include "fit/joint_descent.h"
+#include "fit/joint_alone.h"
+#include "fit/joint_errors.h"
 #include "fit/joint_kinks.h"
 #include "fit/prepare.h"
 #include "fit/unit.h"
@@ -16,12 +15,6 @@
 /* Fowler, Noll and Vo's hash, FNV-1a. */
 static const uint64_t FNV_OFFSET = UINT64_C(14695981039346656037), FNV_PRIME = UINT64_C(1099511628211);
 
-void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason)
-{
-    block->outcome = outcome;
-    snprintf(block->reason, sizeof block->reason, "%s", reason);
-}
-
 void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool has_crashed, const char *reason)
 {
     joint->block[i].has_crashed = has_crashed;
@@ -32,7 +25,7 @@ void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool 
 static size_t count_level(const struct joint *joint, const struct fit_map *map, const uint32_t *above, size_t level)
 {
     size_t n = 0;
-    for (size_t k = 0; k < joint->s_block; k++)
+    for (size_t k = 0; k < joint->above.s_block; k++)
         n += joint->levels.level[map->file_index[above[k]]] == level;
     return n;
 }
@@ -42,46 +35,45 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
 {
     struct arena *arena = &joint->arena;
     const struct joint_levels *levels = &joint->levels;
-    joint->s_block = s_block;
-    assert(!joint->saved || joint->n_group == count_level(joint, map, above, 2));
-    joint->n_group = count_level(joint, map, above, 2);
-    joint->n_of = arena_calloc(arena, levels->n_column + 1, sizeof *joint->n_of);
-    joint->base = arena_calloc(arena, levels->n_column + 1, sizeof *joint->base);
-    joint->column = arena_calloc(arena, s_block + 1, sizeof *joint->column);
-    joint->above = arena_calloc(arena, s_block + 1, sizeof *joint->above);
-    if (!joint->n_of || !joint->base || !joint->column || !joint->above)
+    joint->above.s_block = s_block;
+    assert(!joint->saved.bytes || joint->above.n_group == count_level(joint, map, above, 2));
+    joint->above.n_group = count_level(joint, map, above, 2);
+    joint->above.n_of = arena_calloc(arena, levels->n_column + 1, sizeof *joint->above.n_of);
+    joint->above.base = arena_calloc(arena, levels->n_column + 1, sizeof *joint->above.base);
+    joint->above.column = arena_calloc(arena, s_block + 1, sizeof *joint->above.column);
+    joint->above.list = arena_calloc(arena, s_block + 1, sizeof *joint->above.list);
+    if (!joint->above.n_of || !joint->above.base || !joint->above.column || !joint->above.list)
         return false;
     for (size_t k = 0; k < s_block; k++) {
         uint32_t j = above[k];
-        joint->above[k] = (struct joint_above){map->file_index[j], map->scale[j], map->start[j], map->lower[j], map->upper[j]};
+        joint->above.list[k] =
+            (struct joint_above){map->file_index[j], map->scale[j], map->start[j], map->lower[j], map->upper[j]};
     }
-    size_t s = count_level(joint, map, above, 1), n_shared = s, place = joint->n_group + s, k = n_shared;
+    size_t s = count_level(joint, map, above, 1), n_shared = s, place = joint->above.n_group + s, k = n_shared;
     for (size_t c = 1; c < levels->n_column; c++) {
-        joint->base[c] = s;
-        joint->n_of[c] = count_level(joint, map, above, 2 + c);
-        s += joint->n_of[c] * levels->n_group[c];
+        joint->above.base[c] = s;
+        joint->above.n_of[c] = count_level(joint, map, above, 2 + c);
+        s += joint->above.n_of[c] * levels->n_group[c];
     }
-    assert(!joint->saved || joint->s == s);
-    joint->s = s;
+    assert(!joint->saved.bytes || joint->above.s == s);
+    joint->above.s = s;
     uint32_t *order = arena_calloc(arena, s + 1, sizeof *order);
     for (size_t j = 0; order && j < n_shared; j++)
-        order[j] = above[joint->n_group + j];
-    for (size_t c = 1; order && c < levels->n_column; place += joint->n_of[c++])
+        order[j] = above[joint->above.n_group + j];
+    for (size_t c = 1; order && c < levels->n_column; place += joint->above.n_of[c++])
         for (size_t g = 0; g < levels->n_group[c]; g++)
-            for (size_t j = 0; j < joint->n_of[c]; j++)
+            for (size_t j = 0; j < joint->above.n_of[c]; j++)
                 order[k++] = above[place + j];
-    if (!order || !ARENA_DOUBLES(arena, {&joint->theta, s, 1}, {&joint->trial, s, 1}, {&joint->length, s, 1},
+    if (!order || !ARENA_DOUBLES(arena, {&joint->above.theta, s, 1}, {&joint->above.trial, s, 1}, {&joint->above.length, s, 1},
                                  {&joint->point.gradient, s, 1}, {&joint->line.shared, s, 1},
                                  {&joint->line.scale, s, 1}, {&joint->line.kept, s, 1})
         || !joint_take_map(&joint->asker.map, map, order, s, arena)
-        || !trust_model_init(&joint->shared, &joint->asker, arena) || !joint_groups_init(joint, map, above))
+        || !trust_model_init(&joint->search.model, &joint->asker, arena) || !joint_groups_init(joint, map, above))
         return false;
-    memcpy(joint->theta, joint->asker.map.start, s * sizeof(double));
-    joint->point.theta = joint->theta;
-    if (joint->saved)
+    memcpy(joint->above.theta, joint->asker.map.start, s * sizeof(double));
+    joint->point.theta = joint->above.theta;
+    if (joint->saved.bytes)
         joint_restore_shared(joint);
-    if (joint->saved && joint->pass == JOINT_ROWS) /* the search for a step begins again */
-        joint_kinks_begin(joint);
     return true;
 }
 
@@ -115,24 +107,24 @@ static bool begin_as_others(struct joint *joint, const struct joint_above *messa
 
 void joint_make_common(struct joint *joint)
 {
-    const struct joint_ranks *ranks = joint->mirror.gather ? &joint->mirror : &joint->ranks;
-    struct joint_facts facts = {.any = joint->is_begun, .least = joint->is_begun ? ranks->rank : ranks->n};
-    if (!ranks->gather || joint->is_common)
+    const struct joint_ranks *ranks = joint->copies.gather ? &joint->copies : &joint->ranks;
+    struct joint_facts facts = {.any = joint->agreement.is_begun, .least = joint->agreement.is_begun ? ranks->rank : ranks->n};
+    if (!ranks->gather || joint->agreement.is_common)
         return;
     joint_agree_among(ranks, &facts);
     if (!facts.any)
         return;
-    size_t n = facts.least == ranks->rank ? joint->s_block : 0, n_byte;
-    const unsigned char *all = ranks->gather(ranks->context, joint->above, n * sizeof *joint->above, &n_byte);
-    if (all && !joint->is_begun) {
+    size_t n = facts.least == ranks->rank ? joint->above.s_block : 0, n_byte;
+    const unsigned char *all = ranks->gather(ranks->context, joint->above.list, n * sizeof *joint->above.list, &n_byte);
+    if (all && !joint->agreement.is_begun) {
         struct joint_above *others = malloc(n_byte + 1);
         if (others)
             memcpy(others, all, n_byte);
-        joint->is_begun = others && begin_as_others(joint, others, n_byte / sizeof *others);
+        joint->agreement.is_begun = others && begin_as_others(joint, others, n_byte / sizeof *others);
         free(others);
     }
-    joint->is_short = joint->is_short || !joint->is_begun;
-    joint->is_common = true;
+    joint->agreement.is_short = joint->agreement.is_short || !joint->agreement.is_begun;
+    joint->agreement.is_common = true;
 }
 
 /* The first block to arrive says what the shared parameters are; the others must agree. */
@@ -140,15 +132,15 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
 {
     size_t n = joint->n_parameter, bytes = n * sizeof(double);
     bool is_good = true;
-    monitor_enter(&joint->lock);
-    if (!joint->is_begun) {
-        memcpy(joint->start, problem->start, bytes);
-        memcpy(joint->lower, problem->lower, bytes);
-        memcpy(joint->upper, problem->upper, bytes);
-        memcpy(joint->fixed, problem->fixed, n);
-        is_good = joint->is_begun = begin(joint, &work->asker->map, work->order + work->n, work->s);
+    monitor_enter(&joint->agreement.lock);
+    if (!joint->agreement.is_begun) {
+        memcpy(joint->agreement.start, problem->start, bytes);
+        memcpy(joint->agreement.lower, problem->lower, bytes);
+        memcpy(joint->agreement.upper, problem->upper, bytes);
+        memcpy(joint->agreement.fixed, problem->fixed, n);
+        is_good = joint->agreement.is_begun = begin(joint, &work->asker->map, work->order + work->n, work->s);
     }
-    monitor_leave(&joint->lock);
+    monitor_leave(&joint->agreement.lock);
     if (!is_good)
         joint_block_end(work->block, OUTCOME_out_of_memory, "no memory for the shared parameters");
     work->block->agreement = FNV_OFFSET;
@@ -157,41 +149,14 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
         if (joint->levels.level[i] == 0)
             continue;
         const double here[] = {problem->start[i] + 0.0, problem->lower[i], problem->upper[i], problem->fixed[i] != 0};
-        const double there[] = {joint->start[i] + 0.0, joint->lower[i], joint->upper[i], joint->fixed[i] != 0};
+        const double there[] =
+            {joint->agreement.start[i] + 0.0, joint->agreement.lower[i], joint->agreement.upper[i],
+             joint->agreement.fixed[i] != 0};
         for (size_t k = 0; k < sizeof here; k++)
             work->block->agreement = (work->block->agreement ^ ((const unsigned char *)here)[k]) * FNV_PRIME;
         work->block->disagrees |= memcmp(here, there, sizeof here) != 0;
     }
     return is_good && !work->block->disagrees;
-}
-
-bool joint_block_room(const struct joint *joint, struct joint_block *block, size_t n, size_t s)
-{
-    size_t all = n + s, each = n + all * all + all + n + s * s + s, n_parameter = joint->n_parameter;
-    int n_side = block->has_kinks && !joint->descent ? 3 : 2;
-    size_t n_number = (size_t)n_side * (each + all) + n_parameter + all + (joint->descent ? 2 * n : 0);
-    double *memory = calloc(n_number + 1, sizeof *memory);
-    block->file_index = calloc(2 * all + 1, sizeof *block->file_index);
-    block->side = calloc(n_parameter + 1, 1);
-    block->p = memory;
-    if (!memory || !block->file_index || !block->side)
-        return false;
-    double *next = memory + n_parameter;
-    block->chain = next;
-    next += all;
-    for (int k = 0; k < n_side; k++) {
-        struct joint_side *side = joint_side_of(block, (enum joint_which)k);
-        side->theta = next;
-        side->triangle = side->theta + n;
-        side->rhs = side->triangle + all * all;
-        side->scale = side->rhs + all;
-        side->rest = side->scale + n;
-        side->rest_rhs = side->rest + s * s;
-        next += each;
-    }
-    block->inner.scale = next;
-    block->box = next + (n_side > 2 ? all : 0);
-    return true;
 }
 
 static bool make_block(struct joint_work *work)
@@ -200,9 +165,9 @@ static bool make_block(struct joint_work *work)
     size_t n = work->n, all = n + work->s;
     assert(!block->saved || block->n == n);
     if (!joint_block_room(work->joint, block, n, work->s)
-        || (block->has_kinks && !work->joint->descent && !joint_kinks_room(block, work)))
+        || (block->has_kinks && !work->joint->descends && !joint_kinks_room(block, work)))
         return false;
-    for (size_t k = 0; work->joint->descent && k < 2 * n; k++)
+    for (size_t k = 0; work->joint->descends && k < 2 * n; k++)
         block->box[k] = (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
     for (size_t k = 0; k < all; k++) {
         block->file_index[k] = work->asker->map.file_index[work->order[k]];
@@ -286,71 +251,26 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     }
     block->n_no_sigma = record.n_no_sigma;
     bool is_exact = joint->model->abi.n_state == 0;
-    asker->tighter = joint->tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
+    asker->accuracy.tighter =
+        joint->asker.accuracy.tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
     if (fit_unit_is_open(problem)) {
         joint_block_end(block, OUTCOME_bad_data, "no measurement has a sigma, which Laplace's errors need in a fit "
                         "over all datasets");
         return false;
     }
-    asker->n_evaluation = block->n_evaluation;
-    asker->n_step = block->n_step;
+    asker->used = block->used;
     if (joint->pass == JOINT_CHECK) { /* one more than the budget */
         options->max_evaluations += 2;
         options->max_total_steps += options->max_steps;
     }
     if (is_known)
-        asker->engine = block->engine;
-    block->engine = asker->engine;
-    block->gradient = asker->gradient;
+        asker->accuracy.engine = block->engine;
+    block->engine = asker->accuracy.engine;
+    block->gradient = asker->accuracy.gradient;
     block->has_offset = asker->objective.has_offset;
     block->has_kinks = may_have_kinks(&given);
     block->is_sigma_known = asker->is_sigma_known;
     return true;
-}
-
-static bool make_work(struct joint_work *work, struct arena *arena)
-{
-    const struct fit_map *map = &work->asker->map;
-    const struct joint_levels *levels = &work->joint->levels;
-    size_t all = map->n_free, n_row = fit_objective_n_row(&work->asker->objective);
-    work->order = arena_calloc(arena, all + 1, sizeof *work->order);
-    if (!work->order)
-        return false;
-    for (uint32_t j = 0; j < all; j++)
-        if (levels->level[map->file_index[j]] == 0)
-            work->order[work->n++] = j;
-    for (size_t k = 0; k < levels->n_column + 2; k++) { /* level 2, those of the eliminated groups, comes before 1 */
-        size_t level = k == 0 ? 2 : k == 1 ? 1 : k + 1;
-        for (uint32_t j = 0; j < all; j++)
-            if (levels->level[map->file_index[j]] == level)
-                work->order[work->n + work->s++] = j;
-    }
-    return fit_point_init(&work->at, work->asker, arena)
-           && joint_own_init(&work->own, map, work->order, work->n, work->s, arena)
-           && ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all}, {&work->rhs, n_row, 1},
-                            {&work->move, all, 1}, {&work->theta, work->s, 1}, {&work->trial, work->s, 1});
-}
-
-/* The parameters above, at the best point and at the trial. */
-static bool find_above(struct joint_work *work, size_t i, struct arena *arena)
-{
-    const struct joint *joint = work->joint;
-    uint32_t *column = arena_calloc(arena, work->s + 1, sizeof *column);
-    size_t n = joint->n_group;
-    if (!column)
-        return false;
-    joint_columns(joint, i, column);
-    for (size_t k = 0; k < work->s; k++) {
-        const struct joint_group *group = k < n ? &joint->group[joint->levels.group[0][i]] : NULL;
-        work->theta[k] = group ? group->side.theta[k] : joint->theta[column[k] - n];
-        work->trial[k] = group ? group->trial[k] : joint->trial[column[k] - n];
-    }
-    return true;
-}
-
-bool joint_wants(const struct joint *joint, size_t i)
-{
-    return joint_evaluates(joint, i) && !joint->block[i].is_out && joint_takes_part(joint, i);
 }
 
 void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
@@ -366,19 +286,17 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
         return;
     if (!prepare(&work, i, &own, &options, host, arena))
         return;
-    bool is_resumed = !block->is_made && block->saved;
-    if (!make_work(&work, arena) || (!block->is_made && !make_block(&work)))
+    if (!joint_work_make(&work) || (!block->is_made && !make_block(&work)))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    else if (agree(joint, &work, problem) && find_above(&work, i, arena) && (!is_resumed || joint_block_again(&work))
-             && joint->pass != JOINT_PILOT && joint->pass != JOINT_LOOK) {
-        if (joint->grows)
-            joint_sample_follow(&work, problem, host, arena);
+    else if (agree(joint, &work, problem) && joint_work_find_above(&work, i) && joint->pass != JOINT_PILOT
+             && joint->pass != JOINT_LOOK) {
+        if (joint->pass == JOINT_GROW)
+            joint_follow_shared(&work, problem, host, arena);
         joint_block_pass(&work, arena);
     }
     if (!fit_seek_pulses(work.asker))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    block->n_evaluation = work.asker->n_evaluation;
-    block->n_step = work.asker->n_step;
+    block->used = work.asker->used;
     block->notes |= work.asker->notes;
     if (joint->pass == JOINT_PILOT && joint_is_pilot(joint, i) && block->outcome == OUTCOME_not_run)
         joint_pilot_run(joint, i, problem, &options, host, arena);
@@ -392,12 +310,11 @@ void joint_fini(struct joint *joint)
         free(block->inner.memory);
         free(block->p); /* with everything else */
         free(block->file_index);
-        free(block->side);
+        free(block->at_bound);
     }
     free(joint->block);
-    joint_descent_fini(joint);
     joint_errors_fini(joint);
     if (joint->options)
-        monitor_fini(&joint->lock);
+        monitor_fini(&joint->agreement.lock);
     arena_fini(&joint->arena);
 }

@@ -140,7 +140,7 @@ static void unpack(size_t width, struct packed *from, double *triangle, double *
 /* Packs the nodes that lie within this process's items, in order. */
 static void pack_nodes(const struct sum *sum, const struct joint *joint, size_t first, size_t n, double *room, double **to)
 {
-    size_t low = joint->before, high = low + joint->n_active, end = first + n < sum->n ? first + n : sum->n;
+    size_t low = joint->part.before, high = low + joint->part.n_active, end = first + n < sum->n ? first + n : sum->n;
     double *triangle = room, *rhs = room + sum->width * sum->width;
     if (end <= low || high <= first)
         return;
@@ -178,7 +178,7 @@ static void complete(const struct sum *sum, const struct joint *joint, size_t fi
 
 bool joint_sum_all(const struct joint *joint, size_t width, joint_get *get, void *context, double *triangle, double *rhs)
 {
-    const struct sum sum = {joint->n_all, width, joint->before, get, context};
+    const struct sum sum = {joint->part.n_all, width, joint->part.before, get, context};
     size_t n_level, n = measure(sum.n, &n_level), n_byte;
     if (!joint->ranks.gather)
         return joint_sum(sum.n, width, get, context, triangle, rhs);

@@ -29,20 +29,20 @@ static double promise_of(const struct fit_asker *asker, const struct fit_point *
 }
 
 /* Whether the way from `natural` to `target` is within the bounds and a leap. */
-static bool is_far(const struct fit_map *map, size_t j, double natural, double target)
+static bool is_far(const struct fit_leap *leap, const struct fit_map *map, size_t j, double natural, double target)
 {
     bool is_linear = map->scale[j] == SCALE_LIN;
     double size = is_linear ? fit_map_size(map, j, natural) : natural;
     if (!(target > map->natural_lower[j] && target < map->natural_upper[j]) || !(is_linear || target > 0))
         return false;
     /* a start at 0 says nothing of the size */
-    return size > 0 && (fabs(target - natural) > FAR * size || FAR * fabs(target) < size);
+    return size > 0 && (fabs(target - natural) > FAR * size || (leap->shrinks && FAR * fabs(target) < size));
 }
 
-bool fit_leap_init(struct fit_leap *leap, const struct fit_asker *asker, struct arena *arena)
+bool fit_leap_init(struct fit_leap *leap, const struct fit_asker *asker, bool by_slopes, struct arena *arena)
 {
     size_t n = asker->map.n_free;
-    *leap = (struct fit_leap){.n_left = 3 * n};
+    *leap = (struct fit_leap){.n_left = 3 * n, .shrinks = by_slopes || asker->accuracy.gradient == GRADIENT_differences};
     if (!ARENA_DOUBLES(arena, {&leap->theta, n, 1}, {&leap->part, n, 1}))
         return false;
     for (size_t j = 0; j < n; j++)
@@ -94,7 +94,7 @@ static void find(struct fit_leap *leap, const struct fit_asker *asker, const str
         } else if (of_noise)
             continue;
         double target = natural + leap->part[j] * step;
-        if (leap->part[j] == 0 || !(gain >= least) || !(gain > leap->promise) || !is_far(map, j, natural, target))
+        if (leap->part[j] == 0 || !(gain >= least) || !(gain > leap->promise) || !is_far(leap, map, j, natural, target))
             continue;
         leap->promise = gain;
         leap->j = j;

@@ -12,10 +12,12 @@ struct fit_leap {
     double *theta;  /* n_free: the point after the leap */
     double promise; /* the decrease that linear predictions promise */
     size_t j, n_left; /* the parameter; how many more leaps there may be */
+    bool shrinks;   /* parameters may also become smaller: a Gauss-Newton step does that by itself, but L-BFGS and difference
+                     * quotients need the size */
 };
 
-/* False: out of memory. */
-bool fit_leap_init(struct fit_leap *leap, const struct fit_asker *asker, struct arena *arena);
+/* by_slopes: for L-BFGS. False: out of memory. */
+bool fit_leap_init(struct fit_leap *leap, const struct fit_asker *asker, bool by_slopes, struct arena *arena);
 /* Whether some parameter, alone and by linear predictions, explains a good part of residuals that are no small part of the
  * data, and must change by many times its size for that; or else whether one of the noise alone must, to be of the residuals'
  * size. The point has the derivatives of its predictions. */

@@ -15,10 +15,7 @@ static const double LONGEST = 2;
 bool fit_metric_init(struct fit_metric *metric, struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
-    enum gradient_method gradient = asker->gradient;
-    asker->gradient = GRADIENT_forward;
-    bool has_point = fit_point_init(&metric->point, asker, arena);
-    asker->gradient = gradient;
+    bool has_point = fit_point_init(&metric->point, asker, GRADIENT_forward, arena);
     return has_point && ARENA_DOUBLES(arena, {&metric->rows, n_row, n}, {&metric->rhs, n_row, 1}, {&metric->matrix, n, n},
                                       {&metric->step, n, 1});
 }
@@ -31,9 +28,9 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
     memcpy(metric->point.theta, theta, n * sizeof *theta);
     metric->is_taken = true;
     metric->taken = ASKED_FAILED; /* until it is known */
-    asker->gradient = GRADIENT_forward;
-    enum asked asked = fit_ask(asker, &metric->point, true);
-    asker->gradient = GRADIENT_adjoint;
+    struct fit_accuracy accuracy = asker->accuracy;
+    accuracy.gradient = GRADIENT_forward;
+    enum asked asked = fit_ask(asker, accuracy, &metric->point, true);
     if (asked != ASKED_OK)
         return asked;
     struct fit_answer answer = fit_point_answer(asker, &metric->point);

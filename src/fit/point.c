@@ -19,10 +19,10 @@ static const double SAVING = 1000, LEAST_SAVING = 10, LEAST_RTOL = 1e-12;
 enum { MAX_UNSAVED = 3 };
 static const double LN10 = 2.302585092994045684;
 
-bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena)
+bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, enum gradient_method gradient, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
-    size_t n_column = asker->gradient != GRADIENT_adjoint ? n : 0;
+    size_t n_column = gradient != GRADIENT_adjoint ? n : 0;
     if (!ARENA_DOUBLES(arena, {&point->d_prediction, n_row, n_column}, {&point->d_noise, n_noise, n_column},
                        {&point->theta, n, 1}, {&point->gradient, n, 1}, {&point->chain, n, 1},
                        {&point->p, asker->map.n_parameter, 1}, {&point->prediction, n_row, 1}, {&point->weight, n_row, 1},
@@ -94,16 +94,17 @@ double fit_point_gradient_norm(const struct fit_asker *asker, const struct fit_p
 
 static bool is_exact(const struct fit_asker *asker) { return asker->problem->model->abi.n_state == 0; }
 
-static double step_of(const struct fit_asker *asker)
+static double step_of(const struct fit_asker *asker, double tighter)
 {
-    double by = FIT_QUOTIENT_TIGHTER * asker->tighter;
+    double by = FIT_QUOTIENT_TIGHTER * tighter;
     return cbrt(is_exact(asker) ? ROUNDING : fmax(ROUNDING, ERROR_GROWTH / by * asker->options->accuracy));
 }
 
-double fit_asker_accuracy(const struct fit_asker *asker)
+double fit_asker_accuracy(const struct fit_asker *asker, struct fit_accuracy accuracy)
 {
-    bool by_quotients = asker->gradient == GRADIENT_differences && !is_exact(asker);
-    return by_quotients ? step_of(asker) * step_of(asker) : fit_asker_rtol(asker);
+    bool by_quotients = accuracy.gradient == GRADIENT_differences && !is_exact(asker);
+    double step = step_of(asker, accuracy.tighter);
+    return by_quotients ? step * step : fit_asker_rtol(asker, accuracy.tighter);
 }
 
 bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *asker, struct arena *arena)
@@ -145,11 +146,11 @@ static void fill_evaluations(const struct fit_asker *asker, const double *p, con
 {
     const struct fit_map *map = &asker->map;
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
-        const struct fit_feed *feed = fit_map_feed(map, e);
+        const struct fit_binding *binding = fit_map_binding(map, e);
         evaluation[e] = (struct evaluation){
             .task = &asker->problem->task[e], .named = p, .outcome = EVALUATION_MODEL_FAILED,
             .prediction = prediction + asker->first_row[e], .noise = noise ? noise + asker->first_row[e] : NULL};
-        fit_feed_set(feed, of_model + feed->offset, &evaluation[e]);
+        fit_binding_set(binding, of_model + binding->offset, &evaluation[e]);
     }
 }
 
@@ -216,10 +217,11 @@ static bool take_column(const struct fit_quotient *quotient, const struct fit_as
 /* Fills d_prediction (and d_noise) of a point that has predictions and chain. Asks for two places for each free parameter, all
  * at once: at theta - h and theta + h or, if a bound is nearer than h, both on the side away from it. If one of the two
  * cannot be evaluated, only the other is used; if neither can, ASKED_FAILED. */
-static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point)
+static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_accuracy accuracy,
+                                 struct fit_point *point)
 {
     size_t n = asker->map.n_free, n_asked = 0, n_experiment = asker->problem->n_experiment;
-    quotient->step = step_of(asker);
+    quotient->step = step_of(asker, accuracy.tighter);
     for (size_t j = 0; j < n; j++) {
         choose_places(quotient, &asker->map, point->theta, j, &quotient->offset[j], &quotient->offset[j + n]);
         for (size_t place = 0; place < 2; place++) {
@@ -228,7 +230,7 @@ static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker
                 quotient->asked[n_asked++] = &quotient->evaluation[(j + place * n) * n_experiment + e];
         }
     }
-    if (fit_ask_all(asker, quotient->asked, n_asked) == ASKED_END)
+    if (fit_ask_all(asker, accuracy, quotient->asked, n_asked) == ASKED_END)
         return ASKED_END;
     for (size_t j = 0; j < n; j++)
         if (!take_column(quotient, asker, point, j))
@@ -273,32 +275,32 @@ static void sum_gradients(const struct fit_asker *asker, double *gradient)
 {
     memset(gradient, 0, asker->map.n_free * sizeof *gradient);
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
-        const struct fit_feed *feed = fit_map_feed(&asker->map, e);
-        for (size_t k = 0; k < feed->n_sens; k++)
-            gradient[feed->column ? feed->column[k] : k] += asker->adjoint[e].gradient[k];
+        const struct fit_binding *binding = fit_map_binding(&asker->map, e);
+        for (size_t k = 0; k < binding->n_sens; k++)
+            gradient[binding->column ? binding->column[k] : k] += asker->adjoint[e].gradient[k];
     }
 }
 
-static void fill_request(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
+static void fill_request(struct fit_asker *asker, enum gradient_method gradient, struct fit_point *point, bool with_derivatives)
 {
     const struct fit_map *map = &asker->map;
     size_t n_row = asker->objective.n_row, n_noise = point->d_noise ? n_row : 0;
-    bool with_sens = with_derivatives && asker->gradient != GRADIENT_differences, is_plain = true;
+    bool with_sens = with_derivatives && gradient != GRADIENT_differences, is_plain = true;
     fit_map_model(map, point->p, asker->of_model);
     fill_evaluations(asker, point->p, asker->of_model, point->prediction, point->noise, asker->evaluation);
     asker->asked_point = point;
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
         struct evaluation *evaluation = &asker->evaluation[e];
-        const struct fit_feed *feed = fit_map_feed(map, e);
+        const struct fit_binding *binding = fit_map_binding(map, e);
         asker->asked[e] = evaluation;
-        is_plain = is_plain && !feed->column;
+        is_plain = is_plain && !binding->column;
         evaluation->stride = n_row;
-        evaluation->column = feed->column;
-        evaluation->n_sens = with_sens ? feed->n_sens : 0;
-        evaluation->sens = feed->sens;
+        evaluation->column = binding->column;
+        evaluation->n_sens = with_sens ? binding->n_sens : 0;
+        evaluation->sens = binding->sens;
         evaluation->d_prediction = point->d_prediction ? point->d_prediction + asker->first_row[e] : NULL;
         evaluation->d_noise = point->d_noise ? point->d_noise + asker->first_row[e] : NULL;
-        if (with_derivatives && asker->gradient == GRADIENT_adjoint)
+        if (with_derivatives && gradient == GRADIENT_adjoint)
             ask_adjoint(asker, e);
     }
     if (with_sens && !is_plain && point->d_prediction) { /* no evaluation fills columns of parameters without effect */
@@ -333,7 +335,8 @@ static enum asked fail_objective(struct fit_asker *asker, const struct fit_answe
 }
 
 /* Computes objective and gradient; a number that is not finite makes this a failed trial. */
-static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
+static enum asked judge_answer(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point,
+                               bool with_derivatives)
 {
     if (with_derivatives)
         fit_map_chain(&asker->map, point->p, point->chain);
@@ -345,17 +348,17 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
         return fail_objective(asker, &answer);
     if (isnan(asker->start_f)) {
         asker->start_f = point->f;
-        asker->start_tighter = asker->tighter;
+        asker->start_tighter = accuracy.tighter;
         asker->start_misfit = fit_point_misfit(asker, point);
     }
     if (!with_derivatives)
         return ASKED_OK;
-    if (asker->gradient == GRADIENT_differences) {
-        enum asked asked = fill_quotients(asker->quotient, asker, point);
+    if (accuracy.gradient == GRADIENT_differences) {
+        enum asked asked = fill_quotients(asker->quotient, asker, accuracy, point);
         if (asked != ASKED_OK)
             return asked;
     }
-    if (asker->gradient == GRADIENT_adjoint) {
+    if (accuracy.gradient == GRADIENT_adjoint) {
         sum_gradients(asker, point->gradient);
         for (size_t j = 0; j < asker->map.n_free; j++)
             point->gradient[j] *= point->chain[j];
@@ -374,25 +377,24 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
 /* Asks for the evaluations of a point. Where an integration fails, the tolerances may be too loose for the equations: a
  * saturated reaction, for example, whose constant is below the errors of its substrate. It is tried once more with tighter
  * ones, which spoil no comparison. */
-static enum asked ask_all(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
+static enum asked ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point, bool with_derivatives)
 {
     size_t n_experiment = asker->problem->n_experiment;
     int n_lost = asker->n_lost;
-    fill_request(asker, point, with_derivatives);
-    if (fit_ask_all(asker, asker->asked, n_experiment) == ASKED_END)
+    fill_request(asker, accuracy.gradient, point, with_derivatives);
+    if (fit_ask_all(asker, accuracy, asker->asked, n_experiment) == ASKED_END)
         return ASKED_END;
     const struct evaluation *failed = find_failure(asker, asker->evaluation);
     if (!failed)
         return ASKED_OK;
     enum asked asked = fit_asker_fail(asker, failed);
-    double saving = fmin(SAVING, fit_asker_rtol(asker) / LEAST_RTOL);
+    double saving = fmin(SAVING, fit_asker_rtol(asker, accuracy.tighter) / LEAST_RTOL);
     if (failed->outcome != EVALUATION_ODE_FAILED || asker->n_unsaved >= MAX_UNSAVED || !(saving >= LEAST_SAVING)
-        || asker->gradient == GRADIENT_adjoint)
+        || accuracy.gradient == GRADIENT_adjoint)
         return asked;
-    asker->tighter *= saving;
-    fill_request(asker, point, with_derivatives);
-    asked = fit_ask_all(asker, asker->asked, n_experiment);
-    asker->tighter /= saving;
+    accuracy.tighter *= saving;
+    fill_request(asker, accuracy.gradient, point, with_derivatives);
+    asked = fit_ask_all(asker, accuracy, asker->asked, n_experiment);
     if (asked == ASKED_OK && (failed = find_failure(asker, asker->evaluation)))
         asked = fit_asker_fail(asker, failed);
     asker->n_unsaved = asked == ASKED_OK ? 0 : asker->n_unsaved + 1;
@@ -400,12 +402,12 @@ static enum asked ask_all(struct fit_asker *asker, struct fit_point *point, bool
     return asked;
 }
 
-enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
+enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point, bool with_derivatives)
 {
     if (!fit_map_natural(&asker->map, point->theta, point->p))
         return fit_asker_miss(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
     size_t n_experiment = asker->problem->n_experiment;
-    enum asked asked = ask_all(asker, point, with_derivatives);
+    enum asked asked = ask_all(asker, accuracy, point, with_derivatives);
     if (asked != ASKED_OK)
         return asked;
     asker->meets_jump = false;
@@ -413,5 +415,5 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_d
         asker->meets_jump = asker->meets_jump || (asker->evaluation[e].crosses && asker->evaluation[e].n_sens > 0);
     if (asker->meets_jump)
         return fit_asker_end(asker, OUTCOME_stalled, "the trajectory has no derivative at a switch or an event");
-    return judge_answer(asker, point, with_derivatives);
+    return judge_answer(asker, accuracy, point, with_derivatives);
 }

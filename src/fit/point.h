@@ -20,11 +20,12 @@ struct fit_point {
     double *weight, *residual;                           /* as in struct fit_answer */
 };
 
-bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena);
+/* Room for a point of this kind of gradient. False: out of memory. */
+bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, enum gradient_method gradient, struct arena *arena);
 /* Evaluates point->theta. Without derivatives, gradient and d_* do not change, and the other results have different bits. */
-enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives);
+enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point, bool with_derivatives);
 /* Relative accuracy of the predictions' derivatives. */
-double fit_asker_accuracy(const struct fit_asker *asker);
+double fit_asker_accuracy(const struct fit_asker *asker, struct fit_accuracy accuracy);
 /* Mean square of the weighted residuals at a point; and the variance of the errors, the unit for decreases of the objective: 1
  * if every sigma is known or modelled, otherwise that mean square. */
 double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point);

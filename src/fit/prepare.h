@@ -4,6 +4,8 @@
 
 #include "fit/asker.h"
 
+/* Resets a record: no outcome, no best point, no work. */
+void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes);
 /* The asker of a problem, from `arena`. NULL: there is none, and the record (cleared first; its arrays may be NULL) says
  * why. */
 struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fit_options *options,
@@ -11,5 +13,5 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
 /* NOTE_hidden_pulses, if problem->seeks_pulses. Call it once the model has been evaluated: a model that crashes then crashes in
  * an evaluation, which the run can name. False: out of memory. */
 bool fit_seek_pulses(struct fit_asker *asker);
-/* Memory for asker->gradient, after that has changed. False: out of memory. */
+/* Memory for asker->accuracy.gradient, after that has changed. False: out of memory. */
 bool fit_prepare_gradient(struct fit_asker *asker, struct arena *arena);

@@ -5,6 +5,7 @@
 #include "fit/profile.h"
 
 #include "fit/fit.h"
+#include "fit/prepare.h"
 #include "fit/map.h"
 #include "fit/statistics.h"
 

@@ -47,13 +47,14 @@ bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_a
     return serves;
 }
 
-struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker, double size, double n_row)
+struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker, struct fit_accuracy accuracy, double size,
+                                           double n_row)
 {
     double error = asker->prediction_error;
     if (isnan(error)) /* not measured */
-        error = fit_asker_rtol(asker) * size;
-    if (asker->gradient == GRADIENT_differences)
-        error = fmax(error, fit_asker_accuracy(asker) * size);
+        error = fit_asker_rtol(asker, accuracy.tighter) * size;
+    if (accuracy.gradient == GRADIENT_differences)
+        error = fmax(error, fit_asker_accuracy(asker, accuracy) * size);
     return (struct fit_spectrum_unit){fmax(error, FIT_QUOTIENT_ROUNDING * size), FIT_QUOTIENT_ROUNDING * sqrt(n_row)};
 }
 
@@ -123,21 +124,23 @@ void fit_spectrum_decompose(struct fit_spectrum *spectrum, double accuracy, bool
 }
 
 /* The lengths of all columns, and the known directions. */
-static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
-                      bool is_triangle)
+static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct fit_accuracy accuracy,
+                      const struct fit_point *point, bool is_triangle)
 {
     size_t n = spectrum->n;
-    struct fit_spectrum_unit unit = fit_spectrum_unit(asker, fit_point_size(asker, point), (double)asker->objective.n_row);
+    struct fit_spectrum_unit unit = fit_spectrum_unit(asker, accuracy, fit_point_size(asker, point),
+                                                      (double)asker->objective.n_row);
     for (size_t c = 0; c < n; c++) {
         double length = sqrt(matrix_squares(n, spectrum->triangle + c * n));
         size_t j = spectrum->loose[c];
         bool none = fit_spectrum_is_idle(&asker->map, j, point->theta[j], &unit, length, spectrum->beyond[c]);
         spectrum->scale[c] = none ? 0 : length;
     }
-    fit_spectrum_decompose(spectrum, fit_asker_accuracy(asker), is_triangle);
+    fit_spectrum_decompose(spectrum, fit_asker_accuracy(asker, accuracy), is_triangle);
 }
 
-void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
+void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct fit_accuracy accuracy,
+                       const struct fit_point *point,
                        bool information)
 {
     const struct fit_objective *objective = &asker->objective;
@@ -155,7 +158,7 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
     for (size_t c = 0; c < n; c++)
         spectrum->beyond[c] = sqrt(matrix_squares(n_row - objective->n_row, spectrum->rows + objective->n_row + c * n_row));
     matrix_triangle(n_row, n, spectrum->rows, spectrum->rhs, spectrum->triangle, spectrum->q);
-    decompose(spectrum, asker, point, true);
+    decompose(spectrum, asker, accuracy, point, true);
 }
 
 /* I + W'CW for the excess C (columns `index` of a matrix with leading dimension ld) and the basis W, in whose metric the
@@ -240,7 +243,7 @@ bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker 
     if (!fit_spectrum_add(spectrum, excess, n, spectrum->loose, arena, is_definite))
         return false;
     if (*is_definite)
-        decompose(spectrum, asker, point, false);
+        decompose(spectrum, asker, asker->accuracy, point, false);
     return true;
 }
 

@@ -30,14 +30,16 @@ struct fit_spectrum {
 bool fit_spectrum_room(struct fit_spectrum *spectrum, size_t n, size_t n_row, struct arena *arena);
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena);
 /* At a point with derivatives. information: from the rows for standard errors (CURVATURE_EXPECTED); q is then meaningless. */
-void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
+void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct fit_accuracy accuracy,
+                       const struct fit_point *point,
                        bool information);
 /* What changes of all predictions are their errors, and of the rows of noise and priors rounding: n_row measurements whose
  * weighted predictions have the norm `size` (fit_point_size). */
 struct fit_spectrum_unit {
     double error, rounding;
 };
-struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker, double size, double n_row);
+struct fit_spectrum_unit fit_spectrum_unit(const struct fit_asker *asker, struct fit_accuracy accuracy, double size,
+                                           double n_row);
 /* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than
  * their error; if 0 is all that is known of its size, whether it does not move them at all. The derivatives, of length
  * `norm`, are then errors too, and `beyond` contains almost nothing else. */

@@ -282,7 +282,7 @@ static bool take_spectrum(struct fit_spectrum *spectrum, const struct fit_asker 
     }
     if (!fit_spectrum_init(spectrum, asker, arena))
         return false;
-    fit_spectrum_take(spectrum, asker, point, true);
+    fit_spectrum_take(spectrum, asker, asker->accuracy, point, true);
     return true;
 }
 

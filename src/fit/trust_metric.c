@@ -66,3 +66,23 @@ double trust_model_promise_steepest(struct trust_model *model, const struct fit_
     double part = curvature > 0 ? fmin(longest, slope / curvature) : longest;
     return part * (slope - 0.5 * part * curvature);
 }
+
+double trust_radius_part(double slope, double decrease)
+{
+    if (!isfinite(decrease))
+        return 0.25;
+    return decrease < 0 ? fmin(0.5, fmax(0.1, 0.5 * slope / (slope + decrease))) : 0.5;
+}
+
+enum trust_radius trust_radius_adapt(double *radius, double length, bool is_restricted, double ratio, double part,
+                                     double growth)
+{
+    if (!(ratio >= TRUST_RATIO_POOR)) {
+        *radius = part * fmin(*radius, length);
+        return TRUST_RADIUS_SHRINKS;
+    }
+    if (ratio <= TRUST_RATIO_GOOD && is_restricted)
+        return TRUST_RADIUS_STAYS;
+    *radius = fmax(*radius, growth * length);
+    return TRUST_RADIUS_GROWS;
+}

@@ -42,6 +42,17 @@ struct trust_model {
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };
 
+/* More's (1978) choice of a radius after a step of that length, by the ratio of actual to predicted decrease: after a poor
+ * step it shrinks to `part` of that; after a good one it grows to at least `growth` times the length. */
+#define TRUST_RATIO_POOR 0.25
+#define TRUST_RATIO_GOOD 0.75
+enum trust_radius { TRUST_RADIUS_SHRINKS, TRUST_RADIUS_STAYS, TRUST_RADIUS_GROWS };
+enum trust_radius trust_radius_adapt(double *radius, double length, bool is_restricted, double ratio, double part,
+                                     double growth);
+/* The part for a step along which the objective had that slope, and decreased by so much (-infinity: it could not be
+ * evaluated): the minimum of the parabola through value, slope and the trial's value. */
+double trust_radius_part(double slope, double decrease);
+
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena);
 /* Resets it to its state after trust_model_init. */
 void trust_model_forget(struct trust_model *model);

@@ -26,10 +26,10 @@ bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct
 static enum asked ask(struct trust_probe *probe, struct fit_point *point)
 {
     struct fit_asker *asker = probe->asker;
-    int64_t before = asker->n_evaluation, parts = 1 + (int64_t)asker->map.n_free / PARAMETERS;
-    enum asked asked = fit_ask(asker, point, false);
-    if (asker->gradient == GRADIENT_forward && asker->n_evaluation > before && probe->n_plain++ % parts != 0)
-        asker->n_evaluation--;
+    int64_t before = asker->used.n_evaluation, parts = 1 + (int64_t)asker->map.n_free / PARAMETERS;
+    enum asked asked = fit_ask(asker, asker->accuracy, point, false);
+    if (asker->accuracy.gradient == GRADIENT_forward && asker->used.n_evaluation > before && probe->n_plain++ % parts != 0)
+        asker->used.n_evaluation--;
     return asked;
 }
 
@@ -64,7 +64,7 @@ static bool bend(struct trust_probe *probe, struct trust_model *model, const str
 {
     const struct fit_asker *asker = probe->asker;
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    double sum = 0, noise = 0, error = ERROR_GROWTH * fit_asker_rtol(asker);
+    double sum = 0, noise = 0, error = ERROR_GROWTH * fit_asker_rtol(asker, asker->accuracy.tighter);
     for (size_t i = 0; i < n_row; i++)
         probe->missed[i] = (far->prediction[i] - probe->plain[i]) * best->weight[i];
     for (size_t j = 0; j < n; j++) {

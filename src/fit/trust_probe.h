@@ -8,10 +8,6 @@
 
 #include "fit/trust_model.h"
 
-/* More's (1978) thresholds for the ratio of actual to predicted decrease. */
-#define TRUST_RATIO_POOR 0.25
-#define TRUST_RATIO_GOOD 0.75
-
 struct trust_probe {
     struct fit_asker *asker;
     bool is_needed;            /* a step was poor, and its predictions missed more than errors of integration could cause */

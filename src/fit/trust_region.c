@@ -1,10 +1,8 @@
-/* Tries steps of the trust-region model one by one; every trial also gives the next model. The remaining decrease is
- * compared with the tolerances and with the integrator's noise (stopping.h).
+/* Steps of a fit of one dataset: tries those of the trust-region model one by one; every trial also gives the next model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
 #include "fit/leap.h"
-#include "fit/stopping.h"
 #include "fit/trust_probe.h"
 
 #include <math.h>
@@ -27,32 +25,28 @@ enum { MAX_PLAIN = 1 };
 /* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls to this part of the start's. */
 static const double FAR = 1e-3;
 
-/* The relative tolerance of the first steps, and its divisor from stage to stage. A stage is used only if its tolerance is
- * at least ROUGHER_LEAST times the requested one. */
-static const double ROUGH = 3e-4, REFINE = 50, ROUGHER_LEAST = 5;
-/* After this many consecutive steps without gain the tolerances are tightened; and the number of evaluations reserved for
- * that: a step takes up to two, and so does its successor. */
-enum { ROUGH_REJECTED = 6, KEPT = 4 };
+/* Evaluations that the first steps leave for others: a step takes up to two, and so does its successor. */
+enum { KEPT = 4 };
 /* The best, the lowest, the latest rejected, and the trial. */
 enum { N_POINT = 4 };
 
 struct trust_region {
-    struct fit_asker *asker;
+    struct fit_search search;     /* the first field: the method's functions get it */
     size_t n;
-    struct fit_point *best, *trial, points[N_POINT];
-    struct fit_point *lowest; /* the lowest at these tolerances: slopes may lead away from it by the noise of values */
-    struct fit_point *missed; /* the latest rejected trial; NULL: none since the tolerances changed */
-    struct trust_model model; /* at the best point */
+    const double *start;      /* n */
+    struct fit_point *trial, points[N_POINT];
+    const struct fit_point *lowest; /* the lowest at these tolerances: slopes may lead away from it by the noise of values */
+    const struct fit_point *missed; /* the latest rejected trial; NULL: none since the tolerances changed */
     bool has_kinks;
     struct trust_kinks kinks;
-    struct stopping stopping;
     struct trust_probe probe;
     struct fit_leap leap;
     int n_back;               /* how often a step was taken back */
     int n_plain;              /* how often the estimated second derivatives were forgotten rather than believed */
     double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
-    int64_t n_iteration;
 };
+
+static struct trust_region *region_of(struct fit_search *search) { return (struct trust_region *)search; }
 
 /* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it
  * onto a plateau gains in the others' directions. Limits grow with good steps. */
@@ -62,83 +56,80 @@ static void shorten_limits(struct trust_model *model)
         model->limit[j] *= FIRST_LIMIT;
 }
 
-static struct trust_region *new_search(struct fit_asker *asker, struct arena *arena)
+static struct trust_region *new_region(struct fit_asker *asker, struct arena *arena, const double *start)
 {
-    struct trust_region *search = arena_calloc(arena, 1, sizeof *search);
+    struct trust_region *region = arena_calloc(arena, 1, sizeof *region);
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
-    if (!search || !trust_probe_init(&search->probe, asker, arena) || !fit_leap_init(&search->leap, asker, arena)
-        || !trust_model_init(&search->model, asker, arena) || (has_kinks && !trust_kinks_init(&search->kinks, asker, arena)))
+    if (!region || !trust_probe_init(&region->probe, asker, arena) || !fit_leap_init(&region->leap, asker, false, arena)
+        || !trust_model_init(&region->search.model, asker, arena)
+        || (has_kinks && !trust_kinks_init(&region->kinks, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
-        if (!fit_point_init(&search->points[k], asker, arena))
+        if (!fit_point_init(&region->points[k], asker, asker->accuracy.gradient, arena))
             return NULL;
-    search->has_kinks = has_kinks;
-    search->asker = asker;
-    search->n = asker->map.n_free;
-    search->trial = &search->points[0];
-    search->lost = 1;
-    shorten_limits(&search->model);
-    stopping_init(&search->stopping, asker);
-    return search;
+    region->search.asker = asker;
+    region->has_kinks = has_kinks;
+    region->n = asker->map.n_free;
+    region->start = start;
+    region->trial = &region->points[0];
+    return region;
 }
 
 /* A free point for the next trial. */
-static void free_trial(struct trust_region *search)
+static void free_trial(struct trust_region *region)
 {
     for (size_t k = 0; k < N_POINT; k++) {
-        struct fit_point *point = &search->points[k];
-        if (point != search->best && point != search->lowest && point != search->missed)
-            search->trial = point;
+        struct fit_point *point = &region->points[k];
+        if (point != region->search.best && point != region->lowest && point != region->missed)
+            region->trial = point;
     }
 }
 
 /* `is_step`: it is the end of the model's step. */
-static void take_trial(struct trust_region *search, bool is_step)
+static void take_trial(struct trust_region *region, bool is_step)
 {
-    search->best = search->trial;
-    if (!search->lowest || search->best->f <= search->lowest->f)
-        search->lowest = search->best;
-    free_trial(search);
-    search->model.is_current = false;
-    trust_probe_move(&search->probe, is_step);
+    region->search.best = region->trial;
+    if (!region->lowest || region->search.best->f <= region->lowest->f)
+        region->lowest = region->search.best;
+    free_trial(region);
+    region->search.model.is_current = false;
+    trust_probe_move(&region->probe, is_step);
 }
 
 /* Forgets values at earlier tolerances, which cannot be compared with new ones. */
-static void forget_values(struct trust_region *search)
+static void forget_values(struct trust_region *region)
 {
-    search->lowest = search->missed = NULL;
+    region->lowest = region->missed = NULL;
 }
 
 /* Adapts the radius after a trial that gained `decrease` (-infinity: it failed). */
-static void adapt_radius(struct trust_region *search, double decrease)
+static void adapt_radius(struct trust_region *region, double decrease)
 {
-    struct trust_model *model = &search->model;
-    double ratio = decrease / model->promise;
-    if (!(ratio >= TRUST_RATIO_POOR)) {
-        /* The minimum of the parabola through value, slope and the trial's value (More 1978). */
-        double slope = 0, part = 0.25;
-        for (size_t j = 0; j < search->n; j++)
-            slope += search->best->gradient[j] * model->step[j];
-        if (isfinite(decrease) && decrease < 0)
-            part = fmin(0.5, fmax(0.1, 0.5 * slope / (slope + decrease)));
-        else if (isfinite(decrease))
-            part = 0.5;
-        model->radius = part * fmin(model->radius, model->length);
-        search->probe.is_needed = true;
-        search->lost = isfinite(decrease) ? 1 : fmin(search->lost / part, LOST_MOST);
-    } else if (ratio > TRUST_RATIO_GOOD || !model->is_restricted) {
-        model->radius = fmax(model->radius, 2 * search->lost * model->length);
-        search->lost = 1;
+    struct trust_model *model = &region->search.model;
+    double slope = 0, ratio = decrease / model->promise;
+    for (size_t j = 0; j < region->n; j++)
+        slope += region->search.best->gradient[j] * model->step[j];
+    double part = trust_radius_part(slope, decrease);
+    switch (trust_radius_adapt(&model->radius, model->length, model->is_restricted, ratio, part, 2 * region->lost)) {
+    case TRUST_RADIUS_SHRINKS:
+        region->probe.is_needed = true;
+        region->lost = isfinite(decrease) ? 1 : fmin(region->lost / part, LOST_MOST);
+        break;
+    case TRUST_RADIUS_GROWS:
+        region->lost = 1;
+        break;
+    case TRUST_RADIUS_STAYS:
+        break;
     }
 }
 
 /* Whether the step to the trial moves parameter j too far. */
-static bool is_too_far(const struct trust_region *search, size_t j, double size)
+static bool is_too_far(const struct trust_region *region, size_t j, double size)
 {
-    const struct fit_point *best = search->best, *trial = search->trial;
-    bool is_linear = search->asker->map.scale[j] == SCALE_LIN;
-    double step = search->model.step[j], before = 0, now = 0, apart = 0;
-    size_t n_row = search->asker->objective.n_row;
+    const struct fit_point *best = region->search.best, *trial = region->trial;
+    bool is_linear = region->search.asker->map.scale[j] == SCALE_LIN;
+    double step = region->search.model.step[j], before = 0, now = 0, apart = 0;
+    size_t n_row = region->search.asker->objective.n_row;
     if (!(size > 0 && fabs(step) > size))
         return false;
     for (size_t i = 0; i < n_row; i++) { /* the parameter's influence on the predictions, in their standard deviations */
@@ -156,291 +147,240 @@ static bool is_too_far(const struct trust_region *search, size_t j, double size)
 
 /* Whether the step to the trial took a parameter onto a plateau, or across a pole: this may lower the objective but is hard to
  * reverse. Shortens the limits of those parameters. */
-static bool went_too_far(struct trust_region *search)
+static bool went_too_far(struct trust_region *region)
 {
-    const struct fit_map *map = &search->asker->map;
-    struct trust_model *model = &search->model;
+    const struct fit_map *map = &region->search.asker->map;
+    struct trust_model *model = &region->search.model;
     bool any = false;
-    double misfit = fit_point_misfit(search->asker, search->best);
-    bool is_far = misfit > FAR * search->asker->start_misfit && search->n_back < MAX_BACK;
-    for (size_t j = 0; j < search->n && is_far; j++) {
-        double size = map->scale[j] == SCALE_LIN ? fabs(search->best->theta[j]) : fit_map_size(map, j, 0);
-        if (!is_too_far(search, j, size))
+    double misfit = fit_point_misfit(region->search.asker, region->search.best);
+    bool is_far = misfit > FAR * region->search.asker->start_misfit && region->n_back < MAX_BACK;
+    for (size_t j = 0; j < region->n && is_far; j++) {
+        double size = map->scale[j] == SCALE_LIN ? fabs(region->search.best->theta[j]) : fit_map_size(map, j, 0);
+        if (!is_too_far(region, j, size))
             continue;
-        trust_model_limit(model, search->best, j, fmin(BACK_PART * size, 0.5 * model->limit[j]));
+        trust_model_limit(model, region->search.best, j, fmin(BACK_PART * size, 0.5 * model->limit[j]));
         any = true;
     }
-    search->n_back += any;
+    region->n_back += any;
     return any;
 }
 
 /* Relaxes the limits after a good step. */
-static void relax_limits(struct trust_region *search)
+static void relax_limits(struct trust_region *region)
 {
-    struct trust_model *model = &search->model;
-    for (size_t j = 0; j < search->n; j++)
+    struct trust_model *model = &region->search.model;
+    for (size_t j = 0; j < region->n; j++)
         if (fabs(model->step[j]) >= BACK_PART * model->limit[j])
             model->limit[j] *= BACK_GROWTH;
 }
 
 /* What a trial that could be evaluated says of the curvature. */
-static void learn(struct trust_region *search, bool is_better)
+static void learn(struct trust_region *region, bool is_better)
 {
-    struct trust_model *model = &search->model;
-    if (stopping_is_lost(&search->stopping, search->best, search->trial))
+    struct trust_model *model = &region->search.model;
+    if (stopping_is_lost(&region->search.stopping, region->search.best, region->trial))
         return;
     if (trust_curvature_choose(&model->curvature, model->step, model->is_restricted, model->promise,
-                               search->best->f - search->trial->f))
+                               region->search.best->f - region->trial->f))
         model->is_current = false;
     if (is_better)
-        trust_curvature_note(&model->curvature, search->asker, model->scale, search->best, search->trial);
+        trust_curvature_note(&model->curvature, region->search.asker, model->scale, region->search.best, region->trial);
 }
 
-/* One step. ASKED_END: the fit is over. */
-static enum asked iterate(struct trust_region *search)
+static enum asked step(struct fit_search *search)
 {
+    struct trust_region *region = region_of(search);
     struct trust_model *model = &search->model;
+    const struct fit_point *best = search->best;
     double decrease = -INFINITY;
-    if (!search->has_kinks && trust_probe_step(&search->probe, model, search->best, search->trial) == ASKED_END)
+    if (!region->has_kinks && trust_probe_step(&region->probe, model, best, region->trial) == ASKED_END)
         return ASKED_END;
-    trust_model_target(model, search->best, search->trial->theta);
-    if (fit_asker_is_same(search->asker, search->trial->theta, search->best->theta)) {
+    trust_model_target(model, best, region->trial->theta);
+    if (fit_asker_is_same(search->asker, region->trial->theta, best->theta)) {
         stopping_give_up(&search->stopping);
         return ASKED_OK;
     }
-    bool is_known = search->missed && fit_asker_is_same(search->asker, search->trial->theta, search->missed->theta);
-    enum asked asked = is_known ? ASKED_OK : fit_ask(search->asker, search->trial, true);
+    bool is_known = region->missed && fit_asker_is_same(search->asker, region->trial->theta, region->missed->theta);
+    enum asked asked = is_known ? ASKED_OK : fit_ask(search->asker, search->asker->accuracy, region->trial, true);
     if (asked == ASKED_END)
         return ASKED_END;
     if (asked == ASKED_OK)
-        decrease = stopping_decrease(&search->stopping, model, search->best, is_known ? search->missed : search->trial);
-    trust_probe_note(&search->probe, search->best, asked == ASKED_OK && !is_known ? search->trial : NULL);
+        decrease = stopping_decrease(&search->stopping, model, best, is_known ? region->missed : region->trial);
+    trust_probe_note(&region->probe, best, asked == ASKED_OK && !is_known ? region->trial : NULL);
     search->n_iteration++;
-    bool is_back = decrease > 0 && !is_known && went_too_far(search);
-    if (!is_known && !search->has_kinks && asked == ASKED_OK)
-        learn(search, decrease > 0);
+    bool is_back = decrease > 0 && !is_known && went_too_far(region);
+    if (!is_known && !region->has_kinks && asked == ASKED_OK)
+        learn(region, decrease > 0);
     if (!is_back)
-        adapt_radius(search, decrease);
+        adapt_radius(region, decrease);
     if (is_known) {
         decrease = fmin(decrease, 0);
     } else if (decrease > 0 && !is_back) {
-        relax_limits(search);
-        take_trial(search, true);
+        relax_limits(region);
+        take_trial(region, true);
     } else if (asked == ASKED_OK) {
-        search->missed = search->trial;
-        if (search->trial->f < search->lowest->f)
-            search->lowest = search->trial;
-        free_trial(search);
+        region->missed = region->trial;
+        if (region->trial->f < region->lowest->f)
+            region->lowest = region->trial;
+        free_trial(region);
     }
     if (!is_back)
         stopping_note(&search->stopping, model, search->best, decrease);
     return ASKED_OK;
 }
 
-static void find_step(struct trust_region *search)
+static enum asked look(struct fit_search *search)
 {
-    if (search->has_kinks)
-        trust_kinks_step(&search->kinks, &search->model, search->best);
+    struct trust_region *region = region_of(search);
+    if (!search->model.is_current && !trust_model_update(&search->model, search->best))
+        return ASKED_FAILED;
+    if (region->has_kinks)
+        trust_kinks_step(&region->kinks, &search->model, search->best);
     else
         trust_model_step(&search->model, search->best);
+    return ASKED_OK;
 }
 
 /* Accepts the lowest point, even if a step away from it was rejected. */
-static void take_lowest(struct trust_region *search)
+static void take_lowest(struct trust_region *region)
 {
-    search->best = search->lowest;
-    trust_probe_move(&search->probe, false);
-    free_trial(search);
+    struct fit_search *search = &region->search;
+    search->best = region->lowest;
+    trust_probe_move(&region->probe, false);
+    free_trial(region);
     trust_model_forget(&search->model);
     stopping_init(&search->stopping, search->asker);
-    search->n_back = MAX_BACK + 1;
+    region->n_back = MAX_BACK + 1;
 }
 
-static enum outcome run_steps(struct trust_region *search)
+static enum asked go_on(struct fit_search *search, enum outcome outcome)
 {
-    struct trust_model *model = &search->model;
-    for (;;) {
-        if (!model->is_current && !trust_model_update(model, search->best)) {
-            fit_asker_end(search->asker, OUTCOME_stalled, "the derivatives of the residuals are too large to be used");
-            return OUTCOME_stalled;
-        }
-        find_step(search);
-        enum outcome outcome = stopping_judge(&search->stopping, model, search->best);
-        bool is_back = search->n_back > 0 && search->n_back <= MAX_BACK;
-        if (outcome != OUTCOME_not_run && is_back && stopping_is_lower(&search->stopping, search->lowest, search->best))
-            take_lowest(search);
-        else if (outcome == OUTCOME_converged && model->curvature.is_used && search->n_plain++ < MAX_PLAIN)
-            trust_model_forget_curvature(model); /* which is no reason to stop: it may be too large */
-        else if (outcome != OUTCOME_not_run)
-            return outcome;
-        else if (iterate(search) == ASKED_END)
-            return search->asker->outcome;
-    }
+    struct trust_region *region = region_of(search);
+    bool is_back = region->n_back > 0 && region->n_back <= MAX_BACK;
+    if (is_back && stopping_is_lower(&search->stopping, region->lowest, search->best))
+        take_lowest(region);
+    else if (outcome == OUTCOME_converged && search->model.curvature.is_used && region->n_plain++ < MAX_PLAIN)
+        trust_model_forget_curvature(&search->model); /* which is no reason to stop: it may be too large */
+    else
+        return ASKED_FAILED;
+    return ASKED_OK;
 }
 
 /* Leaves a start that is orders of magnitude off, parameter by parameter. */
-static enum asked leap(struct trust_region *search)
+static enum asked leap(struct fit_search *search)
 {
-    while (fit_leap_find(&search->leap, search->asker, search->best)) {
-        memcpy(search->trial->theta, search->leap.theta, search->n * sizeof(double));
-        enum asked asked = fit_ask(search->asker, search->trial, true);
+    struct trust_region *region = region_of(search);
+    while (fit_leap_find(&region->leap, search->asker, search->best)) {
+        memcpy(region->trial->theta, region->leap.theta, region->n * sizeof(double));
+        enum asked asked = fit_ask(search->asker, search->asker->accuracy, region->trial, true);
         if (asked == ASKED_END)
             return ASKED_END;
-        double after = asked == ASKED_OK ? search->trial->f : (double)NAN;
-        if (!fit_leap_is_good(&search->leap, search->asker, search->best->f, after))
+        double after = asked == ASKED_OK ? region->trial->f : (double)NAN;
+        if (!fit_leap_is_good(&region->leap, search->asker, search->best->f, after))
             continue;
         search->n_iteration++;
-        take_trial(search, false);
+        take_trial(region, false);
     }
     return ASKED_OK;
 }
 
-/* Evaluates a first point, replacing any earlier ones. */
-static enum asked begin(struct trust_region *search, const double *theta)
+/* Evaluates a first point. */
+static enum asked evaluate(struct trust_region *region, const double *theta)
 {
-    memcpy(search->trial->theta, theta, search->n * sizeof *theta);
-    enum asked asked = fit_ask(search->asker, search->trial, true);
+    memcpy(region->trial->theta, theta, region->n * sizeof *theta);
+    enum asked asked = fit_ask(region->search.asker, region->search.asker->accuracy, region->trial, true);
     if (asked == ASKED_OK)
-        take_trial(search, false);
+        take_trial(region, false);
     return asked;
 }
 
-/* Moves from a point of rough evaluations to one of more accurate ones: the end of the rough model's step or, if that fails,
- * the point itself. Only here are rough and accurate values compared, with a margin for the errors of the rough ones. */
-static enum asked land(struct trust_region *search)
+static enum asked begin(struct fit_search *search)
 {
-    const struct fit_point *rough = search->best;
-    double margin = stopping_noise_ceiling(&search->stopping, rough);
-    trust_model_target(&search->model, rough, search->trial->theta);
-    enum asked asked = fit_ask(search->asker, search->trial, true);
-    forget_values(search);
-    if (asked == ASKED_OK && search->trial->f <= rough->f + margin && !went_too_far(search)) {
+    struct trust_region *region = region_of(search);
+    search->best = NULL;
+    forget_values(region);
+    free_trial(region);
+    region->probe.is_needed = false;
+    region->lost = 1;
+    trust_model_forget(&search->model);
+    shorten_limits(&search->model);
+    stopping_init(&search->stopping, search->asker);
+    return evaluate(region, region->start);
+}
+
+/* Moves from a point of loose evaluations to one of more accurate ones: the end of the loose model's step or, if that fails,
+ * the point itself. Only here are loose and accurate values compared, with a margin for the errors of the loose ones. */
+static enum asked land(struct fit_search *search)
+{
+    struct trust_region *region = region_of(search);
+    const struct fit_point *loose = search->best;
+    double margin = stopping_noise_ceiling(&search->stopping, loose);
+    stopping_init(&search->stopping, search->asker);
+    trust_model_target(&search->model, loose, region->trial->theta);
+    enum asked asked = fit_ask(search->asker, search->asker->accuracy, region->trial, true);
+    forget_values(region);
+    if (asked == ASKED_OK && region->trial->f <= loose->f + margin && !went_too_far(region)) {
         search->n_iteration++;
-        take_trial(search, false);
+        take_trial(region, false);
         return ASKED_OK;
     }
-    return asked == ASKED_END ? ASKED_END : begin(search, rough->theta);
+    return asked == ASKED_END ? ASKED_END : evaluate(region, loose->theta);
 }
 
-static bool has_rough_ones(const struct fit_asker *asker)
+static bool has_budget(const struct fit_search *search)
 {
-    return asker->options->max_evaluations - asker->n_evaluation >= KEPT
-           && 2 * asker->n_step <= asker->options->max_total_steps;
+    const struct fit_asker *asker = search->asker;
+    return asker->options->max_evaluations - asker->used.n_evaluation >= KEPT
+           && 2 * asker->used.n_step <= asker->options->max_total_steps;
 }
 
-/* Steps at one stage's tolerances, until the predicted decrease is no larger than the integrator's errors could be. */
-static enum asked run_stage(struct trust_region *search)
+/* Loose steps may have led uphill: evaluates the start with the requested tolerances. */
+static enum asked look_back(struct fit_search *search)
 {
-    struct trust_model *model = &search->model;
-    struct stopping *stopping = &search->stopping;
-    stopping_init(stopping, search->asker);
-    while (stopping->n_rejected + stopping->n_failed < ROUGH_REJECTED) {
-        if (!model->is_current && !trust_model_update(model, search->best))
-            return ASKED_FAILED;
-        find_step(search);
-        if (model->promise <= stopping_noise_ceiling(stopping, search->best) || !has_rough_ones(search->asker))
-            break;
-        if (iterate(search) == ASKED_END)
-            return ASKED_END;
-    }
-    return ASKED_OK;
-}
-
-/* Rough steps that have gained no more than their errors may have led uphill: evaluates the start with the current
- * tolerances, and returns to it if it is better. */
-static enum asked look_back(struct trust_region *search, const double *theta)
-{
+    struct trust_region *region = region_of(search);
     struct fit_asker *asker = search->asker;
     asker->start_f = NAN;
-    memcpy(search->trial->theta, theta, search->n * sizeof *theta);
-    if (fit_asker_is_same(asker, theta, search->best->theta)) {
+    memcpy(region->trial->theta, region->start, region->n * sizeof(double));
+    if (fit_asker_is_same(asker, region->start, search->best->theta)) {
         asker->start_f = search->best->f;
         asker->start_misfit = fit_point_misfit(asker, search->best);
         return ASKED_OK;
     }
-    enum asked asked = fit_ask(asker, search->trial, true);
-    if (asked == ASKED_OK && search->trial->f < search->best->f)
-        take_trial(search, false);
+    enum asked asked = fit_ask(asker, asker->accuracy, region->trial, true);
+    if (asked == ASKED_OK && region->trial->f < search->best->f)
+        take_trial(region, false);
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
-/* Makes the first steps, which need no accuracy, at looser tolerances that become tighter in stages. Ends at a point with the
- * requested tolerances. ASKED_FAILED: there is none, and the search is unchanged. */
-static enum asked approach(struct trust_region *search, const double *theta)
-{
-    struct fit_asker *asker = search->asker;
-    double last = asker->tighter, asked_for = fit_asker_rtol(asker), rough = ROUGH;
-    asker->tighter = last * asked_for / rough;
-    asker->is_rough = true;
-    enum asked asked = begin(search, theta);
-    stopping_init(&search->stopping, asker);
-    double doubt = asked == ASKED_OK ? stopping_noise_ceiling(&search->stopping, search->best) : 0;
-    asked = asked == ASKED_OK ? leap(search) : asked;
-    while (asked == ASKED_OK && rough > asked_for) {
-        asked = run_stage(search);
-        rough = rough / REFINE >= ROUGHER_LEAST * asked_for && has_rough_ones(asker) ? rough / REFINE : asked_for;
-        asker->tighter = rough > asked_for ? last * asked_for / rough : last;
-        asker->is_rough = rough > asked_for;
-        if (asked == ASKED_OK)
-            asked = land(search);
-    }
-    asker->tighter = last;
-    asker->is_rough = false;
-    stopping_init(&search->stopping, asker);
-    if (asked == ASKED_OK && !(asker->start_f - search->best->f > doubt))
-        asked = look_back(search, theta);
-    size_t length = strlen(asker->reason);
-    if (asked == ASKED_END && search->best) /* nothing better is known than the result of the rough steps */
-        snprintf(asker->reason + length, sizeof asker->reason - length, " (while tolerances were loose: so is the objective)");
-    if (asked == ASKED_FAILED) {
-        search->best = NULL;
-        forget_values(search);
-        free_trial(search);
-        search->probe.is_needed = false;
-        search->lost = 1;
-        trust_model_forget(&search->model);
-        shorten_limits(&search->model);
-    }
-    return asked;
-}
+static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look, .step = step, .land = land,
+                                            .look_back = look_back, .has_budget = has_budget, .go_on = go_on};
 
-static enum outcome run(struct trust_region *search, const double *theta)
+static enum outcome run(struct trust_region *region)
 {
-    struct fit_asker *asker = search->asker;
-    bool is_exact = asker->problem->model->abi.n_state == 0;
-    enum asked asked = ASKED_FAILED;
-    if (search->n > 0 && !is_exact && !asker->is_near && asker->gradient == GRADIENT_forward
-        && fit_asker_rtol(asker) * ROUGHER_LEAST <= ROUGH && has_rough_ones(asker))
-        asked = approach(search, theta);
-    bool is_start = asked == ASKED_FAILED && !asker->is_near;
-    if (asked == ASKED_FAILED)
-        asked = begin(search, theta);
-    if (asked == ASKED_OK && is_start)
-        asked = leap(search);
-    if (asked != ASKED_OK)
-        return asked == ASKED_END ? asker->outcome : asker->failure;
-    if (search->n == 0) {
-        search->stopping.met = STOP_gradient;
-        return OUTCOME_converged;
-    }
-    return run_steps(search);
+    struct fit_search *search = &region->search;
+    if (region->n > 0)
+        return fit_search_run(search, false);
+    enum asked asked = begin(search);
+    search->stopping.met = STOP_gradient;
+    return asked == ASKED_OK ? OUTCOME_converged : asked == ASKED_END ? search->asker->outcome : search->asker->failure;
 }
 
 void trust_region_search(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end)
 {
     *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
-    struct trust_region *search = new_search(asker, arena);
-    if (!search) {
+    struct trust_region *region = new_region(asker, arena, theta);
+    if (!region) {
         snprintf(asker->reason, sizeof asker->reason, "no memory for this fit");
         return;
     }
-    end->outcome = run(search, theta);
+    const struct fit_search *search = &region->search;
+    region->search.method = &method;
+    end->outcome = run(region);
     end->stop = end->outcome == OUTCOME_converged ? search->stopping.met : STOP_none;
     end->best = search->best;
-    bool is_above = asker->start_tighter == asker->tighter && search->best && search->best->f > asker->start_f;
-    if (search->lowest && (is_above
-                           || stopping_is_lower(&search->stopping, search->lowest, search->best)))
-        end->best = search->lowest;
+    bool is_above = asker->start_tighter == asker->accuracy.tighter && search->best && search->best->f > asker->start_f;
+    if (region->lowest && (is_above || stopping_is_lower(&search->stopping, region->lowest, search->best)))
+        end->best = region->lowest;
     if (end->stop != STOP_none && search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best)) {
         end->outcome = OUTCOME_stalled;
         end->stop = STOP_none;

@@ -61,11 +61,15 @@ struct many {
     struct fit_case *block[N_BLOCK];
     struct joint joint;
     const struct joint_levels *levels;
+    int n_pass, n_step;   /* passes; steps between which the state may be saved */
+    int stop;             /* the step at which the state is saved, and the search stops; 0: none */
+    unsigned char *bytes; /* n_byte: that state */
+    size_t n_byte;
 };
 
 static void make(struct many *many, const struct stiffit_model *abi, const double truth[P], uint64_t seed)
 {
-    many->levels = &all_levels[0];
+    *many = (struct many){.levels = &all_levels[0]};
     for (size_t i = 0; i < N_BLOCK; i++) {
         struct fit_case *block = many->block[i] = case_new(abi, N_ROW);
         double p[P], d[P];
@@ -88,14 +92,33 @@ static void begin(struct many *many)
     assert_true(joint_init(&many->joint, &first->options, &first->model, N_BLOCK, P, many->levels, first->scale));
 }
 
-static bool pass(struct many *many)
+static bool run_pass(void *context)
 {
+    struct many *many = context;
+    if (many->bytes)
+        return false;
+    many->n_pass++;
     for (size_t k = 0; k < N_BLOCK; k++) {
         size_t i = (k * 7 + 3) % N_BLOCK; /* in any order */
         arena_reset(&many->block[i]->arena);
         joint_block_run(&many->joint, i, &many->block[i]->problem, &many->block[i]->host, &many->block[i]->arena);
     }
-    return joint_advance(&many->joint);
+    return true;
+}
+
+static void keep(void *context)
+{
+    struct many *many = context;
+    if (++many->n_step == many->stop)
+        assert_non_null(many->bytes = joint_save(&many->joint, &many->n_byte));
+}
+
+/* False: it was stopped. */
+static bool run(struct many *many)
+{
+    const struct joint_host host = {.run_pass = run_pass, .keep = keep, .context = many};
+    many->n_pass = many->n_step = 0;
+    return joint_search(&many->joint, &host);
 }
 
 static void record_all(struct many *many)
@@ -169,12 +192,10 @@ static void test_linear(void **state)
         make(many, &line_model, (const double[]){2, -1, 0.5, 3}, 1);
         many->levels = &all_levels[l];
         begin(many);
-        int n_pass = 1;
-        while (pass(many))
-            n_pass++;
+        assert_true(run(many));
         record_all(many);
         dense(many, inverse, solution);
-        assert_true(n_pass <= 6);
+        assert_true(many->n_pass <= 6);
         bool is_value[MOST] = {false};
         int64_t n_value = 0;
         for (size_t i = 0; i < N_BLOCK; i++) {
@@ -226,8 +247,7 @@ static void test_bounds(void **state)
             many.block[i]->start[0] = 1.5;
         }
         begin(&many);
-        while (pass(&many))
-            ;
+        assert_true(run(&many));
         record_all(&many);
         for (size_t i = 0; i < N_BLOCK; i++)
             for (size_t k = 0; k < P; k++) {
@@ -253,8 +273,7 @@ static void test_flat_blocks(void **state)
     for (size_t r = 0; r < N_ROW; r++)
         many.block[4]->time[r] = 0; /* h = p1 */
     begin(&many);
-    while (pass(&many))
-        ;
+    assert_true(run(&many));
     record_all(&many);
     double mean = 0;
     for (size_t r = 0; r < N_ROW; r++)
@@ -286,42 +305,37 @@ static void make_hard(struct many *many)
     }
 }
 
-/* After each pass in turn, another search continues from the bytes of this one, to the same bits. */
+/* After each step in turn, another search continues from the bytes of this one, to the same bits. */
 static void resume_everywhere(const struct joint_levels *levels)
 {
     struct many whole;
-    int n_pass = 1;
     make_hard(&whole);
     whole.levels = levels;
     begin(&whole);
-    while (pass(&whole))
-        n_pass++;
+    assert_true(run(&whole));
     record_all(&whole);
     assert_int_equal(whole.block[0]->result.outcome, OUTCOME_converged);
-    assert_true(n_pass > 6);
-    for (int k = 1; k < n_pass; k++) {
+    assert_true(whole.n_step > 4);
+    for (int k = 1; k <= whole.n_step; k++) {
         struct many first, second;
-        size_t n;
         make_hard(&first);
         first.levels = levels;
         begin(&first);
         first.joint.n_redrawn = 2;
-        for (int i = 0; i < k; i++)
-            assert_true(pass(&first));
-        unsigned char *bytes = joint_save(&first.joint, &n);
+        first.stop = k;
+        assert_false(run(&first));
         drop(&first);
         make_hard(&second);
         second.levels = levels;
         begin(&second);
-        assert_false(joint_load(&second.joint, bytes, n - 1));
+        assert_false(joint_load(&second.joint, first.bytes, first.n_byte - 1));
         joint_fini(&second.joint);
         begin(&second);
-        assert_true(joint_load(&second.joint, bytes, n));
+        assert_true(joint_load(&second.joint, first.bytes, first.n_byte));
         assert_int_equal(second.joint.n_redrawn, 2);
-        int n_more = 1;
-        while (pass(&second))
-            n_more++;
-        assert_int_equal(k + n_more, n_pass);
+        assert_true(run(&second));
+        assert_int_equal(first.n_pass + second.n_pass, whole.n_pass + 1);
+        assert_int_equal(k - 1 + second.n_step, whole.n_step);
         record_all(&second);
         for (size_t i = 0; i < N_BLOCK; i++) {
             struct fit_record *a = &whole.block[i]->result, *b = &second.block[i]->result;
@@ -332,7 +346,7 @@ static void resume_everywhere(const struct joint_levels *levels)
             assert_true(a->n_iteration == b->n_iteration && a->tight_decrease == b->tight_decrease);
         }
         drop(&second);
-        free(bytes);
+        free(first.bytes);
     }
     drop(&whole);
 }

@@ -93,8 +93,8 @@ static enum asked evaluate(struct fit_case *self, struct fit_asker *asker, struc
     char reason[160];
     uint32_t notes = 0;
     arena_reset(&self->arena);
-    *asker = (struct fit_asker){.problem = &self->problem, .options = &self->options, .host = &self->host, .tighter = 1,
-                                .gradient = GRADIENT_differences};
+    *asker = (struct fit_asker){.problem = &self->problem, .options = &self->options, .host = &self->host,
+                                .accuracy = {.tighter = 1, .gradient = GRADIENT_differences}};
     assert_int_equal(fit_map_init(&asker->map, &self->problem, false, &self->arena, &notes, reason), OUTCOME_converged);
     asker->objective = (struct fit_objective){.n_row = ROWS, .measured = self->problem.measured,
                                               .has_noise = self->model.abi.noise != NULL,
@@ -103,10 +103,10 @@ static enum asked evaluate(struct fit_case *self, struct fit_asker *asker, struc
     asker->quotient = arena_calloc(&self->arena, 1, sizeof *asker->quotient);
     assert_true(fit_asker_prepare(asker, &self->arena));
     assert_true(fit_quotient_init(asker->quotient, asker, &self->arena));
-    assert_true(fit_point_init(point, asker, &self->arena));
+    assert_true(fit_point_init(point, asker, asker->accuracy.gradient, &self->arena));
     for (size_t j = 0; j < asker->map.n_free; j++)
         point->theta[j] = fit_scale_from_natural(asker->map.scale[j], at[asker->map.model_index[j]]);
-    return fit_ask(asker, point, true);
+    return fit_ask(asker, asker->accuracy, point, true);
 }
 
 /* Largest difference to the closed form, each column over its largest entry. */
@@ -141,7 +141,7 @@ static void test_closed_form(void **state)
     assert_int_equal(n_list, 2);
     assert_int_equal(longest, 8); /* all quotients in one list */
     assert_int_equal(n_with_sens, 0);
-    assert_int_equal(asker.n_evaluation, 9);
+    assert_int_equal(asker.used.n_evaluation, 9);
     case_free(self);
 }
 
@@ -259,7 +259,7 @@ static void test_tighter(void **state)
     /* steps for errors of 1e-6: 0.01, and h^2/6 f''' of these curves is up to 25/6 h^2 f' */
     double apart = worst(&point, curve_slopes, point.d_prediction, self);
     assert_true(apart < 2e-3 && apart > 1e-6);
-    assert_true(fit_asker_accuracy(&asker) > 1e-5 && fit_asker_accuracy(&asker) < 1e-3);
+    assert_true(fit_asker_accuracy(&asker, asker.accuracy) > 1e-5 && fit_asker_accuracy(&asker, asker.accuracy) < 1e-3);
     case_free(self);
 }
 

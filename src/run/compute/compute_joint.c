@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_joint.h"
 
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "par/coroutine.h"
 #include "run/compute/search.h"
 #include "run/supervise/child.h"
@@ -81,7 +81,7 @@ static bool is_of_pass(const struct search *search, size_t block)
     const struct joint *joint = &search->fit.joint;
     if (block >= joint->n_block)
         return false;
-    return joint->stride || joint->weight ? joint_wants(joint, block) : joint_evaluates(joint, block);
+    return joint->part.stride || joint->weight ? joint_wants(joint, block) : joint_evaluates(joint, block);
 }
 
 static bool is_wanted(const void *context, uint64_t dataset)
@@ -239,6 +239,8 @@ static void stop_searches(struct compute *compute)
     struct searches *searches = compute->searches;
     struct error ignored;
     searches->is_stopping = true;
+    searches->written_ns = 0; /* the latest states are worth a write */
+    searches_write_states(compute);
     while (searches->n_live > 0)
         resume(compute, searches->n_live - 1, &ignored);
 }
@@ -269,7 +271,7 @@ void compute_show_searches(struct compute *compute)
         n_block += counter_get(&search->n_done);
         n_wanted += search->n_wanted;
         n_pass = search->n_pass > n_pass ? search->n_pass : n_pass;
-        objective += search->fit.joint.has_best ? search->fit.joint.f : (double)NAN;
+        objective += search->fit.joint.end.has_best ? search->fit.joint.above.f : (double)NAN;
     }
     int n = snprintf(where, sizeof where, "pass %lld", (long long)n_pass);
     if (isfinite(objective))
@@ -288,7 +290,7 @@ static enum status stopped(const struct compute *compute, struct error *error)
     uint64_t n = compute_n_search(compute), n_done = searches->n_before + searches->n_ended;
     if (n == 1 && first)
         return error_set(error, STATUS_STOPPED, "stopped by %s in pass %lld of the fit, after %lld steps; the same command "
-                         "resumes", by, (long long)first->n_pass, (long long)first->fit.joint.n_iteration);
+                         "resumes", by, (long long)first->n_pass, (long long)first->fit.joint.search.n_iteration);
     return error_set(error, STATUS_STOPPED, "stopped by %s after %llu of %llu fits; the same command resumes", by,
                      (unsigned long long)n_done, (unsigned long long)n);
 }

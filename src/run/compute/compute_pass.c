@@ -103,8 +103,7 @@ enum status compute_journal_failure(struct compute *compute, uint64_t dataset, u
     fit_record_set_arrays(&record, n, arrays);
     fit_record_clear(&record, n);
     record.outcome = (uint8_t)outcome;
-    record.n_iteration = record.n_evaluation = record.n_step = 0;
-    record.seconds = 0;
+    fit_record_zero_work(&record);
     snprintf(record.reason, sizeof record.reason, "%s", reason);
     enum status status = journal_append(compute->journal, &record, error);
     if (!status && trace_wants(compute->trace, dataset))

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/joint_refits.h"
 
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
+#include "fit/prepare.h"
 #include "fit/profile.h"
 #include "run/compute/compute_joint.h"
 #include "run/compute/search.h"
@@ -101,9 +102,9 @@ static bool tell(struct follow *follow, double *end, struct fit_record *record)
         const struct joint_block *block = &joint->block[i];
         if (!follow->refits->weight[i])
             continue;
-        facts.most = fmax(facts.most, (double)block->n_evaluation);
-        sum[0] += (double)block->n_evaluation;
-        sum[1] += (double)block->n_step;
+        facts.most = fmax(facts.most, (double)block->used.n_evaluation);
+        sum[0] += (double)block->used.n_evaluation;
+        sum[1] += (double)block->used.n_step;
         sum[2] += block->seconds;
         if (block->is_kept)
             memcpy(end + i * n, block->p, n * sizeof *end);
@@ -115,7 +116,7 @@ static bool tell(struct follow *follow, double *end, struct fit_record *record)
     if (!joint_totals(joint, 1, chi_square_of, NULL, &chi_square) || !joint_refits_record(follow->search, record))
         return false;
     record->notes &= ~NOTE_changed_engine;
-    record->objective = isfinite(record->objective) ? joint->f : NAN;
+    record->objective = isfinite(record->objective) ? joint->above.f : NAN;
     record->chi_square = chi_square;
     record->n_evaluation = (int64_t)facts.most; /* the budgets are of one dataset */
     record->n_step = 0;

@@ -3,7 +3,7 @@
 #include "run/compute/joint_refits.h"
 
 #include "base/random.h"
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "run/compute/compute_joint.h"
 #include "run/compute/search.h"
 #include "run/plan/best.h"
@@ -106,11 +106,11 @@ bool joint_refits_record(struct search *search, struct fit_record *record)
     const unsigned char *all = NULL;
     if (arrays && own) {
         fit_record_set_arrays(&one, n, arrays);
-        if (joint->n_active > 0)
-            joint_record(joint, joint->active[0], &one);
+        if (joint->part.n_active > 0)
+            joint_record(joint, joint->part.active[0], &one);
         memcpy(own, &one, sizeof one);
         memcpy(own + sizeof one, arrays, n_array);
-        all = compute_first_bytes(compute, own, joint->n_active > 0 ? bytes : 0);
+        all = compute_first_bytes(compute, own, joint->part.n_active > 0 ? bytes : 0);
     }
     if (all) {
         memcpy(&one, all, sizeof one);

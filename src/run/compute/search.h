@@ -68,7 +68,8 @@ bool search_is_written(const struct compute *compute, size_t component, uint32_t
  * and given to all ranks; */
 enum status searches_read_states(struct compute *compute, struct error *error);
 /* those of a component's search are found, or NULL; a search keeps its own, if that is worth it;
- * and the file is written, if that is due. *stops: some rank was asked to stop. */
+ * and the file is written, if that is due. After a pass: whether some rank was asked to stop. */
 const unsigned char *searches_find_state(const struct searches *searches, size_t component, size_t *n);
-void search_keep_state(struct search *search, bool *stops);
+void search_keep_state(void *search);
+bool search_is_stopped(const struct search *search);
 void searches_write_states(struct compute *compute);

@@ -91,28 +91,28 @@ void searches_write_states(struct compute *compute)
     searches->cost_ns = searches->written_ns - now;
 }
 
-/* Whether the state is to be kept now, and whether the search stops. */
-static bool wants_to_keep(struct search *search, bool *stops)
+/* Whether this rank's bit is set in some rank. */
+static bool is_set_in_some(const struct search *search, bool own)
 {
-    enum { KEEP = 1, STOP = 2 };
     struct compute *compute = search->compute;
-    bool is_worth = clock_now_ns() - search->kept_ns >= STATE_WORTH_NS && compute_is_first(compute);
-    *stops = stop_is_requested();
-    unsigned char wants = (unsigned char)((is_worth ? KEEP : 0) | (*stops ? STOP : 0));
+    unsigned char bit = own;
     size_t n_all;
-    const unsigned char *all = compute->ranks.is_joined ? rank_link_gather(&compute->ranks, &wants, 1, &n_all) : NULL;
+    const unsigned char *all = compute->ranks.is_joined ? rank_link_gather(&compute->ranks, &bit, 1, &n_all) : NULL;
     for (size_t i = 0; all && i < n_all; i++)
-        wants |= all[i];
-    *stops = wants & STOP;
-    return wants && !search->fit.joint.descent && (!search->request || search->request->keeps);
+        bit |= all[i];
+    return bit;
 }
 
-void search_keep_state(struct search *search, bool *stops)
+bool search_is_stopped(const struct search *search) { return is_set_in_some(search, stop_is_requested()); }
+
+void search_keep_state(void *context)
 {
+    struct search *search = context;
     struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
+    bool is_worth = clock_now_ns() - search->kept_ns >= STATE_WORTH_NS && compute_is_first(compute);
     size_t n;
-    if (!wants_to_keep(search, stops))
+    if (joint->descends || (search->request && !search->request->keeps) || !is_set_in_some(search, is_worth))
         return;
     unsigned char *bytes = joint_save(joint, &n);
     if (joint->ranks.gather) {
@@ -131,7 +131,5 @@ void search_keep_state(struct search *search, bool *stops)
     search->kept = bytes;
     search->n_kept = n;
     compute->searches->is_due = true;
-    if (*stops)
-        compute->searches->written_ns = 0;
     searches_write_states(compute);
 }

@@ -4,7 +4,7 @@
 #include "run/compute/search.h"
 
 #include "base/clock.h"
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_joint.h"
 
@@ -37,7 +37,7 @@ static enum status take_state(struct search *search, struct error *error)
     if (!joint_load(joint, bytes, n))
         return begin(search, joint->task, 0, error);
     if (search->compute->campaign.share.components.n == 1)
-        compute_say(search->compute, "resuming: the search goes on after %lld steps", (long long)joint->n_iteration);
+        compute_say(search->compute, "resuming: the search goes on after %lld steps", (long long)joint->search.n_iteration);
     search->loaded = bytes;
     search->n_kept = n;
     return STATUS_OK;
@@ -107,39 +107,33 @@ static enum status judge_ranks(const struct search *search, struct error *error)
     const struct rank_link *ranks = &search->compute->ranks;
     if (ranks->is_lost)
         return compute_lost(error);
-    if (search->fit.joint.is_short && ranks->is_joined)
+    if (search->fit.joint.agreement.is_short && ranks->is_joined)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the shared parameters");
     return STATUS_OK;
 }
 
 /* Lets the workers evaluate. False: the run stops. */
-static bool run_pass(struct search *search)
+static bool run_pass(void *context)
 {
+    struct search *search = context;
+    struct error ignored;
+    if (judge_ranks(search, &ignored))
+        return false;
     search->n_pass++;
     search->state = SEARCH_WANTS;
     coroutine_suspend(search->coroutine);
-    return !search->compute->searches->is_stopping;
+    return !search->compute->searches->is_stopping && !search_is_stopped(search);
 }
 
 /* Passes until the fit has ended. Also OK if it was stopped. */
-static enum status run_passes(struct search *search, bool *has_ended, struct error *error)
+static enum status run_fit(struct search *search, bool *has_ended, struct error *error)
 {
-    struct joint *joint = &search->fit.joint;
-    bool goes_on = joint_resume(joint), stops = false;
-    enum status status = judge_ranks(search, error);
+    const struct joint_host host = {.run_pass = run_pass, .keep = search_keep_state, .context = search};
     search->n_pass = 0;
     search->kept_ns = clock_now_ns();
-    while (!status && goes_on) {
-        if (!run_pass(search))
-            return STATUS_OK;
-        goes_on = joint_advance(joint);
-        if (goes_on)
-            search_keep_state(search, &stops);
-        status = judge_ranks(search, error);
-        if (!status && stops)
-            return STATUS_OK;
-    }
-    *has_ended = !status;
+    bool is_over = joint_search(&search->fit.joint, &host);
+    enum status status = judge_ranks(search, error);
+    *has_ended = is_over && !status;
     return status;
 }
 
@@ -147,14 +141,14 @@ static enum status run_passes(struct search *search, bool *has_ended, struct err
  * its place. */
 static bool wants_another(const struct joint *joint)
 {
-    return joint->task > 0 && !joint->weight && !joint->has_best && joint->n_redrawn < FIT_MAX_REDRAWN
-           && (joint->outcome == OUTCOME_ode_failed || joint->outcome == OUTCOME_model_failed);
+    return joint->task > 0 && !joint->weight && !joint->end.has_best && joint->n_redrawn < FIT_MAX_REDRAWN
+           && (joint->end.outcome == OUTCOME_ode_failed || joint->end.outcome == OUTCOME_model_failed);
 }
 
 /* Which nothing reads after the end of the fit. */
 static void forget_state(struct search *search)
 {
-    search->fit.joint.saved = NULL;
+    search->fit.joint.saved.bytes = NULL;
     free(search->kept);
     search->kept = NULL;
     search->loaded = NULL;
@@ -172,14 +166,14 @@ enum status search_fit(struct search *search, uint32_t task, const struct joint_
     if (!status)
         take_crashes(search);
     if (!status)
-        status = run_passes(search, has_ended, error);
+        status = run_fit(search, has_ended, error);
     while (!status && *has_ended && wants_another(&search->fit.joint)) {
         *has_ended = false;
         status = begin(search, task, search->fit.joint.n_redrawn + 1, error);
         if (status)
             break;
         take_crashes(search);
-        status = run_passes(search, has_ended, error);
+        status = run_fit(search, has_ended, error);
     }
     if (*has_ended)
         forget_state(search);
@@ -192,7 +186,7 @@ static enum status fit_start(struct search *search, uint32_t task, bool *has_end
     enum status status = search_fit(search, task, NULL, has_ended, error);
     if (status || !*has_ended)
         return status;
-    if (!outcome_is_success(search->fit.joint.outcome) && compute_is_first(compute))
+    if (!outcome_is_success(search->fit.joint.end.outcome) && compute_is_first(compute))
         counter_add(&compute->board->n_failed, 1);
     tell_left_out(search);
     return search->fit.joint.ranks.gather ? compute_collect_records(search, error) : write_records(search, error);

@@ -5,6 +5,7 @@
 #include "fit/profile.h"
 #include "run/plan/pilot.h"
 #include "run/plan/review.h"
+#include "fit/prepare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,14 +40,6 @@ static void run_replicate(const struct task *task, const struct refit *refit)
     task->record->n_step += n_step;
 }
 
-/* Adds the work of an earlier attempt to that of the last one. */
-static void add_work(struct fit_record *record, const struct fit_record *earlier)
-{
-    record->n_evaluation += earlier->n_evaluation;
-    record->n_step += earlier->n_step;
-    record->n_iteration += earlier->n_iteration;
-}
-
 static void run_profile(const struct task *task, const struct refit *refit)
 {
     const struct refit_plan *plan = &task->campaign->plan.refits;
@@ -66,7 +59,7 @@ static void run_profile(const struct task *task, const struct refit *refit)
         options.engine = ENGINE_CVODES;
         fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->record, &profile);
         task->record->notes |= NOTE_changed_engine;
-        add_work(task->record, &first);
+        fit_record_add_work(task->record, &first);
     }
     task->record->parameter[refit->parameter] = profile.value;
     task->record->limit = (uint8_t)profile.limit;
@@ -100,14 +93,14 @@ static void run_warm(const struct task *task)
                          : record->objective <= first.objective || !isfinite(first.objective);
     if (is_better) {
         record->notes |= NOTE_cold_start;
-        add_work(record, &first);
+        fit_record_add_work(record, &first);
         return;
     }
     const struct fit_record second = *record; /* repeated, because its output has been overwritten */
     fit_run(&warm, &campaign->fit, task->host, task->arena, record);
     record->notes |= NOTE_warm_start;
-    add_work(record, &first);
-    add_work(record, &second);
+    fit_record_add_work(record, &first);
+    fit_record_add_work(record, &second);
 }
 
 void task_run(const struct task *task)

@@ -92,7 +92,8 @@ static bool is_first_of_fit(const struct finish *finish, uint64_t dataset)
 static enum status write_row(struct finish *finish, uint64_t dataset, const char *id, struct run_summary *summary,
                              struct error *error)
 {
-    struct starts_tally tally, work;
+    struct starts_tally tally;
+    struct fit_record work;
     struct fit_record *best = &finish->best;
     size_t n_parameter = result_info(finish->skeleton)->n_parameter;
     best->start = finish->other.start = 0;
@@ -105,10 +106,8 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
         summary->journal_gone = true;
         return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile", finish->plan->place.journal);
     }
-    best->seconds = tally.seconds;
-    best->n_iteration = tally.n_iteration;
-    best->n_evaluation = tally.n_evaluation;
-    best->n_step = tally.n_step;
+    fit_record_zero_work(best);
+    fit_record_add_work(best, &tally.work);
     if (finish->before)
         best->notes |= NOTE_retried;
     take_shared(&finish->shared, best);
@@ -122,9 +121,9 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
         summary->n_retried++;
         summary->n_retried_success += outcome_is_success((enum outcome)best->outcome);
     }
-    summary->fit_seconds += work.seconds - tally.seconds;
-    summary->n_evaluation += (uint64_t)(work.n_evaluation - tally.n_evaluation);
-    summary->n_step += (uint64_t)(work.n_step - tally.n_step);
+    summary->fit_seconds += work.seconds - tally.work.seconds;
+    summary->n_evaluation += (uint64_t)(work.n_evaluation - tally.work.n_evaluation);
+    summary->n_step += (uint64_t)(work.n_step - tally.work.n_step);
     return STATUS_OK;
 }
 

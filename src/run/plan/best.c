@@ -46,10 +46,7 @@ enum status best_of_starts(struct journal_reader *journal, const struct run_iden
                 return error->status;
             continue;
         }
-        tally->seconds += other->seconds;
-        tally->n_iteration += other->n_iteration;
-        tally->n_evaluation += other->n_evaluation;
-        tally->n_step += other->n_step;
+        fit_record_add_work(&tally->work, other);
         tally->n_start++;
         enum status status = visit ? visit(context, other, error) : STATUS_OK;
         if (status)

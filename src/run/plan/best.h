@@ -9,8 +9,7 @@
 struct starts_tally {
     bool any;                /* there is a start */
     uint32_t n_start;        /* number of starts found */
-    double seconds;          /* over all of them, like the counts */
-    int64_t n_iteration, n_evaluation, n_step;
+    struct fit_record work;  /* only its columns of work, over all of them */
 };
 
 /* Called for each start found, in order; a status other than OK ends the search. */

@@ -48,9 +48,9 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     const char *const shares = campaign->share.text;
     recipe.share = refit_names_text(&(uint32_t){0}, shares != NULL, &shares, share);
     /* A plugin is what it is; how text was compiled changes bits. */
-    const struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0,
-                                     .huber_k = campaign_has_error(campaign, ERROR_HUBER),
-                                     .student_nu = campaign_has_error(campaign, ERROR_STUDENT)};
+    struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0};
+    for (int k = 0; k < N_ERROR; k++)
+        uses.error[k] = campaign_has_error(campaign, (enum error_kind)k);
     recipe_print(&recipe, &uses, identity->description);
     memcpy(identity->problem, problem, sizeof identity->problem);
     sha256_of(campaign->model.sha256, strlen(campaign->model.sha256), identity->model);
@@ -384,11 +384,11 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
 /* Sizes of the text for the observables of one kind, and for all kinds. */
 enum { OBSERVABLES_TEXT = 80, MIXTURE_TEXT = N_ERROR * (OBSERVABLES_TEXT + 20) + 20 };
 
-struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, double huber_k, double student_nu)
+struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, const double *tuning)
 {
     struct fit_loss *loss = calloc(n, sizeof *loss);
     for (size_t k = 0; loss && k < n; k++)
-        loss[k] = fit_loss_of(error[k], huber_k, student_nu);
+        loss[k] = fit_loss_of(error[k], tuning);
     return loss;
 }
 
@@ -405,7 +405,7 @@ enum status campaign_objective_open(struct campaign *campaign, const struct reci
     campaign->n_censored = problem_n_censored(campaign->problem);
     campaign->mixes = error_kinds_mix(kind, n_observable);
     campaign->objective_kind = fit_objective_kind(kind[0], is_likelihood(campaign));
-    if (!(campaign->loss = campaign_losses(kind, n_observable, recipe->huber_k, recipe->student_nu)))
+    if (!(campaign->loss = campaign_losses(kind, n_observable, recipe->tuning)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables", n_observable);
     if (!given)
         return STATUS_OK;
@@ -450,7 +450,7 @@ static int put_observables(const struct campaign *campaign, enum error_kind kind
 static void distribution_text(const struct campaign *campaign, const char *noun, char *text, size_t size)
 {
     const struct fit_loss *first = campaign->loss;
-    const char *tuning = error_row[first->error].tuning;
+    const char *tuning = error_tuning[first->error].letter;
     int n = 0, n_kind = 0, n_said = 0;
     for (int k = 0; k < N_ERROR; k++)
         n_kind += campaign_has_error(campaign, (enum error_kind)k);

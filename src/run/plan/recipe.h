@@ -29,14 +29,14 @@ struct recipe {
     struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
                                * --max-seconds */
     int error;                /* --error: enum error_kind of observables that nothing else says it of */
-    double huber_k, student_nu; /* --huber-k, --student-nu */
+    double tuning[N_ERROR];   /* --huber-k, ...: the options of ERROR_TUNING_LIST; 0 for the other distributions */
 };
 
 /* Options that change a result only in some runs, and are described only there. */
 struct recipe_uses {
     bool portable;            /* the model is text */
     bool bootstrap_kind;      /* there are replicates */
-    bool huber_k, student_nu; /* some observable has such errors */
+    bool error[N_ERROR];      /* some observable has such errors */
 };
 
 /* The description: the words "NAME=VALUE" of the rows of the option table that change results, as the program of 0.1.0 wrote

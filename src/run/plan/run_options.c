@@ -21,6 +21,10 @@ static const char *const optimizer_words[] = {"auto", "trf", "lbfgs", NULL};
 static const char *const engine_words[] = {"auto", ENGINE_LIST(WORD) NULL};
 static const char *const gradient_words[] = {"auto", "forward", "adjoint", "differences", NULL};
 
+#define TUNING_OPTION(id, letter, option, standard, least, most, text) \
+    {.name = option, .effect = RUN_OBJECTIVE, .kind = OPTION_NUMBER, .offset = FIELD(recipe.tuning[ERROR_##id]), \
+     .min = least, .above_min = true, .max = most, .default_text = OPTION_TEXT(standard), .in_file = true, .help = text},
+
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .effect = RUN_SHOWN, .no_shard = true, .kind = OPTION_STRING, .metavar = "FILE",
      .offset = FIELD(output), .is_file = true, .is_output = true, .default_text = "PROBLEM.result.h5",
@@ -120,12 +124,7 @@ static const struct option table[] = {
      .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither the problem file nor the model "
      "names one: normal (squares of residuals), log-normal (of logarithms), or one that is less sensitive to outliers"},
-    {.name = "huber-k", .effect = RUN_OBJECTIVE, .kind = OPTION_NUMBER, .offset = FIELD(recipe.huber_k), .min = 0, .max = 1e6,
-     .above_min = true, .default_text = OPTION_TEXT(LOSS_HUBER_K), .in_file = true,
-     .help = "for huber errors: residuals beyond this many sigma count linearly"},
-    {.name = "student-nu", .effect = RUN_OBJECTIVE, .kind = OPTION_NUMBER, .offset = FIELD(recipe.student_nu), .min = 0,
-     .max = 1e6, .above_min = true, .default_text = "4", .in_file = true,
-     .help = "for student errors: the degrees of freedom"},
+    ERROR_TUNING_LIST(TUNING_OPTION)
     {.name = "optimizer", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.fit.optimizer),
      .choice = optimizer_words, .default_text = "auto", .in_file = true,
      .help = "trf: trust region on the derivatives of all residuals; lbfgs: gradients only; auto: lbfgs from 150 parameters "
@@ -193,8 +192,9 @@ void run_options_init(struct run_options *options)
     memset(options, 0, sizeof *options);
     options->time_limit_s = NO_LIMIT;
     options->max_crashes = -1;
-    options->recipe = (struct recipe){.n_start = 1, .seed = 1, .ode = ode, .fit = fit, .error = ERROR_NORMAL,
-                                      .huber_k = LOSS_HUBER_K, .student_nu = LOSS_STUDENT_NU};
+    options->recipe = (struct recipe){.n_start = 1, .seed = 1, .ode = ode, .fit = fit, .error = ERROR_NORMAL};
+    for (int k = 0; k < N_ERROR; k++)
+        options->recipe.tuning[k] = error_tuning[k].standard;
     options->recipe.fit.max_evaluations = 0; /* auto */
 }
 

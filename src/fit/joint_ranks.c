@@ -1,6 +1,6 @@
 /* Sums and decisions over the blocks of all processes of a fit.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@ const unsigned char *joint_gather(const struct joint *joint, const void *bytes, 
 bool joint_join(struct joint *joint, const struct joint_ranks *ranks)
 {
     joint->ranks = *ranks;
-    joint->culprit = ranks->n_block;
-    joint->end = arena_calloc(&joint->arena, ranks->n + 1, sizeof *joint->end);
+    joint->end.culprit = ranks->n_block;
+    joint->part.end = arena_calloc(&joint->arena, ranks->n + 1, sizeof *joint->part.end);
     joint_count(joint);
-    return joint->end != NULL;
+    return joint->part.end != NULL;
 }
 
 void joint_agree_among(const struct joint_ranks *ranks, struct joint_facts *facts)
@@ -45,18 +45,18 @@ void joint_agree(const struct joint *joint, struct joint_facts *facts) { joint_a
 
 void joint_count(struct joint *joint)
 {
-    size_t n_all, n = joint->n_active;
-    joint->n_all = n;
-    joint->before = 0;
-    if (!joint->ranks.gather || !joint->end)
+    size_t n_all, n = joint->part.n_active;
+    joint->part.n_all = n;
+    joint->part.before = 0;
+    if (!joint->ranks.gather || !joint->part.end)
         return;
     const unsigned char *all = joint_gather(joint, &n, sizeof n, &n_all);
-    for (size_t r = joint->n_all = 0; r < joint->ranks.n; r++) {
+    for (size_t r = joint->part.n_all = 0; r < joint->ranks.n; r++) {
         n = 0;
         if (all && (r + 1) * sizeof n <= n_all)
             memcpy(&n, all + r * sizeof n, sizeof n);
-        joint->before = r == joint->ranks.rank ? joint->n_all : joint->before;
-        joint->end[r] = joint->n_all += n;
+        joint->part.before = r == joint->ranks.rank ? joint->part.n_all : joint->part.before;
+        joint->part.end[r] = joint->part.n_all += n;
     }
 }
 
@@ -65,12 +65,12 @@ bool joint_is_of_one(const struct joint *joint, size_t first, size_t end)
     size_t low = 0, high = joint->ranks.n; /* the first process whose blocks end after the first one */
     while (joint->ranks.gather && low < high) {
         size_t middle = low + (high - low) / 2;
-        if (joint->end[middle] <= first)
+        if (joint->part.end[middle] <= first)
             low = middle + 1;
         else
             high = middle;
     }
-    return !joint->ranks.gather || low == joint->ranks.n || end <= joint->end[low];
+    return !joint->ranks.gather || low == joint->ranks.n || end <= joint->part.end[low];
 }
 
 struct totals {
@@ -86,7 +86,7 @@ struct totals {
 static void add_up(const struct totals *totals, size_t first, size_t end, double *room, double *sum)
 {
     if (end - first == 1) {
-        totals->get(totals->context, joint_active(totals->joint, first - totals->joint->before), sum);
+        totals->get(totals->context, joint_active(totals->joint, first - totals->joint->part.before), sum);
         return;
     }
     size_t middle = first + (end - first) / 2;
@@ -98,7 +98,7 @@ static void add_up(const struct totals *totals, size_t first, size_t end, double
 
 static void find_nodes(struct totals *totals, size_t first, size_t end, double *room)
 {
-    size_t low = totals->joint->before, high = low + totals->joint->n_active, middle = first + (end - first) / 2;
+    size_t low = totals->joint->part.before, high = low + totals->joint->part.n_active, middle = first + (end - first) / 2;
     if (end <= low || high <= first)
         return;
     if (low <= first && end <= high) {
@@ -132,13 +132,13 @@ bool joint_totals(const struct joint *joint, size_t n, joint_numbers *get, const
     double *room = n <= JOINT_MANY ? few : malloc((DEPTH + NODES) * n * sizeof *room), *nodes = room + DEPTH * n;
     bool is_good = room != NULL;
     memset(sum, 0, n * sizeof *sum);
-    if (room && joint->n_all && !joint->ranks.gather) {
-        add_up(&totals, 0, joint->n_all, room, sum);
-    } else if (joint->ranks.gather && joint->n_all) {
+    if (room && joint->part.n_all && !joint->ranks.gather) {
+        add_up(&totals, 0, joint->part.n_all, room, sum);
+    } else if (joint->ranks.gather && joint->part.n_all) {
         size_t n_byte = 0;
         totals.out = nodes;
         if (room)
-            find_nodes(&totals, 0, joint->n_all, room);
+            find_nodes(&totals, 0, joint->part.n_all, room);
         const unsigned char *all = joint_gather(joint, nodes, room ? (size_t)(totals.out - nodes) * sizeof *nodes : 0, &n_byte);
         double *in = all ? malloc(n_byte + 1) : NULL;
         is_good = is_good && in;
@@ -146,7 +146,7 @@ bool joint_totals(const struct joint *joint, size_t n, joint_numbers *get, const
             memcpy(in, all, n_byte);
             totals.in = in;
             totals.stop = in + n_byte / sizeof *in;
-            complete(&totals, 0, joint->n_all, room, sum);
+            complete(&totals, 0, joint->part.n_all, room, sum);
         }
         free(in);
     }
@@ -214,4 +214,4 @@ void joint_name(const struct joint *joint, size_t block, char name[JOINT_NAME])
         snprintf(name, JOINT_NAME, "dataset %zu of this fit (from 0)", block);
 }
 
-void joint_accuse(struct joint *joint, size_t i) { joint_find_first(joint, i, &joint->culprit, &joint->blame); }
+void joint_accuse(struct joint *joint, size_t i) { joint_find_first(joint, i, &joint->end.culprit, &joint->end.blame); }

@@ -1,7 +1,7 @@
 /* The searches of one fit: from another start where the model cannot be evaluated, with another engine or gradient where the
  * first one fails, with tighter tolerances until they confirm the optimum.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/settle.h"
+#include "fit/confirm.h"
 
 #include "base/random.h"
 #include "fit/certificate.h"
@@ -14,8 +14,6 @@
 /* One fit in so many is checked by the other engine; keeps the random numbers apart from those of other purposes. */
 enum { CHECKED = 64 };
 static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
-/* The smallest tolerance; a tenth of it is the limit of double precision. */
-static const double LEAST_RTOL = 1e-12;
 /* A stalled search is repeated with tolerances this many times tighter. */
 static const double STALLED_FACTOR = 100;
 /* The certificate's evaluation has at least the full tolerances from this value on. */
@@ -29,10 +27,10 @@ static const double LEAST_GAIN = 0.1;
 static const struct fit_point *look_forward(struct fit_asker *asker, const struct fit_point *best, struct arena *arena)
 {
     struct fit_point *point = arena_calloc(arena, 1, sizeof *point);
-    if (!point || !fit_point_init(point, asker, arena))
+    if (!point || !fit_point_init(point, asker, asker->accuracy.gradient, arena))
         return NULL;
     memcpy(point->theta, best->theta, asker->map.n_free * sizeof *point->theta);
-    return fit_ask(asker, point, true) == ASKED_OK ? point : NULL;
+    return fit_ask(asker, asker->accuracy, point, true) == ASKED_OK ? point : NULL;
 }
 
 static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
@@ -48,14 +46,14 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
 {
     const struct fit_point *best = end->best;
     uint32_t notes = asker->notes;
-    asker->engine = ENGINE_CVODES;
+    asker->accuracy.engine = ENGINE_CVODES;
     asker->notes |= NOTE_changed_engine;
     asker->start_f = asker->prediction_error = NAN;
     search_from(asker, arena, best ? best->theta : start, record, end);
     if (best && end->best && !fit_asker_is_same(asker, best->theta, start)) {
         look_back(asker, arena, start, record, end, INFINITY);
     } else if (best && !end->best && (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)) {
-        asker->engine = ENGINE_LANES;
+        asker->accuracy.engine = ENGINE_LANES;
         asker->stays_in_lanes = true;
         asker->notes = notes;
         asker->start_f = asker->prediction_error = NAN;
@@ -88,12 +86,12 @@ static void evaluate(struct fit_asker *asker, struct arena *arena, const double 
 {
     struct fit_point *point = arena_calloc(arena, 1, sizeof *point);
     *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
-    if (!point || !fit_point_init(point, asker, arena)) {
+    if (!point || !fit_point_init(point, asker, asker->accuracy.gradient, arena)) {
         snprintf(asker->reason, sizeof asker->reason, "no memory for this fit");
         return;
     }
     memcpy(point->theta, theta, asker->map.n_free * sizeof *theta);
-    enum asked asked = fit_ask(asker, point, true);
+    enum asked asked = fit_ask(asker, asker->accuracy, point, true);
     end->best = asked == ASKED_OK ? point : NULL;
     end->outcome = asked == ASKED_END ? asker->outcome : asker->failure;
     if (asked == ASKED_OK)
@@ -115,7 +113,7 @@ static search_function *search_of(const struct fit_asker *asker, const struct fi
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
                         struct search_end *end)
 {
-    asker->gradient = record->gradient;
+    asker->accuracy.gradient = record->gradient;
     asker->leaves_lanes = asker->has_lost = false;
     asker->n_lost = 0;
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
@@ -124,7 +122,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
     bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
-    bool may_leave = asker->engine == ENGINE_LANES && !asker->stays_in_lanes;
+    bool may_leave = asker->accuracy.engine == ENGINE_LANES && !asker->stays_in_lanes;
     bool is_replaced = !end->best && may_draw_again(asker, end->outcome); /* cheaper than to let CVODES try this start */
     if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
         leave_lanes(asker, arena, theta, record, end);
@@ -133,7 +131,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->meets_jump = false;
     asker->start_f = asker->prediction_error = NAN;
     asker->notes |= NOTE_state_jump;
-    asker->gradient = record->gradient = GRADIENT_differences;
+    asker->accuracy.gradient = record->gradient = GRADIENT_differences;
     if (asker->options->optimizer == OPTIMIZER_none) /* L-BFGS may have been chosen for its adjoint gradients */
         record->optimizer = OPTIMIZER_trf;
     if (fit_prepare_gradient(asker, arena))
@@ -148,7 +146,7 @@ static const struct fit_point *look(struct fit_asker *asker, struct arena *arena
 {
     if (!end->best || record->gradient != GRADIENT_adjoint)
         return end->best;
-    asker->gradient = GRADIENT_forward;
+    asker->accuracy.gradient = GRADIENT_forward;
     return end->forward ? end->forward : outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena) : NULL;
 }
 
@@ -158,10 +156,10 @@ static void look_back(struct fit_asker *asker, struct arena *arena, const double
                       struct search_end *end, double doubt)
 {
     struct fit_point point;
-    if (asker->start_f - end->best->f > doubt || !fit_point_init(&point, asker, arena))
+    if (asker->start_f - end->best->f > doubt || !fit_point_init(&point, asker, asker->accuracy.gradient, arena))
         return;
     memcpy(point.theta, start, asker->map.n_free * sizeof *start);
-    if (fit_ask(asker, &point, true) == ASKED_OK && point.f < end->best->f)
+    if (fit_ask(asker, asker->accuracy, &point, true) == ASKED_OK && point.f < end->best->f)
         search_from(asker, arena, start, record, end);
 }
 
@@ -172,11 +170,11 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
 {
     struct search_end next;
     const struct fit_asker before = *asker;
-    double doubt = engine == asker->engine ? DOUBT * fabs(certificate->change) : INFINITY; /* engines' values differ */
-    asker->tighter *= certificate->factor > 0 ? certificate->factor : 1;
+    double doubt = engine == asker->accuracy.engine ? DOUBT * fabs(certificate->change) : INFINITY; /* engines' values differ */
+    asker->accuracy.tighter *= certificate->factor > 0 ? certificate->factor : 1;
     asker->is_near = true;
-    if (engine != asker->engine) {
-        asker->engine = engine;
+    if (engine != asker->accuracy.engine) {
+        asker->accuracy.engine = engine;
         asker->notes |= NOTE_changed_engine;
         asker->start_f = asker->prediction_error = NAN;
     }
@@ -193,8 +191,8 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
     if (next.outcome == OUTCOME_out_of_memory)
         end->outcome = next.outcome;
     asker->notes = before.notes;
-    asker->tighter = before.tighter;
-    asker->engine = before.engine;
+    asker->accuracy.tighter = before.accuracy.tighter;
+    asker->accuracy.engine = before.accuracy.engine;
     asker->start_f = before.start_f;
     return false;
 }
@@ -209,15 +207,14 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
     char reason[sizeof asker->reason];
     enum outcome outcome = asker->outcome;
     memcpy(reason, asker->reason, sizeof reason);
-    one_more.max_evaluations = asker->n_evaluation + 1;
-    one_more.max_total_steps = asker->n_step + options->max_steps;
+    one_more.max_evaluations = asker->used.n_evaluation + 1;
+    one_more.max_total_steps = asker->used.n_step + options->max_steps;
     asker->options = &one_more;
-    double tighter = asker->tighter;
-    asker->tighter = fmax(tighter, LEAST_TIGHTER); /* if the search ended in the loose first steps: with the full tolerances */
-    fit_certify(asker, best, objective, arena, certificate);
+    struct fit_accuracy accuracy = asker->accuracy;
+    accuracy.tighter = fmax(accuracy.tighter, LEAST_TIGHTER);
+    fit_certify(asker, accuracy, best, objective, arena, certificate);
     asker->spectrum = NULL; /* the fit's tolerances decide what is flat */
     asker->options = options;
-    asker->tighter = tighter;
     memcpy(asker->reason, reason, sizeof reason);
     asker->outcome = outcome;
     if (!certificate->is_confirmed)
@@ -235,7 +232,7 @@ static struct fit_certificate certify(struct fit_asker *asker, struct arena *are
     if (end->outcome == OUTCOME_stalled)
         certificate.factor = STALLED_FACTOR;
     else if (outcome_is_success(end->outcome) && point
-             && fit_certify(asker, point, end->best->f, arena, &certificate) == ASKED_END
+             && fit_certify(asker, asker->accuracy, point, end->best->f, arena, &certificate) == ASKED_END
              && asker->outcome == OUTCOME_out_of_memory)
         end->outcome = OUTCOME_out_of_memory;
     return certificate;
@@ -252,13 +249,13 @@ static void check_lanes(struct fit_asker *asker, struct arena *arena, const stru
                         struct fit_certificate *certificate)
 {
     bool is_certified = certificate->is_certified;
-    if (asker->engine != ENGINE_LANES || !asker->options->certify || !point || !outcome_is_success(end->outcome)
+    if (asker->accuracy.engine != ENGINE_LANES || !asker->options->certify || !point || !outcome_is_success(end->outcome)
         || (is_certified && !is_sample(asker->problem)))
         return;
     struct fit_certificate other;
-    asker->engine = ENGINE_CVODES;
-    enum asked asked = fit_certify(asker, point, end->best->f, arena, &other);
-    asker->engine = ENGINE_LANES;
+    struct fit_accuracy accuracy = asker->accuracy;
+    accuracy.engine = ENGINE_CVODES;
+    enum asked asked = fit_certify(asker, accuracy, point, end->best->f, arena, &other);
     if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
         end->outcome = OUTCOME_out_of_memory;
     if (asked == ASKED_END)
@@ -270,7 +267,7 @@ static void check_lanes(struct fit_asker *asker, struct arena *arena, const stru
 
 static bool may_leave_lanes(const struct fit_asker *asker)
 {
-    return asker->engine == ENGINE_LANES && !asker->stays_in_lanes;
+    return asker->accuracy.engine == ENGINE_LANES && !asker->stays_in_lanes;
 }
 
 /* Searches with tighter and tighter tolerances, until they confirm the optimum or are as tight as they can be. Sets the last
@@ -289,17 +286,16 @@ static const struct fit_point *tighten(struct fit_asker *asker, struct arena *ar
             goal = end->best->f - LEAST_GAIN * certificate->decrease;
         else if (certificate->factor == 1)
             certificate->factor = FIT_TIGHTER;
-        goes_on = end->best && !certificate->is_certified && certificate->factor > 0
-                  && fit_asker_rtol(asker) > 0.9 * LEAST_RTOL * certificate->factor; /* powers of ten, rounded */
+        goes_on = end->best && fit_certificate_may_tighten(certificate, asker);
         /* What lanes cannot finish CVODES often can, even with the same tolerances. */
         bool leaves = goes_on && end->outcome == OUTCOME_stalled && may_leave_lanes(asker);
         goes_on = goes_on && ((leaves && go_on(asker, arena, start, record, end, certificate, ENGINE_CVODES))
-                              || go_on(asker, arena, start, record, end, certificate, asker->engine));
+                              || go_on(asker, arena, start, record, end, certificate, asker->accuracy.engine));
     } while (goes_on);
     return point;
 }
 
-const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena, double *start, struct fit_record *record,
+const struct fit_point *fit_confirm(struct fit_asker *asker, struct arena *arena, double *start, struct fit_record *record,
                                    struct search_end *end)
 {
     struct fit_certificate certificate;
@@ -322,17 +318,8 @@ const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena,
         point = tighten(asker, arena, start, record, end, &certificate);
     if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
         confirm(asker, arena, point, end->best->f, &certificate);
-    if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {
-        end->outcome = OUTCOME_stalled;
-        end->stop = STOP_none;
-        snprintf(asker->reason, sizeof asker->reason, "no further decrease was found, not even with tighter integrator "
-                 "tolerances, although the gradient predicts %.3g of %.6g", certificate.decrease, end->best->f);
-    }
+    fit_certificate_conclude(&certificate, asker, end->best ? end->best->f : (double)NAN, &end->outcome, &end->stop);
     record->tight_change = certificate.change;
     record->tight_decrease = certificate.decrease;
-    if (asker->options->certify && outcome_is_success(end->outcome) && !certificate.is_certified)
-        asker->notes |= NOTE_not_certified;
-    if (certificate.is_below)
-        asker->notes |= NOTE_small_scatter;
     return point;
 }

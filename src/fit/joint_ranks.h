@@ -6,12 +6,15 @@
 #include "fit/joint.h"
 
 /* Block k of those of this process that take part. */
-static inline struct joint_block *joint_active(const struct joint *joint, size_t k) { return &joint->block[joint->active[k]]; }
+static inline struct joint_block *joint_active(const struct joint *joint, size_t k)
+{
+    return &joint->block[joint->part.active[k]];
+}
 
 /* Whether this process evaluates block i, which it has. */
 static inline bool joint_evaluates(const struct joint *joint, size_t i)
 {
-    return !joint->mirror.gather || (i >= joint->mirror.first && i - joint->mirror.first < joint->mirror.n_own);
+    return !joint->copies.gather || (i >= joint->copies.first && i - joint->copies.first < joint->copies.n_own);
 }
 
 /* Bytes of all processes, as ranks.gather; NULL also if there is one process. */
@@ -49,8 +52,3 @@ void joint_name(const struct joint *joint, size_t block, char name[JOINT_NAME]);
 void joint_accuse(struct joint *joint, size_t i);
 /* Where no block of a process has come as far as to say what the shared parameters are, those of another process say it. */
 void joint_make_common(struct joint *joint);
-
-/* In joint_search.c. The fit ends; true: a best point gets one more pass. From the start again, with the requested accuracy. */
-bool joint_finish(struct joint *joint, enum outcome outcome), joint_restart(struct joint *joint);
-/* In joint_settle.c: a block that could not be evaluated is the culprit; what becomes of blocks that have ended. */
-bool joint_find_failed(struct joint *joint), joint_settle(struct joint *joint, bool *goes_on);
