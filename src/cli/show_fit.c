@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 #include "fit/distribution.h"
-#include "run/plan/recipe.h"
+#include "run/plan/recipe_text.h"
 #include "use/fit_columns.h"
 
 #include <math.h>

@@ -11,9 +11,9 @@
 #include "fit/joint_alone.h"
 
 #include "fit/fit.h"
+#include "fit/pilot.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N_PILOT = 16, LEAST = 4, MOST_EVALUATIONS = 200 };
@@ -36,11 +36,12 @@ static bool fit_alone(const struct joint *joint, const struct fit_problem *probl
     return outcome_is_success((enum outcome)record->outcome);
 }
 
-/* Pilots are spread evenly over the blocks. The number of block i of all processes among them, or N_PILOT. */
+/* The number of block i of all processes among the pilots, or N_PILOT. */
 static size_t pilot_of(const struct joint *joint, size_t i)
 {
-    size_t n = joint->ranks.n_block, k = n <= N_PILOT ? i : i * N_PILOT / n;
-    return n <= N_PILOT || i == 0 || k != (i - 1) * N_PILOT / n ? k : N_PILOT;
+    size_t n = joint->ranks.n_block, n_pilot = n < N_PILOT ? n : N_PILOT;
+    size_t k = fit_pilot_number(n, n_pilot, i);
+    return k < n_pilot ? k : N_PILOT;
 }
 
 bool joint_pilot_init(struct joint *joint)
@@ -79,12 +80,6 @@ void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *pr
     fit_work_add(&block->used, &record);
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static double within(const struct fit_map *map, size_t j, double theta)
 {
     return fmin(map->upper[j], fmax(map->lower[j], theta));
@@ -115,8 +110,7 @@ bool joint_pilot_take(struct joint *joint)
         for (size_t i = 0; i < most; i++)
             if (isfinite(joint->pilots.found[k + i * n]))
                 value[n_good++] = joint->pilots.found[k + i * n];
-        qsort(value, n_good, sizeof *value, compare);
-        joint->pilots.median[k] = n_good ? 0.5 * (value[(n_good - 1) / 2] + value[n_good / 2]) : (double)NAN;
+        joint->pilots.median[k] = fit_pilot_median(value, n_good);
         if (2 * n_good < most || n_good < LEAST)
             return false;
     }

@@ -4,6 +4,7 @@
 #include "fit/joint_errors.h"
 #include "fit/joint_kinks.h"
 #include "fit/prepare.h"
+#include "fit/start.h"
 #include "fit/unit.h"
 
 #include <assert.h>
@@ -190,10 +191,12 @@ static bool make_block(struct joint_work *work)
 static bool draw_shared(const struct joint *joint, const struct fit_problem *problem, struct fit_map *map, struct arena *arena)
 {
     double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
-    uint32_t number = problem->start_number + joint->n_redrawn * problem->n_start;
+    const struct fit_start start = {.seed = problem->seed, .dataset = FIT_START_SHARED,
+                                    .number = problem->start_number, .n_start = problem->n_start,
+                                    .n_redrawn = joint->n_redrawn};
     if (!theta)
         return false;
-    fit_start_theta(map, problem->prior, problem->seed, UINT64_MAX, number, problem->n_start, theta);
+    fit_start_theta(&start, map, problem->prior, theta);
     for (size_t j = 0; j < map->n_free; j++) {
         if (joint->levels.level[map->file_index[j]] != 1)
             continue;

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_bytes.h"
 #include "fit/joint_internal.h"
+#include "fit/start.h"
 
 #include <stdlib.h>
 

@@ -93,20 +93,48 @@ void fit_record_rescale(struct fit_record *record, size_t n_parameter, double si
     }
 }
 
-void fit_record_copy(struct fit_record *to, const struct fit_record *from, size_t n_parameter)
+size_t fit_record_bytes(size_t n_parameter)
 {
-    struct fit_record source = *from, made = *from;
-    made.point = to->point;
+    return sizeof(struct fit_record) + fit_record_array_bytes(n_parameter);
+}
+
+void fit_record_to_bytes(const struct fit_record *record, size_t n_parameter, void *bytes)
+{
+    struct fit_record source = *record;
+    char *next = bytes;
+    memcpy(next, record, sizeof *record);
+    next += sizeof *record;
     for (int i = 0; i < N_RESULT_COLUMN; i++) {
-        const struct fit_column_info *column = &fit_columns[i];
-        if (column->shape == PER_FIT)
+        size_t size = fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+        const void *values = fit_column_values((enum fit_column)i, &source);
+        if (fit_columns[i].shape == PER_FIT)
             continue;
-        void *values = fit_column_values((enum fit_column)i, to), *given = fit_column_values((enum fit_column)i, &source);
-        if (values && given)
-            memcpy(values, given, fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(column->kind));
-        memcpy((char *)&made + column->offset, &values, sizeof values);
+        if (values)
+            memcpy(next, values, size);
+        else
+            memset(next, 0, size);
+        next += size;
     }
-    *to = made;
+}
+
+void fit_record_from_bytes(struct fit_record *record, size_t n_parameter, const void *bytes)
+{
+    const char *next = bytes;
+    struct fit_record given;
+    memcpy(&given, next, sizeof given);
+    next += sizeof given;
+    given.point = record->point;
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        size_t size = fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+        void *values = fit_column_values((enum fit_column)i, record);
+        if (fit_columns[i].shape == PER_FIT)
+            continue;
+        if (values)
+            memcpy(values, next, size);
+        memcpy((char *)&given + fit_columns[i].offset, &values, sizeof values);
+        next += size;
+    }
+    *record = given;
 }
 
 void fit_record_clear(struct fit_record *record, size_t n_parameter)

@@ -109,6 +109,11 @@ static inline void *fit_column_values(enum fit_column column, struct fit_record 
 /* The size of all arrays in bytes, and placing them in a block of that size (aligned for double). */
 size_t fit_record_array_bytes(size_t n_parameter);
 void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block);
+/* A record with its arrays and without points as bytes for another process of this program; from_bytes keeps the record's
+ * arrays and fills them. */
+size_t fit_record_bytes(size_t n_parameter);
+void fit_record_to_bytes(const struct fit_record *record, size_t n_parameter, void *bytes);
+void fit_record_from_bytes(struct fit_record *record, size_t n_parameter, const void *bytes);
 /* Sets everything to the values for "missing": NaN, -1, 0. Fills arrays that are not NULL; keeps dataset and start. */
 void fit_record_clear(struct fit_record *record, size_t n_parameter);
 /* Sets the columns of work to 0, or adds those of another record. */
@@ -116,5 +121,3 @@ void fit_record_zero_work(struct fit_record *record);
 void fit_record_add_work(struct fit_record *record, const struct fit_record *other);
 /* Multiplies each number by sigma to its column's sigma_power. */
 void fit_record_rescale(struct fit_record *record, size_t n_parameter, double sigma);
-/* Copies everything but points into `to`, which keeps its arrays. */
-void fit_record_copy(struct fit_record *to, const struct fit_record *from, size_t n_parameter);

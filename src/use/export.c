@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/export.h"
 
-#include "io/result_columns.h"
+#include "io/result_tables.h"
 #include "petab/export.h"
 #include "use/fit_columns.h"
 
@@ -111,7 +111,7 @@ static enum status export_pairs(struct sheet *sheet, struct error *error)
     return status ? status : put_fits(sheet, NULL, error);
 }
 
-/* Profiles, starts and replicates: the tables of io/result_columns.h. */
+/* Profiles, starts and replicates: the tables of io/result_tables.h. */
 static void put_kept_head(struct sheet *sheet, const struct result_table_shape *shape)
 {
     csv_put_text(&sheet->csv, "id");

@@ -8,6 +8,7 @@
 #include "fit/binding.h"
 #include "ode/task.h"
 #include "run/plan/campaign.h"
+#include "run/plan/recipe_text.h"
 
 #include <math.h>
 #include <stdio.h>

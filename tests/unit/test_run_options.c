@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/version.h"
+#include "run/plan/recipe_text.h"
 #include "run/plan/run_options.h"
 
 #include <math.h>

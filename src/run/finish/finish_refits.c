@@ -5,7 +5,7 @@
 #include "fit/distribution.h"
 #include "fit/map.h"
 #include "fit/objective.h"
-#include "io/result_columns.h"
+#include "io/result_tables.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,6 +10,8 @@
 #include "io/result.h"
 #include "model/text/text.h"
 #include "ode/engine.h"
+#include "run/plan/recipe_text.h"
+#include "run/plan/selection_retry.h"
 #include "run/plan/trust.h"
 #include "run/run.h"
 
@@ -72,15 +74,15 @@ static void set_engine(struct campaign *campaign, enum engine_kind kind, const u
 /* Whether a result or an unfinished run with this campaign's identity is there. */
 static bool is_begun(const struct campaign *campaign, const struct run_options *options)
 {
-    const struct place *place = &campaign->plan.place;
+    const struct run_paths *paths = &campaign->plan.paths;
     const struct run_identity *identity = &campaign->plan.identity;
     struct result *result = NULL;
     struct journal_reader *journal = NULL;
     struct error ignored;
-    bool is = !place->overwrite && result_is_there(place->result) && !result_open(&result, place->result, &ignored) &&
+    bool is = !paths->overwrite && result_is_there(paths->result) && !result_open(&result, paths->result, &ignored) &&
               identity_equal(&result_info(result)->identity, identity);
     if (!is && !options->restart)
-        is = !journal_read(&journal, place->journal, NULL, &ignored) && journal_identity(journal) &&
+        is = !journal_read(&journal, paths->journal, NULL, &ignored) && journal_identity(journal) &&
              identity_equal(journal_identity(journal), identity);
     result_close(result);
     journal_reader_free(journal);
@@ -236,7 +238,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     struct run_plan *plan = &campaign->plan;
     plan->recipe = options->recipe;
     plan->shown = options->shown;
-    if ((status = run_options_place(options, &plan->place, error)))
+    if ((status = run_options_paths(options, &plan->paths, error)))
         return status;
     counter_set(&board->phase, BOARD_CHECKING);
     problem_set_beat(campaign->problem, beat, &board->heartbeat);
@@ -245,7 +247,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)
         return status;
-    if (plan->place.in_place && problem_has_other_parameters(campaign->problem))
+    if (plan->paths.in_place && problem_has_other_parameters(campaign->problem))
         return error_set(error, STATUS_USAGE, "--in-place: the model has other parameters than the file names: write the "
                                               "result to a file of its own, or import the data with this model");
     campaign->ode = plan->recipe.ode;
@@ -267,8 +269,8 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     plan->recipe.share = options->recipe.share;
     if ((status = choose_engine(campaign, options, hash, error)))
         return status;
-    if (plan->place.retry_failed)
-        status = selection_by_failure(&plan->selection, plan->place.result, &plan->identity, error);
+    if (plan->paths.retry_failed)
+        status = selection_by_failure(&plan->selection, plan->paths.result, &plan->identity, error);
     memcpy(plan->identity.selection, plan->selection.text, sizeof plan->identity.selection);
     if (!status)
         status = campaign_objective_open(campaign, &plan->recipe, error);

@@ -67,7 +67,7 @@ void campaign_fit_fini(struct campaign_fit *fit);
 static inline struct campaign_fit *campaign_fit_of(const struct campaign *campaign, uint64_t dataset, size_t *block)
 {
     struct campaign_fit *fit = campaign->fit_of[campaign->share.components.of[dataset]];
-    *block = fit ? (size_t)campaign->share.components.place[dataset] - fit->joint.ranks.first : 0;
+    *block = fit ? (size_t)campaign->share.components.position[dataset] - fit->joint.ranks.first : 0;
     return fit;
 }
 /* The number of datasets that this process evaluates; and of those that take part in the first steps of all fits. */

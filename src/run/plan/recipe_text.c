@@ -1,6 +1,6 @@
 /* Recipes as text, by the option table.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/recipe.h"
+#include "run/plan/recipe_text.h"
 
 #include "base/version.h"
 #include "run/plan/run_options.h"
