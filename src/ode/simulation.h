@@ -20,9 +20,10 @@ struct tolerance {
     double *noise;              /* n_state: what rounding errors of its rate make of such a state (reach.h) */
     double *beyond;             /* n_state: tolerance minus rtol |y| */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
-    double *scratch;            /* 8 n_state */
+    double *scratch;            /* 9 n_state */
     double *jacobian;           /* for reach.c: n_state x n_state, or the values of the model's pattern */
     bool *is_at_rest;           /* n_state: scratch */
+    bool *is_idle;              /* n_state: it was zero, and nothing drove it at the latest estimate */
 };
 
 /* blocks.c: the state, and a block for each wanted parameter that enters the right-hand side or the initial state. */

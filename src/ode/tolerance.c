@@ -43,11 +43,12 @@ bool tolerance_init(struct tolerance *tolerance, const struct stiffit_model *abi
     tolerance->born = calloc(n + 1, sizeof(double));
     tolerance->reach = calloc(n + 1, sizeof(double));
     tolerance->noise = calloc(n + 1, sizeof(double));
-    tolerance->scratch = calloc(8 * n + 1, sizeof(double));
+    tolerance->scratch = calloc(9 * n + 1, sizeof(double));
     tolerance->jacobian = calloc((!abi->jacobian && abi->jacobian_sparse ? abi->n_nonzero : n * n) + 1, sizeof(double));
     tolerance->is_at_rest = calloc(n + 1, sizeof *tolerance->is_at_rest);
+    tolerance->is_idle = calloc(n + 1, sizeof *tolerance->is_idle);
     return tolerance->sizes && tolerance->beyond && tolerance->born && tolerance->reach && tolerance->noise &&
-           tolerance->scratch && tolerance->jacobian && tolerance->is_at_rest;
+           tolerance->scratch && tolerance->jacobian && tolerance->is_at_rest && tolerance->is_idle;
 }
 
 void tolerance_fini(struct tolerance *tolerance)
@@ -60,6 +61,7 @@ void tolerance_fini(struct tolerance *tolerance)
     free(tolerance->scratch);
     free(tolerance->jacobian);
     free(tolerance->is_at_rest);
+    free(tolerance->is_idle);
 }
 
 void tolerance_set(struct simulation *sim, bool is_relative)
@@ -76,16 +78,37 @@ void tolerance_set(struct simulation *sim, bool is_relative)
 /* Whether state i is at rest: zero, or no larger than what rounding errors make of what could drive it. */
 static bool rests(const struct simulation *sim, size_t i)
 {
-    return sim->tolerance.sizes[i] <= TOLERANCE_REST * sim->tolerance.reach[i];
+    return sim->tolerance.is_idle[i] || sim->tolerance.sizes[i] <= TOLERANCE_REST * sim->tolerance.reach[i];
+}
+
+/* Copies y to `copy`, without the rounding errors of idle states. An idle state was zero, and nothing drove it at the latest
+ * estimate. It would remain exactly zero, but where the linear algebra has to swap rows, it gets rounding errors of others. */
+static void copy_without_idle(const struct simulation *sim, const double *y, double *copy)
+{
+    for (size_t i = 0; i < sim->n_state; i++)
+        copy[i] = sim->tolerance.is_idle[i] ? 0 : y[i];
+}
+
+/* Idle states are no longer idle if their rates are not zero at y, where they are zero themselves. */
+static void look_at_idle(struct simulation *sim, const double *y)
+{
+    double *at = sim->tolerance.scratch, *f = at + sim->n_state;
+    copy_without_idle(sim, y, at);
+    bool known = derivatives_rhs(&sim->model, sim->t, at, f) == STIFFIT_OK;
+    for (size_t i = 0; i < sim->n_state; i++)
+        sim->tolerance.is_idle[i] = sim->tolerance.is_idle[i] && known && f[i] == 0;
 }
 
 /* Estimates from the rate of change at y, and from all that drives it, how large a state at rest becomes until the next
  * measurement. The guess may be far too large, which costs its fourth root in accuracy while the state is young. States up to
  * `part` of their reach count as at rest. */
-static void guess_sizes(struct simulation *sim, const double *y, double span, double part)
+static void guess_sizes(struct simulation *sim, const double *state, double span, double part)
 {
     size_t n = sim->n_state;
-    double *guess = sim->tolerance.sizes + n, largest = 0, *f = sim->f;
+    double *guess = sim->tolerance.sizes + n, largest = 0, *f = sim->f, *y = sim->tolerance.scratch + 8 * n;
+    copy_without_idle(sim, state, y);
+    for (size_t i = 0; i < n; i++)
+        sim->tolerance.sizes[i] = sim->tolerance.is_idle[i] ? 0 : sim->tolerance.sizes[i];
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
     for (size_t i = 0; i < n; i++)
@@ -94,9 +117,11 @@ static void guess_sizes(struct simulation *sim, const double *y, double span, do
     double *reach = sim->tolerance.scratch + 6 * sim->n_state, *noise = reach + sim->n_state;
     reach_estimate(sim, y, span, sim->tolerance.is_at_rest, reach, noise);
     for (size_t i = 0; i < n; i++) {
+        sim->tolerance.is_idle[i] = y[i] == 0 && sim->tolerance.is_at_rest[i] && reach[i] == 0;
         if (!sim->tolerance.is_at_rest[i])
             continue;
-        sim->tolerance.is_at_rest[i] = sim->tolerance.sizes[i] <= part * reach[i] || sim->tolerance.sizes[i] == 0;
+        sim->tolerance.is_at_rest[i] = sim->tolerance.is_idle[i] || sim->tolerance.sizes[i] <= part * reach[i] ||
+                                       sim->tolerance.sizes[i] == 0;
         sim->tolerance.reach[i] = sim->tolerance.is_at_rest[i] ? reach[i] : 0;
         sim->tolerance.noise[i] = sim->tolerance.is_at_rest[i] ? noise[i] : 0;
         largest = fmax(largest, sim->tolerance.reach[i]);
@@ -196,6 +221,7 @@ void tolerance_jump(struct simulation *sim, const double *y)
     size_t n = sim->n_state;
     bool any = false;
     for (size_t i = 0; i < n; i++) {
+        sim->tolerance.is_idle[i] = sim->tolerance.is_idle[i] && y[i] == sim->tolerance.sizes[i + 2 * n];
         bool at_rest = rests(sim, i);
         sim->tolerance.sizes[i] = at_rest ? fabs(y[i]) : fmax(sim->tolerance.sizes[i], fabs(y[i]));
         if (at_rest && !rests(sim, i))
@@ -242,6 +268,7 @@ void tolerance_begin(struct simulation *sim, const double *y)
         sim->tolerance.sizes[i] = fabs(y[i]);
         sim->tolerance.sizes[i + n] = sim->tolerance.reach[i] = sim->tolerance.noise[i] = 0;
         sim->tolerance.sizes[i + 2 * n] = y[i];
+        sim->tolerance.is_idle[i] = false;
         sim->tolerance.beyond[i] = sim->tolerance.atol;
         least = fmin(least, fabs(y[i]));
         largest = fmax(largest, fabs(y[i]));
@@ -262,12 +289,19 @@ void tolerance_follow(struct simulation *sim, const double *y)
     double *beyond = sim->tolerance.beyond;
     const double *reach = sim->tolerance.reach;
     double h = sim->t - *t, rtol = sim->tolerance.rtol;
+    bool looked = false;
     for (size_t i = 0; i < n; i++) {
         double magnitude = fabs(y[i]), part = sim->tolerance.fraction;
         size[i] = larger(size[i], magnitude);
         if (guess[i] > 0 && h > 0 && size[i] > TOLERANCE_REST * reach[i]
-            && !(fabs(y[i] - before[i]) * (sim->t - sim->tolerance.born[i]) >= TOLERANCE_YOUNG * h * magnitude))
-            guess[i] = 0;
+            && !(fabs(y[i] - before[i]) * (sim->t - sim->tolerance.born[i]) >= TOLERANCE_YOUNG * h * magnitude)) {
+            if (sim->tolerance.is_idle[i] && !looked) {
+                look_at_idle(sim, y);
+                looked = true;
+            }
+            if (!sim->tolerance.is_idle[i])
+                guess[i] = 0;
+        }
         before[i] = y[i];
         double s = size[i];
         bool young = guess[i] > 0;

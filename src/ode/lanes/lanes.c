@@ -66,12 +66,13 @@ static void plan_free(void *own)
 
 static void *plan_new(const struct stiffit_model *abi, const struct ode_options *options, struct error *error)
 {
-    struct plan *plan = calloc(1, sizeof *plan);
+    const struct lanes_kernel *kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"), error);
+    struct plan *plan = kernel ? calloc(1, sizeof *plan) : NULL;
     bool is_wrong = false;
     if (!plan)
         return NULL;
     *plan = (struct plan){.abi = abi, .n_id = abi->n_parameter + options->n_none, .follows_sizes = options->atol == 0,
-                          .kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"))};
+                          .kernel = kernel};
     plan->lanes = lanes_plan_new(abi, &is_wrong);
     plan->linear = linear_plan_new(abi, LINEAR_DENSE, error);
     if (plan->lanes && plan->linear)
@@ -257,22 +258,6 @@ static void look_inside(struct lanes_batch *own, unsigned seats, const double t[
     own->plan->kernel->inside(room, &s, own->inside);
 }
 
-/* As tolerance_drop_vanished, for the sensitivities found inside. */
-static void drop_vanished(struct lanes_batch *own, unsigned waiting)
-{
-    const struct lanes_room *room = &own->room;
-    size_t n = room->plan->n;
-    for (int k = 0; room->tolerance.follows_sizes && k < N_LANE; k++) {
-        double part = room->tolerance.rtol[k] * room->tolerance.fraction[k];
-        for (size_t i = 0; waiting >> k & 1 && i < n; i++) {
-            double least = part * part * room->tolerance.size[i][k];
-            for (size_t c = 0; fabs(own->inside[i][k]) <= least && c < room->n_column; c++)
-                if (fabs(own->inside[i + (1 + c) * n][k]) <= least * room->unit[c][k])
-                    own->inside[i + (1 + c) * n][k] = 0;
-        }
-    }
-}
-
 /* The observables of what was found inside, where the model's functions of lanes give them. */
 static void observe_all(struct lanes_batch *own, unsigned which)
 {
@@ -293,7 +278,8 @@ static void observe(struct batch *b, unsigned seats)
     for (unsigned left = seats; left; left &= left - 1) /* steps with a root end there now */
         own->room.t[__builtin_ctz(left)] = b->seat[__builtin_ctz(left)]->t;
     look_inside(own, seats, (const double *)&own->room.t_next, false);
-    drop_vanished(own, seats);
+    if (own->room.tolerance.follows_sizes)
+        own->plan->kernel->drop_vanished(&own->room, own->inside);
     observe_all(own, seats);
 }
 
