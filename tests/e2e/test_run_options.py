@@ -264,6 +264,8 @@ def identity(path):
 def test_every_option_changes_the_identity_as_its_row_says(tmp):
     table = (h.ROOT / "src/run/plan/run_options.c").read_text()
     rows = dict(re.findall(r'\{\.name = "([\w-]+)",(?: \.letter = \'\w\',)? \.effect = RUN_(\w+),', table))
+    constants = re.findall(r'^\s*X\(\w+, "\w+", "([\w-]+)", \d', (h.ROOT / "src/base/error_kind.h").read_text(), re.M)
+    rows |= dict.fromkeys(constants, re.search(r"\.name = option, \.effect = RUN_(\w+)", table).group(1))
     assert set(rows) == set(OTHER)
     h.stiffit("simulate", "-m", h.ROOT / "models/decay/decay.ode", "--times", "0:5:1", "--datasets", 2, "-o", tmp / "p.h5")
     h.stiffit("run", tmp / "p.h5", "-o", tmp / "whole.h5")
