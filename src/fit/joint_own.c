@@ -39,7 +39,7 @@ void joint_own_rest(struct joint_own *own, struct joint_side *side, double least
     side->promise = n > 0 ? model->promise : 0;
     side->is_restricted = n > 0 && model->is_restricted;
     side->promise_free = side->is_restricted ? trust_model_promise_free(model, &own->point) : side->promise;
-    side->gradient_norm = n > 0 ? fit_point_gradient_norm(&own->asker, &own->point) : 0;
+    side->gradient_norm = n > 0 ? fit_point_gradient_norm(&own->asker.map, &own->point) : 0;
     side->single = n > 0 ? trust_model_promise_single(model, &own->point) : 0;
     if (n == 0 || (model->is_inverted && !side->is_restricted)) {
         for (size_t k = 0; k < s; k++) {
