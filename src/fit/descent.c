@@ -156,18 +156,30 @@ static enum asked ask(struct descent *descent, bool *better)
     return asked;
 }
 
+/* Evaluates x where it lies within the box. Otherwise the step to it is clipped, which may meet many bounds at once, and ends the
+ * round if it is better. If not, it is cut at the first bound, which is certain to go downhill but meets only this one; or, where
+ * there are many, it has slope 0, so that the line search tries a shorter one. */
+static enum asked try_within(struct descent *descent, const double *x, bool *better)
+{
+    descent->met_bound = place_trial(descent, x) < 1;
+    if (!descent->met_bound)
+        return ask(descent, better);
+    project_trial(descent, x);
+    enum asked asked = ask(descent, better);
+    if (asked == ASKED_END || *better)
+        return ASKED_END;
+    if (!descent->shortens)
+        return place_trial(descent, x) > 0 ? ask(descent, better) : ASKED_END;
+    descent->met_bound = false;
+    memset(descent->trial->gradient, 0, descent->n * sizeof *descent->trial->gradient);
+    return asked;
+}
+
 static bool try_point(void *context, const double *x, double *f, double *gradient)
 {
     struct descent *descent = context;
     bool better;
-    if (place_trial(descent, x) < 1) {
-        /* A clipped step meets many bounds at once; a cut step is certain to go downhill, but meets only one. */
-        descent->met_bound = true;
-        project_trial(descent, x);
-        if (ask(descent, &better) == ASKED_END || better || !(place_trial(descent, x) > 0))
-            return false;
-    }
-    switch (ask(descent, &better)) {
+    switch (try_within(descent, x, &better)) {
     case ASKED_END:
         return false;
     case ASKED_FAILED: /* a value that no line search accepts, and slope 0 */

@@ -30,6 +30,7 @@ struct descent {
     struct fit_search *search;  /* asker, stopping, n_iteration, and the method's model */
     const struct fit_map *map;  /* n_free, scale, size and bounds of all parameters */
     size_t n;
+    bool shortens;              /* a step onto bounds that gains nothing is shortened, not cut */
     struct fit_point points[2]; /* at least theta, f and gradient */
     struct fit_point *best, *trial; /* best: NULL before the first evaluation */
     uint32_t *loose;            /* the parameters of this round, */
