@@ -73,48 +73,38 @@ static void note_miss(struct descent *descent)
         descent->hope = fmax(descent->hope, 0.5 * at_best * at_best / (at_trial - at_best));
 }
 
-/* Puts x (loose entries) into the trial's theta, cut back to the box along the step from the latest iterate. Returns the
- * remaining part of the step: 1 if x lies within the box. */
-static double place_trial(struct descent *descent, const double *x)
+/* The part of the step from the latest iterate to x (loose entries) at which it meets the first bound, that of entry *hit; 1: x
+ * lies within the box. */
+static double part_within(const struct descent *descent, const double *x, size_t *hit)
 {
-    const struct fit_map *map = descent->map;
-    double *theta = descent->trial->theta, part = 1, hit_bound = 0;
-    size_t hit = descent->n;
-    memcpy(theta, descent->base, descent->n * sizeof *theta);
+    double part = 1;
     for (size_t k = 0; k < descent->n_loose; k++) {
         size_t j = descent->loose[k];
-        double bound = x[k] < map->lower[j] ? map->lower[j] : x[k] > map->upper[j] ? map->upper[j] : x[k];
+        double from = descent->base[j], bound = fit_map_within(descent->map, j, x[k]);
         /* A point within rounding of the bound is put on it. */
-        if (fabs(x[k] - bound) <= AT_BOUND * (fit_map_size(map, j, theta[j]) + fabs(bound)))
+        if (fabs(x[k] - bound) <= AT_BOUND * (fit_map_size(descent->map, j, from) + fabs(bound)))
             continue;
-        double allowed = (bound - theta[j]) / (x[k] - theta[j]);
-        if (allowed < part) {
-            part = allowed;
-            hit = j;
-            hit_bound = bound;
-        }
+        double allowed = (bound - from) / (x[k] - from);
+        *hit = allowed < part ? k : *hit;
+        part = allowed < part ? allowed : part;
     }
-    for (size_t k = 0; k < descent->n_loose; k++) {
-        size_t j = descent->loose[k];
-        double value = part < 1 ? theta[j] + part * (x[k] - theta[j]) : x[k];
-        theta[j] = value < map->lower[j] ? map->lower[j] : value > map->upper[j] ? map->upper[j] : value;
-    }
-    if (hit < descent->n)
-        theta[hit] = hit_bound;
     return part;
 }
 
-/* x with each entry clipped to the box separately. */
-static void project_trial(struct descent *descent, const double *x)
+/* The trial is the end of this part of the step to x, clipped to the box. */
+static void place_trial(struct descent *descent, const double *x, double part)
 {
-    memcpy(descent->trial->theta, descent->base, descent->n * sizeof *descent->base);
+    double *theta = descent->trial->theta;
+    memcpy(theta, descent->base, descent->n * sizeof *theta);
     for (size_t k = 0; k < descent->n_loose; k++) {
         size_t j = descent->loose[k];
-        descent->trial->theta[j] = fmin(descent->map->upper[j], fmax(descent->map->lower[j], x[k]));
+        theta[j] = fit_map_within(descent->map, j, part < 1 ? theta[j] + part * (x[k] - theta[j]) : x[k]);
     }
 }
 
-enum asked descent_ask(struct descent *descent, bool *is_known)
+/* Evaluates the trial unless it is already known. Then only objective and gradient are there, which suffices, because it was
+ * not better. */
+static enum asked ask_once(struct descent *descent, bool *is_known)
 {
     size_t n = descent->n, n_known = descent->n_known < descent->most_known ? descent->n_known : descent->most_known;
     struct fit_point *trial = descent->trial;
@@ -141,7 +131,7 @@ static enum asked ask(struct descent *descent, bool *better)
 {
     bool is_known;
     *better = false;
-    enum asked asked = descent_ask(descent, &is_known);
+    enum asked asked = ask_once(descent, &is_known);
     descent->ended = asked == ASKED_END;
     /* Very close to a bound, the gain of a step onto it is lost in rounding, but the search can continue from there. */
     double limit = descent->best->f + (descent->met_bound ? 4 * DBL_EPSILON * fabs(descent->best->f) : 0);
@@ -156,23 +146,28 @@ static enum asked ask(struct descent *descent, bool *better)
     return asked;
 }
 
-/* Evaluates x where it lies within the box. Otherwise the step to it is clipped, which may meet many bounds at once, and ends the
- * round if it is better. If not, it is cut at the first bound, which is certain to go downhill but meets only this one; or, where
- * there are many, it has slope 0, so that the line search tries a shorter one. */
+/* Evaluates x, clipped to the box. Where this meets bounds, maybe many at once, the round ends if it is better. If not, the step
+ * is cut at the first bound, which is certain to go downhill but meets only this one; or, where there are many, it has slope 0,
+ * so that the line search tries a shorter one. */
 static enum asked try_within(struct descent *descent, const double *x, bool *better)
 {
-    descent->met_bound = place_trial(descent, x) < 1;
-    if (!descent->met_bound)
-        return ask(descent, better);
-    project_trial(descent, x);
+    size_t hit = 0;
+    double part = part_within(descent, x, &hit);
+    descent->met_bound = part < 1;
+    place_trial(descent, x, 1);
     enum asked asked = ask(descent, better);
-    if (asked == ASKED_END || *better)
+    if (!descent->met_bound)
+        return asked;
+    if (asked == ASKED_END || *better || (!descent->shortens && !(part > 0)))
         return ASKED_END;
-    if (!descent->shortens)
-        return place_trial(descent, x) > 0 ? ask(descent, better) : ASKED_END;
-    descent->met_bound = false;
-    memset(descent->trial->gradient, 0, descent->n * sizeof *descent->trial->gradient);
-    return asked;
+    if (descent->shortens) {
+        descent->met_bound = false;
+        memset(descent->trial->gradient, 0, descent->n * sizeof *descent->trial->gradient);
+        return asked;
+    }
+    place_trial(descent, x, part);
+    descent->trial->theta[descent->loose[hit]] = fit_map_within(descent->map, descent->loose[hit], x[hit]);
+    return ask(descent, better);
 }
 
 static bool try_point(void *context, const double *x, double *f, double *gradient)
@@ -229,12 +224,24 @@ static void prepare(struct descent *descent)
     descent->ended = descent->method->guess(descent) == ASKED_END;
 }
 
+/* The largest decrease predicted for any single parameter that no bound holds. */
+static double promise_single(struct descent *descent)
+{
+    double most = 0;
+    for (size_t j = 0; j < descent->n; j++) {
+        double g = descent->best->gradient[j];
+        if (!fit_point_is_held(descent->map, descent->best, j) && g != 0)
+            most = fmax(most, 0.5 * g * g / descent->method->square(descent, j));
+    }
+    return most;
+}
+
 /* Without the columns of derivatives, no gradient is known to be small: any may be one in small units. */
 static bool is_orthogonal(struct descent *descent)
 {
     double left = descent->method->promise(descent, INFINITY);
-    return isfinite(left) && stopping_is_orthogonal(&descent->search->stopping, descent->best,
-                                                    descent->method->promise_single(descent), left);
+    return isfinite(left)
+           && stopping_is_orthogonal(&descent->search->stopping, descent->best, promise_single(descent), left);
 }
 
 static enum stop_test find_met(struct descent *descent)
@@ -293,7 +300,7 @@ static bool is_idle(struct descent *descent, bool is_barren)
     return !isfinite(left) || left <= stopping_noise_likely(&descent->search->stopping, descent->best);
 }
 
-enum outcome descent_run(struct descent *descent)
+static enum outcome run_rounds(struct descent *descent)
 {
     enum stop_test *met = &descent->search->stopping.met;
     size_t n_on_bound = 0; /* consecutive rounds */
@@ -326,4 +333,18 @@ enum outcome descent_run(struct descent *descent)
             return outcome;
     }
     return OUTCOME_converged;
+}
+
+enum outcome descent_run(struct descent *descent)
+{
+    const struct fit_asker *asker = descent->search->asker;
+    enum asked asked = ASKED_OK;
+    if (!descent->best) {
+        bool is_known;
+        asked = ask_once(descent, &is_known);
+        if (asked == ASKED_OK)
+            descent_take(descent);
+        asked = asked == ASKED_OK ? descent->method->leap(descent) : asked;
+    }
+    return asked == ASKED_OK ? run_rounds(descent) : asked == ASKED_END ? asker->outcome : asker->failure;
 }

@@ -17,12 +17,14 @@ struct descent_method {
     bool (*is_same)(const struct descent *descent, const double *theta, const double *other);
     /* The trial has become the best point. */
     void (*take)(struct descent *descent);
-    /* The first guess of the second derivatives of a round: `diagonal`, or `factor`. It may take parameters out of the round. */
+    /* Leaves a start that is orders of magnitude off. */
+    enum asked (*leap)(struct descent *descent);
+    /* The first guess of the second derivatives of a round: `diagonal`, or `factor`. It may take parameters out of it. */
     enum asked (*guess)(struct descent *descent);
-    /* The remaining decrease at the best point; infinite: unknown. If it is above `enough`, a number between the two will do. */
+    /* The remaining decrease at the best point; infinite: unknown. If it is above `enough`, a number between these will do. */
     double (*promise)(struct descent *descent, double enough);
-    /* The largest one for any single parameter, once `promise` is finite. */
-    double (*promise_single)(struct descent *descent);
+    /* Once that is finite: the squared length of the residuals' derivatives by parameter j. */
+    double (*square)(struct descent *descent, size_t j);
 };
 
 struct descent {
@@ -59,8 +61,6 @@ struct descent {
 bool descent_init(struct descent *descent, struct arena *arena);
 /* The trial has been evaluated, and becomes the best point. */
 void descent_take(struct descent *descent);
-/* Evaluates the trial unless it is already known. Then only objective and gradient are there, which suffices, because it was
- * not better. */
-enum asked descent_ask(struct descent *descent, bool *is_known);
-/* From the best point to where a stopping test is met, search->stopping.met, or nothing better is found. */
+/* From the best point or, if that is NULL, the trial to where a stopping test is met, search->stopping.met, or nothing better is
+ * found. */
 enum outcome descent_run(struct descent *descent);

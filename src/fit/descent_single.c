@@ -1,6 +1,6 @@
 /* L-BFGS for one dataset. If all residuals' derivatives are there anyway (forward sensitivities), their triangle gives the
- * remaining decrease. For adjoint gradients, each round begins with one evaluation of these derivatives, and their square is the
- * first guess.
+ * remaining decrease. For adjoint gradients, each round begins with one evaluation of these derivatives, and their square is
+ * the first guess.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/descent.h"
 
@@ -65,11 +65,10 @@ static double promise(struct descent *descent, double enough)
     return least > enough ? least : trust_model_promise_free(model, descent->best);
 }
 
-static double promise_single(struct descent *descent)
+static double square(struct descent *descent, size_t j)
 {
-    return descent->factor
-               ? fit_metric_promise_single(&single_of(descent)->metric, descent->search->asker, descent->best)
-               : trust_model_promise_single(&descent->search->model, descent->best);
+    return descent->factor ? single_of(descent)->metric.matrix[j + j * descent->n]
+                           : matrix_squares(j + 1, descent->search->model.triangle + j * descent->n);
 }
 
 /* Holds parameters on a bound that the metric's step would push out of the box, whatever their own slopes, for this round:
@@ -94,16 +93,15 @@ static bool drop_leaving(struct descent *descent)
 
 /* The size of parameter j, by which the first trial may change it. Where 0 is all that is known of it, or a start that is many
  * orders of magnitude too small, what would be its best change if it alone changed. */
-static double size_of(const struct descent *descent, size_t j)
+static double size_of(struct descent *descent, size_t j)
 {
     const struct fit_map *map = descent->map;
-    const struct trust_model *model = &descent->search->model;
     double size = fit_map_size(map, j, descent->best->theta[j]), alone = 0;
     if (map->upper[j] - map->lower[j] < INFINITY) /* a value may be near 0 by chance */
         size = fmax(size, LEAST_SIZE * (map->upper[j] - map->lower[j]));
-    if (model->is_current && map->scale[j] == SCALE_LIN) {
-        double square = matrix_squares(j + 1, model->triangle + j * descent->n);
-        alone = square > 0 ? fabs(descent->best->gradient[j]) / square : 0;
+    if (descent->search->model.is_current && map->scale[j] == SCALE_LIN) {
+        double curvature = square(descent, j);
+        alone = curvature > 0 ? fabs(descent->best->gradient[j]) / curvature : 0;
     }
     size = alone > TOO_SMALL * size ? alone : size;
     return size > 0 ? size : 1;
@@ -134,33 +132,27 @@ static enum asked guess(struct descent *descent)
     return asked;
 }
 
-static const struct descent_method method = {.evaluate = evaluate, .is_same = is_same, .take = take, .guess = guess,
-                                             .promise = promise, .promise_single = promise_single};
-
-/* Leaves a start that is orders of magnitude off, parameter by parameter. */
-static enum asked leap(struct single *single)
+static enum asked leap(struct descent *descent)
 {
-    struct descent *descent = &single->descent;
+    struct single *single = single_of(descent);
     struct fit_asker *asker = descent->search->asker;
-    while (!asker->is_near) {
-        const struct fit_point *point = descent->best;
-        enum asked known = ASKED_OK;
-        if (single->is_adjoint) { /* these derivatives are the first round's metric, too */
-            known = fit_metric_ask(&single->metric, asker, descent->best->theta);
-            point = &single->metric.point;
-        }
-        if (known != ASKED_OK || !fit_leap_find(&single->leap, asker, point))
-            return known == ASKED_END ? ASKED_END : ASKED_OK;
-        memcpy(descent->trial->theta, single->leap.theta, descent->n * sizeof(double));
-        enum asked asked = evaluate(descent);
-        if (asked == ASKED_END)
-            return ASKED_END;
-        double after = asked == ASKED_OK ? descent->trial->f : (double)NAN;
-        if (fit_leap_is_good(&single->leap, asker, descent->best->f, after))
+    enum asked asked = asker->is_near ? ASKED_FAILED : ASKED_OK;
+    while (asked == ASKED_OK) {
+        bool is_good = false;
+        /* The derivatives with adjoint gradients are the first round's metric, too. */
+        if (single->is_adjoint)
+            asked = fit_metric_ask(&single->metric, asker, descent->best->theta);
+        if (asked == ASKED_OK)
+            asked = fit_leap_try(&single->leap, asker, single->is_adjoint ? &single->metric.point : descent->best,
+                                 descent->best->f, descent->trial, &is_good);
+        if (is_good)
             descent_take(descent);
     }
-    return ASKED_OK;
+    return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
+
+static const struct descent_method method = {.evaluate = evaluate, .is_same = is_same, .take = take, .leap = leap,
+                                             .guess = guess, .promise = promise, .square = square};
 
 static bool init(struct single *single, struct fit_asker *asker, struct arena *arena)
 {
@@ -178,20 +170,6 @@ static bool init(struct single *single, struct fit_asker *asker, struct arena *a
            && fit_point_init(&descent->points[1], asker, asker->accuracy.gradient, arena);
 }
 
-static enum outcome run(struct single *single, const double *theta)
-{
-    struct descent *descent = &single->descent;
-    struct fit_asker *asker = descent->search->asker;
-    memcpy(descent->trial->theta, theta, descent->n * sizeof *theta);
-    bool is_known;
-    enum asked asked = descent_ask(descent, &is_known);
-    if (asked == ASKED_OK) {
-        descent_take(descent);
-        asked = leap(single);
-    }
-    return asked == ASKED_OK ? descent_run(descent) : asked == ASKED_END ? asker->outcome : asker->failure;
-}
-
 void descent_search(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end)
 {
     *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
@@ -201,7 +179,8 @@ void descent_search(struct fit_asker *asker, struct arena *arena, const double *
         return;
     }
     const struct fit_metric *metric = &single->metric;
-    end->outcome = run(single, theta);
+    memcpy(single->descent.trial->theta, theta, single->descent.n * sizeof *theta);
+    end->outcome = descent_run(&single->descent);
     end->stop = end->outcome == OUTCOME_converged ? single->search.stopping.met : STOP_none;
     end->best = single->descent.best;
     if (metric->is_taken && metric->taken == ASKED_OK && end->best

@@ -86,11 +86,6 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static double within(const struct fit_map *map, size_t j, double theta)
-{
-    return fmin(map->upper[j], fmax(map->lower[j], theta));
-}
-
 /* Those of all processes. */
 static void gather_pilots(struct joint *joint)
 {
@@ -122,7 +117,7 @@ bool joint_pilot_take(struct joint *joint)
             return false;
     }
     for (size_t j = 0; j < joint->above.s; j++)
-        joint->above.theta[j] = within(&joint->asker.map, j, joint->pilots.median[joint->asker.map.file_index[j]]);
+        joint->above.theta[j] = fit_map_within(&joint->asker.map, j, joint->pilots.median[joint->asker.map.file_index[j]]);
     return true;
 }
 
@@ -132,7 +127,7 @@ void joint_pilot_begin(const struct joint_work *work)
     work->block->radius = INFINITY;
     memset(work->block->best.scale, 0, work->n * sizeof(double));
     for (size_t k = 0; k < work->n; k++)
-        work->block->best.theta[k] = within(map, k, work->joint->pilots.median[work->asker->map.file_index[work->order[k]]]);
+        work->block->best.theta[k] = fit_map_within(map, k, work->joint->pilots.median[work->asker->map.file_index[work->order[k]]]);
 }
 
 void joint_follow_shared(struct joint_work *work, const struct fit_problem *problem, const struct fit_host *host,
@@ -175,7 +170,7 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
     work->asker->n_step += record.n_step;
     for (size_t k = 0; is_good && k < work->n; k++) {
         uint32_t j = work->order[k];
-        work->block->best.theta[k] = fmin(map->upper[j], fmax(map->lower[j],
-                                          fit_scale_from_natural(map->scale[j], record.parameter[map->file_index[j]])));
+        double found = fit_scale_from_natural(map->scale[j], record.parameter[map->file_index[j]]);
+        work->block->best.theta[k] = fit_map_within(map, j, found);
     }
 }

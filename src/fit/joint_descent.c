@@ -17,7 +17,8 @@ struct many {
     struct joint *joint;
     enum joint_went went;     /* of the latest pass */
     struct fit_map map;       /* only n_free, scale, size and bounds */
-    double *square;           /* n: second derivatives of the sum of squares at the best point */
+    double *square;           /* n: of the best point, once has_square */
+    bool has_square;
     double left;              /* the decrease predicted for it; NaN: unknown */
 };
 
@@ -109,6 +110,7 @@ static void take(struct descent *descent)
 {
     joint_take(many_of(descent)->joint);
     many_of(descent)->left = NAN;
+    many_of(descent)->has_square = false;
 }
 
 static double promise(struct descent *descent, double enough)
@@ -122,33 +124,27 @@ static double promise(struct descent *descent, double enough)
     return many->left = asked == ASKED_OK ? joint_promise_free(many->joint, JOINT_BEST) : INFINITY;
 }
 
-static double promise_single(struct descent *descent)
+static double square(struct descent *descent, size_t j)
 {
     struct many *many = many_of(descent);
-    double most = 0;
-    sum_columns(many, JOINT_BEST, true, many->square);
-    for (size_t j = 0; j < descent->n; j++) {
-        double g = descent->best->gradient[j];
-        if (!fit_point_is_held(descent->map, descent->best, j) && g != 0)
-            most = fmax(most, 0.5 * g * g / many->square[j]);
-    }
-    return most;
+    if (!many->has_square)
+        sum_columns(many, JOINT_BEST, true, many->square);
+    many->has_square = true;
+    return many->square[j];
 }
 
 /* The second derivatives of the sum of squares. */
 static enum asked guess(struct descent *descent)
 {
-    struct many *many = many_of(descent);
-    sum_columns(many, JOINT_BEST, true, many->square);
     for (size_t k = 0; k < descent->n_loose; k++) {
-        double square = many->square[descent->loose[k]];
-        descent->diagonal[k] = square > 0 ? sqrt(square / descent->shrink) : 1;
+        double curvature = square(descent, descent->loose[k]);
+        descent->diagonal[k] = curvature > 0 ? sqrt(curvature / descent->shrink) : 1;
     }
     return ASKED_OK;
 }
 
 static const struct descent_method method = {.evaluate = evaluate, .is_same = is_same, .take = take, .guess = guess,
-                                             .promise = promise, .promise_single = promise_single};
+                                             .promise = promise, .square = square};
 
 /* The vector of the best point. What is known of sizes are its values. False: out of memory. */
 static bool init(struct many *many, struct joint *joint, struct arena *arena)
