@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/asker.h"
 
-#include "fit/rest.h"
+#include "fit/preequilibration.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -180,7 +180,7 @@ enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, st
         evaluations[k]->max_steps = limited_by_total ? left : asker->options->max_steps;
     }
     asker->again = evaluations + n;
-    if (!fit_rest_ask(asker->problem, &asker->map, evaluations, n, ask_again, asker))
+    if (!fit_preequilibrate(asker->problem, &asker->map, evaluations, n, ask_again, asker))
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
     asker->n_evaluation += (int64_t)(n / n_experiment);
     bool is_lost = false;

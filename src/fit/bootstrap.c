@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "fit/asker.h"
 #include "fit/loss.h"
-#include "fit/rest.h"
+#include "fit/preequilibration.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -123,18 +123,19 @@ static struct evaluation **request(const struct fit_problem *problem, int64_t ma
     for (size_t e = 0; e < n; row += problem->task[e++].n_row) {
         size_t first = problem->substitute ? problem->first_substitute[e] : 0;
         size_t n_substitute = problem->substitute ? problem->first_substitute[e + 1] - first : 0;
-        struct fit_feed feed;
-        if (!fit_feed_init(&feed, &problem->model->abi, problem->n_parameter, problem->to_model, column_of, &problem->task[e],
+        struct fit_binding binding;
+        if (!fit_binding_init(&binding, &problem->model->abi, problem->n_parameter, problem->to_model, column_of,
+                              &problem->task[e],
                            n_substitute, n_substitute ? problem->substitute + first : NULL, arena))
             return NULL;
-        double *number = arena_alloc(arena, fit_feed_n_number(&feed) * sizeof *number);
+        double *number = arena_alloc(arena, fit_binding_n_number(&binding) * sizeof *number);
         if (!number)
             return NULL;
-        fit_feed_numbers(&feed, problem->start, number);
+        fit_binding_numbers(&binding, problem->start, number);
         evaluation[e] = (struct evaluation){.task = &problem->task[e], .named = problem->start,
                                             .max_steps = max_steps, .deadline_ns = INT64_MAX,
                                             .prediction = prediction + row, .noise = noise ? noise + row : NULL};
-        fit_feed_set(&feed, number, &evaluation[e]);
+        fit_binding_set(&binding, number, &evaluation[e]);
         asked[e] = &evaluation[e];
     }
     return asked;
@@ -149,7 +150,7 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
     for (enum engine_kind engine = options->engine; again; engine = ENGINE_CVODES) {
         for (size_t e = 0; e < problem->n_experiment; e++)
             asked[e]->engine = engine;
-        if (!fit_rest_ask(problem, NULL, asked, problem->n_experiment, host->ask, host->context))
+        if (!fit_preequilibrate(problem, NULL, asked, problem->n_experiment, host->ask, host->context))
             return OUTCOME_not_run;
         *n_evaluation += 1;
         again = false;

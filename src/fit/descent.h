@@ -61,6 +61,6 @@ struct descent {
 bool descent_init(struct descent *descent, struct arena *arena);
 /* The trial has been evaluated, and becomes the best point. */
 void descent_take(struct descent *descent);
-/* From the best point or, if that is NULL, the trial to where a stopping test is met, search->stopping.met, or nothing better is
- * found. */
+/* From the best point, or from the trial if there is none, to where a stopping test is met, search->stopping.met, or nothing
+ * better is found. */
 enum outcome descent_run(struct descent *descent);

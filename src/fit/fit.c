@@ -5,7 +5,7 @@
 #include "base/words.h"
 #include "fit/point.h"
 #include "fit/prepare.h"
-#include "fit/settle.h"
+#include "fit/confirm.h"
 #include "fit/statistics.h"
 #include "fit/unit.h"
 
@@ -41,7 +41,7 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
 static void search(struct fit_asker *asker, struct arena *arena, double *theta, struct fit_record *record)
 {
     struct search_end end;
-    const struct fit_point *point = fit_settle(asker, arena, theta, record, &end);
+    const struct fit_point *point = fit_confirm(asker, arena, theta, record, &end);
     bool has_room = !end.best || fit_seek_pulses(asker);
     record->outcome = end.outcome;
     record->stop = end.stop;

@@ -57,7 +57,7 @@ struct joint_shared {
     size_t s, s_block;        /* free shared parameters; parameters above a block: those of its group first */
     size_t n_group;           /* parameters of a group */
     struct joint_group *group;
-    struct joint_own *group_own; /* of all groups, one after another */
+    struct joint_region *group_region; /* of all groups, one after another */
     uint32_t *column;         /* 2 s_block: scratch */
     size_t *n_of, *base;      /* of each column that counts as shared: parameters of a group, and where they begin */
     struct joint_above *list; /* s_block */
@@ -113,7 +113,7 @@ struct joint {
     uint32_t task;            /* likewise: number of the start or replicate, for its records and its state */
     uint32_t n_redrawn;       /* likewise; random starts that could not be evaluated and that this one replaces */
     const uint32_t *weight;   /* n_block, likewise: how often each block counts; NULL: once */
-    struct joint_ranks mirror; /* likewise, in place of joint_join: each process evaluates a part of the blocks and keeps all */
+    struct joint_ranks copies; /* likewise, in place of joint_join: each process evaluates a part of the blocks and keeps all */
     /* Likewise: what messages call a block, of all processes' ("dataset 'a7'"); false: it is not known. NULL: its number. */
     bool (*name)(const void *context, size_t block, char *name, size_t n);
     const void *name_context;

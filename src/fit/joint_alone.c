@@ -123,11 +123,12 @@ bool joint_pilot_take(struct joint *joint)
 
 void joint_pilot_begin(const struct joint_work *work)
 {
-    const struct fit_map *map = &work->own.asker.map;
+    const struct fit_map *map = &work->region.asker.map;
     work->block->radius = INFINITY;
     memset(work->block->best.scale, 0, work->n * sizeof(double));
     for (size_t k = 0; k < work->n; k++)
-        work->block->best.theta[k] = fit_map_within(map, k, work->joint->pilots.median[work->asker->map.file_index[work->order[k]]]);
+        work->block->best.theta[k] =
+            fit_map_within(map, k, work->joint->pilots.median[work->asker->map.file_index[work->order[k]]]);
 }
 
 void joint_follow_shared(struct joint_work *work, const struct fit_problem *problem, const struct fit_host *host,
@@ -136,7 +137,7 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
     const struct joint *joint = work->joint;
     bool is_sampled = work->block->n_evaluation > 0;
     const struct fit_map *map = &work->asker->map;
-    const struct joint_side *best = &work->block->best;
+    const struct joint_reduced *best = &work->block->best;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
     struct fit_record record;

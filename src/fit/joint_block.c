@@ -7,6 +7,7 @@
 #include "fit/leap.h"
 #include "fit/matrix.h"
 #include "fit/prepare.h"
+#include "fit/trust_curvature.h"
 
 #include <float.h>
 #include <math.h>
@@ -26,8 +27,70 @@ static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 enum { MAX_BOUNDED = 4 };
 static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
 
-/* Evaluates at own and shared parameters, and reduces the derivatives to `side`. */
-static enum asked evaluate(struct joint_work *work, const double *own, const double *shared, struct joint_side *side)
+/* A difference's step changes the residuals by this part of their size, and the parameter by at
+ * most this part of its own. */
+static const double DIFFERENCE = 1e-3;
+
+/* Within the bounds; 0: there is no room. */
+static double difference_step(const struct joint_work *work, size_t j, double size, double length)
+{
+    const struct fit_map *map = &work->asker->map;
+    double theta = work->at.theta[j], own = map->scale[j] == SCALE_LIN ? fabs(theta) : 1, step = DIFFERENCE * size / length;
+    if (!(length > 0))
+        return 0;
+    step = own > 0 ? fmin(step, DIFFERENCE * own) : step;
+    return theta + step <= map->upper[j] ? step : theta - step >= map->lower[j] ? -step : 0;
+}
+
+/* Column k of the objective's second derivatives, in the block's order of parameters. */
+static enum asked differentiate(struct joint_work *work, struct fit_point *near, size_t k, double step, double *column)
+{
+    size_t all = work->n + work->s;
+    memcpy(near->theta, work->at.theta, all * sizeof *near->theta);
+    near->theta[work->order[k]] += step;
+    step = near->theta[work->order[k]] - work->at.theta[work->order[k]];
+    enum asked asked = fit_ask(work->asker, work->asker->accuracy, near, true);
+    for (size_t i = 0; i < all && asked == ASKED_OK; i++)
+        column[i] = (near->gradient[work->order[i]] - work->at.gradient[work->order[i]]) / step;
+    return asked;
+}
+
+/* Second derivatives of a block whose residuals stay large. A fit of one dataset estimates them from its steps; a block has few
+ * steps of its own, as each costs a pass over all blocks, and so takes an evaluation for each of its parameters instead. Adds
+ * to the triangle, which is of work->at, what Gauss and Newton omit, as far as it is positive, from differences of
+ * gradients. ASKED_FAILED: these cannot be evaluated; nothing is added. */
+static enum asked curve(struct joint_work *work, struct joint_reduced *reduced)
+{
+    size_t all = work->n + work->s;
+    const double *triangle = reduced->triangle;
+    struct trust_curvature curvature;
+    struct fit_point near;
+    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
+    double size = sqrt(reduced->mean_square * (double)work->asker->objective.n_row), *by_differences, *metric;
+    if (!trust_curvature_init(&curvature, work->asker, work->arena)
+        || !fit_point_init(&near, work->asker, work->asker->accuracy.gradient, work->arena)
+        || !ARENA_DOUBLES(work->arena, {&by_differences, all, all}, {&metric, all, 1}))
+        return ASKED_FAILED;
+    for (size_t k = 0; k < all; k++) {
+        double length = sqrt(matrix_squares(k + 1, triangle + k * all) / weight);
+        double step = difference_step(work, work->order[k], size, length);
+        enum asked asked = step != 0 ? differentiate(work, &near, k, step, by_differences + k * all) : ASKED_OK;
+        if (asked != ASKED_OK)
+            return asked;
+        for (size_t i = 0; i < all && step == 0; i++) /* Gauss and Newton's */
+            by_differences[i + k * all] = matrix_dot((i < k ? i : k) + 1, triangle + i * all, triangle + k * all) / weight;
+    }
+    for (size_t k = 0; k < all; k++)
+        for (size_t i = 0; i < all; i++)
+            curvature.s[i + k * all] = 0.5 * weight * (by_differences[i + k * all] + by_differences[k + i * all])
+                                       - matrix_dot((i < k ? i : k) + 1, triangle + i * all, triangle + k * all);
+    curvature.is_used = curvature.has_any = true;
+    trust_curvature_add(&curvature, metric, reduced->triangle, reduced->rhs);
+    return ASKED_OK;
+}
+
+/* Evaluates at own and shared parameters, and reduces the derivatives to `reduced`. */
+static enum asked evaluate(struct joint_work *work, const double *own, const double *shared, struct joint_reduced *reduced)
 {
     for (size_t k = 0; k < work->n; k++)
         work->at.theta[work->order[k]] = own[k];
@@ -36,24 +99,24 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     enum asked asked = fit_ask(work->asker, work->asker->accuracy, &work->at, true);
     if (asked != ASKED_OK)
         return asked;
-    if (own != side->theta)
-        memcpy(side->theta, own, work->n * sizeof *own);
+    if (own != reduced->theta)
+        memcpy(reduced->theta, own, work->n * sizeof *own);
     double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
-    side->f = weight * work->at.f;
-    side->misfit = weight * fit_point_misfit(work->asker, &work->at);
-    side->size = weight * fit_point_scale(work->asker, &work->at);
-    side->mean_square = fit_point_mean_square(work->asker, &work->at);
-    side->variance = fit_certificate_variance(work->asker, &work->at);
-    side->noise = DBL_EPSILON * (double)work->block->n_row * (fabs(side->f) + side->misfit)
+    reduced->f = weight * work->at.f;
+    reduced->misfit = weight * fit_point_misfit(work->asker, &work->at);
+    reduced->size = weight * fit_point_scale(work->asker, &work->at);
+    reduced->mean_square = fit_point_mean_square(work->asker, &work->at);
+    reduced->variance = fit_certificate_variance(work->asker, &work->at);
+    reduced->noise = DBL_EPSILON * (double)work->block->n_row * (fabs(reduced->f) + reduced->misfit)
                   + fit_asker_rtol(work->asker, work->asker->accuracy.tighter) * fit_point_size(work->asker, &work->at)
-                        * sqrt(side->mean_square * (double)work->block->n_row);
+                        * sqrt(reduced->mean_square * (double)work->block->n_row);
     struct fit_answer answer = fit_point_answer(work->asker, &work->at);
-    if (side->at)
-        joint_kinks_keep(work, side);
-    if (!joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, side->triangle, side->rhs))
+    if (reduced->at)
+        joint_kinks_keep(work, reduced);
+    if (!joint_block_reduce(work, &answer, CURVATURE_ABOVE, NULL, reduced->triangle, reduced->rhs))
         return fit_asker_miss(work->asker, OUTCOME_model_failed, "the derivatives of the residuals are too large to be used");
-    asked = work->block->is_curved ? joint_block_curve(work, side) : ASKED_FAILED;
-    side->is_curved = asked == ASKED_OK;
+    asked = work->block->is_curved ? curve(work, reduced) : ASKED_FAILED;
+    reduced->is_curved = asked == ASKED_OK;
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
@@ -80,23 +143,23 @@ static bool change_method(struct joint_work *work, struct arena *arena)
 /* The same, and again with another method if that is needed. `best`: evaluate the best point again, too, if the method changes;
  * NULL: this is it. */
 static enum asked try(struct joint_work *work, struct arena *arena, const double *own, const double *shared,
-                      struct joint_side *side, struct joint_side *best)
+                      struct joint_reduced *reduced, struct joint_reduced *best)
 {
-    enum asked asked = evaluate(work, own, shared, side);
+    enum asked asked = evaluate(work, own, shared, reduced);
     while (asked == ASKED_END && change_method(work, arena)) {
         if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
-            joint_own_rest(&work->own, best, joint_least(work->joint), &work->block->radius);
-        asked = evaluate(work, own, shared, side);
+            joint_region_rest(&work->region, best, joint_least(work->joint), &work->block->radius);
+        asked = evaluate(work, own, shared, reduced);
     }
     if (asked == ASKED_END)
         joint_block_end(work->block, work->asker->outcome, work->asker->reason);
     return asked;
 }
 
-/* The decrease that the best side's rows predict for the step in work->move. */
+/* The decrease that the best reduced's rows predict for the step in work->move. */
 static double promise_of(const struct joint_work *work)
 {
-    const struct joint_side *best = &work->block->best;
+    const struct joint_reduced *best = &work->block->best;
     size_t all = work->n + work->s;
     double sum = 0;
     for (size_t i = 0; i < all; i++) {
@@ -128,7 +191,7 @@ static void compare(struct joint_work *work)
 static bool adapt_radius(struct joint_work *work, double gain)
 {
     struct joint_block *block = work->block;
-    struct trust_model *model = &work->own.model;
+    struct trust_model *model = &work->region.model;
     double missing = block->promise - block->decrease, unit = fmax(gain, fabs(block->promise));
     if (missing > POOR * unit) { /* if nothing was promised, the shared step is to blame */
         if (block->promise > 0)
@@ -143,15 +206,15 @@ static bool adapt_radius(struct joint_work *work, double gain)
 /* Puts the own parameters that follow the shared trial into own.rhs. */
 static void follow(struct joint_work *work)
 {
-    struct trust_model *model = &work->own.model;
+    struct trust_model *model = &work->region.model;
     struct joint_block *block = work->block;
     double *shared_step = work->move + work->n;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
-    joint_own_set(&work->own, &block->best, block->best.theta, shared_step, &block->radius);
+    joint_region_set(&work->region, &block->best, block->best.theta, shared_step, &block->radius);
     if (work->n > 0)
-        trust_model_step(model, &work->own.point);
-    trust_model_target(model, &work->own.point, work->own.rhs);
+        trust_model_step(model, &work->region.point);
+    trust_model_target(model, &work->region.point, work->region.rhs);
 }
 
 /* After a step, whose length the radius bounded or not. */
@@ -173,20 +236,20 @@ static void step(struct joint_work *work, struct arena *arena)
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
-    struct trust_model *model = &work->own.model;
-    double *own = work->own.rhs, *shared_step = work->move + work->n, radius = block->radius;
+    struct trust_model *model = &work->region.model;
+    double *own = work->region.rhs, *shared_step = work->move + work->n, radius = block->radius;
     bool is_kept = false, is_bounded = false;
     block->has_failed = true;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
     for (int i = 0; i < MAX_TRY; i++) {
-        joint_own_set(&work->own, &block->best, block->best.theta, shared_step, &block->radius);
+        joint_region_set(&work->region, &block->best, block->best.theta, shared_step, &block->radius);
         if (work->n > 0 && i + 1 < MAX_TRY)
-            trust_model_step(model, &work->own.point);
+            trust_model_step(model, &work->region.point);
         else
             memset(model->step, 0, work->n * sizeof *model->step);
         model->promise = i + 1 < MAX_TRY && work->n > 0 ? model->promise : 0;
-        trust_model_target(model, &work->own.point, own);
+        trust_model_target(model, &work->region.point, own);
         for (size_t j = 0; j < work->n; j++)
             work->move[j] = own[j] - block->best.theta[j];
         is_bounded = is_bounded || (i == 0 && work->n > 0 && model->length > BOUNDED * radius);
@@ -215,9 +278,10 @@ static void step(struct joint_work *work, struct arena *arena)
     block->radius = block->has_failed ? radius : block->radius;
     note_bounded(work, is_bounded && !block->has_failed);
     if (block->radius != radius)
-        joint_own_rest(&work->own, &block->best, joint_least(joint), &block->radius); /* in case that the trial is rejected */
+        joint_region_rest(&work->region, &block->best, joint_least(joint),
+                          &block->radius); /* in case that the trial is rejected */
     if (!block->has_failed)
-        joint_own_rest(&work->own, &block->trial, joint_least(work->joint), &block->radius);
+        joint_region_rest(&work->region, &block->trial, joint_least(work->joint), &block->radius);
     else
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
 }
@@ -226,12 +290,12 @@ static void step(struct joint_work *work, struct arena *arena)
 static void step_along(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
-    struct trust_model *model = &work->own.model;
-    double *own = work->own.rhs;
+    struct trust_model *model = &work->region.model;
+    double *own = work->region.rhs;
     joint_kinks_take(work);
-    joint_own_set(&work->own, &block->best, block->best.theta, NULL, &block->radius);
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->radius);
     memcpy(model->step, block->inner.step, work->n * sizeof *model->step);
-    trust_model_target(model, &work->own.point, own);
+    trust_model_target(model, &work->region.point, own);
     block->has_moved = false;
     for (size_t k = 0; k < work->n + work->s; k++) {
         size_t l = k - work->n;
@@ -250,10 +314,10 @@ static void step_along(struct joint_work *work, struct arena *arena)
     }
     block->promise = block->best.f - block->inner.value;
     compare(work);
-    joint_own_rest(&work->own, &block->trial, joint_least(work->joint), &block->radius);
+    joint_region_rest(&work->region, &block->trial, joint_least(work->joint), &block->radius);
 }
 
-/* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial side becomes the
+/* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial reduced becomes the
  * lowest point; the best one is scratch. False: the block has ended. */
 static bool leave_start(struct joint_work *work, struct arena *arena)
 {
@@ -278,7 +342,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
             return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) == ASKED_OK;
         if (!fit_leap_is_good(&leap, work->asker, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
             return true; /* work->at is the end of the leap */
-        struct joint_side lower = block->best;
+        struct joint_reduced lower = block->best;
         block->best = block->trial;
         block->trial = lower;
         before = lower.f;
@@ -297,7 +361,8 @@ static void keep(struct joint_work *work)
     block->is_kept = fit_map_natural(map, work->at.theta, block->p);
     for (size_t k = 0; k < all; k++) {
         uint32_t j = work->order[k], file = map->file_index[j];
-        block->side[file] = block->p[file] <= map->natural_lower[j] ? -1 : block->p[file] >= map->natural_upper[j] ? 1 : 0;
+        block->at_bound[file] = block->p[file] <= map->natural_lower[j] ? -1 : block->p[file] >= map->natural_upper[j] ? 1
+            : 0;
     }
 }
 
@@ -321,7 +386,7 @@ static enum asked evaluate_again(struct joint_work *work)
     /* The metric halves what it remembers: twice the value gives the same one. */
     for (size_t j = 0; j < work->n; j++)
         block->best.scale[j] *= 2;
-    joint_own_rest(&work->own, &block->best, joint_least(work->joint), &block->radius);
+    joint_region_rest(&work->region, &block->best, joint_least(work->joint), &block->radius);
     return ASKED_OK;
 }
 
@@ -334,7 +399,7 @@ static enum asked evaluate_trial(struct joint_work *work, struct arena *arena)
         block->radius = INFINITY;
         memset(block->best.scale, 0, work->n * sizeof(double));
         for (size_t k = 0; k < work->n; k++)
-            block->best.theta[k] = work->own.asker.map.start[k];
+            block->best.theta[k] = work->region.asker.map.start[k];
     }
     if (joint->pass == JOINT_MIDDLE)
         joint_pilot_begin(work);
@@ -343,7 +408,7 @@ static enum asked evaluate_trial(struct joint_work *work, struct arena *arena)
         return try(work, arena, block->trial.theta, work->trial, &block->trial, &block->best);
     if (joint->pass == JOINT_LAND) {
         follow(work);
-        return try(work, arena, work->own.rhs, work->trial, &block->trial, NULL);
+        return try(work, arena, work->region.rhs, work->trial, &block->trial, NULL);
     }
     return try(work, arena, block->best.theta, work->theta, &block->trial, NULL);
 }
@@ -380,7 +445,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         return;
     if (joint->pass == JOINT_BEGIN && !joint->options->is_near && !leave_start(work, arena))
         return;
-    joint_own_rest(&work->own, &block->trial, joint_least(joint), &block->radius);
+    joint_region_rest(&work->region, &block->trial, joint_least(joint), &block->radius);
     if (joint->pass != JOINT_CHECK && !joint->options->evaluates)
         return;
     keep(work);

@@ -42,12 +42,12 @@ static void sum_columns(struct many *many, enum joint_which which, bool squares,
     memset(sum, 0, many->map.n_free * sizeof *sum);
     for (size_t i = 0; i < joint->part.n_active; at += joint_active(joint, i++)->n) {
         struct joint_block *block = joint_active(joint, i);
-        const struct joint_side *side = joint_side_of(block, which);
+        const struct joint_reduced *reduced = joint_reduced_of(block, which);
         size_t all = block->n + joint->above.s_block;
         find_columns(joint, joint->part.active[i], column);
         for (size_t k = 0; k < all; k++)
-            sum[k < block->n ? at + k : column[k - block->n]] +=
-                squares ? matrix_squares(k + 1, side->triangle + k * all) : joint_slope(side->triangle, all, side->rhs, k);
+            sum[k < block->n ? at + k : column[k - block->n]] += squares ? matrix_squares(k + 1, reduced->triangle + k * all)
+                                                                         : joint_slope(reduced->triangle, all, reduced->rhs, k);
     }
 }
 
@@ -67,9 +67,9 @@ static struct part part_of(const struct joint *joint, size_t k)
         return (struct part){above->s, above->theta, above->trial, joint->asker.map.lower, joint->asker.map.upper,
                              joint->asker.map.scale, NULL};
     if (k <= joint_n_group(joint)) {
-        const struct fit_map *map = &above->group_own->asker.map;
+        const struct fit_map *map = &above->group_region->asker.map;
         struct joint_group *group = &above->group[k - 1];
-        return (struct part){above->n_group, group->side.theta, group->trial, map->lower, map->upper, map->scale, NULL};
+        return (struct part){above->n_group, group->reduced.theta, group->trial, map->lower, map->upper, map->scale, NULL};
     }
     const struct joint_block *block = joint_active(joint, k - 1 - joint_n_group(joint));
     return (struct part){block->n, block->best.theta, block->trial.theta, block->box, block->box + block->n, joint->scale,

@@ -48,7 +48,7 @@ static const uint32_t NOT_KEPT = UINT32_MAX;
 static bool is_slope_held(const struct joint_block *block, size_t all, size_t j)
 {
     double g = joint_slope(block->trial.triangle, all, block->trial.rhs, j);
-    int8_t bound = block->side[block->file_index[j]];
+    int8_t bound = block->at_bound[block->file_index[j]];
     return (bound < 0 && g >= 0) || (bound > 0 && g <= 0);
 }
 
@@ -144,16 +144,16 @@ static struct joint_rows rows_of_block(void *context, size_t k)
     const struct reduction *reduction = context;
     struct joint *joint = reduction->joint;
     uint32_t i = reduction->group ? joint->part.member[reduction->group->first + k] : joint->part.active[k];
-    const struct joint_side *side = &joint->block[i].trial;
+    const struct joint_reduced *reduced = &joint->block[i].trial;
     find_kept(joint, i);
-    return (struct joint_rows){side->rest, side->rest_rhs, joint->errors->n_above, joint->errors->column};
+    return (struct joint_rows){reduced->rest, reduced->rest_rhs, joint->errors->n_above, joint->errors->column};
 }
 
 static struct joint_rows rows_of_group(void *context, size_t g)
 {
     const struct joint *joint = ((const struct reduction *)context)->joint;
-    const struct joint_side *side = &joint->above.group[g].side;
-    return (struct joint_rows){side->rest, side->rest_rhs, joint->errors->n_kept, NULL};
+    const struct joint_reduced *reduced = &joint->above.group[g].reduced;
+    return (struct joint_rows){reduced->rest, reduced->rest_rhs, joint->errors->n_kept, NULL};
 }
 
 /* Adds what block i leaves of its excess to the rows and columns of those above it. */
@@ -185,30 +185,33 @@ static bool eliminate_group(struct joint *joint, struct joint_group *group, doub
 {
     struct joint_errors *errors = joint->errors;
     struct reduction reduction = {.joint = joint, .group = group};
-    struct joint_side *side = &group->side;
+    struct joint_reduced *reduced = &group->reduced;
     struct arena *arena = &errors->arena;
     size_t n = group->n_loose, m = errors->n_kept, width = n + m;
-    bool is_good = joint_sum(group->n, width, rows_of_block, &reduction, side->triangle, side->rhs);
+    bool is_good = joint_sum(group->n, width, rows_of_block, &reduction, reduced->triangle, reduced->rhs);
     arena_reset(arena);
     double *scratch = arena_calloc(arena, joint_scratch(n, m) + width + 1, sizeof *scratch), *own = NULL, *left = NULL;
     uint32_t *index = arena_calloc(arena, width + 1, sizeof *index);
-    if (!is_good || !scratch || !index || !ARENA_DOUBLES(arena, {&own, width, excess ? width : 0}, {&left, m, excess ? m : 0}))
+    if (!is_good || !scratch || !index
+        || !ARENA_DOUBLES(arena, {&own, width, excess ? width : 0}, {&left, m, excess ? m : 0}))
         return false;
     for (uint32_t j = 0; j < width; j++) {
         index[j] = j;
-        double length = j < n ? sqrt(matrix_squares(j + 1, side->triangle + j * width)) : 1;
+        double length = j < n ? sqrt(matrix_squares(j + 1, reduced->triangle + j * width)) : 1;
         *(j < n ? &errors->loose[j] : &errors->kept[j - n]) = j < n ? j : j - (uint32_t)n;
         if (j < n)
             errors->scale[j] = length > 0 ? length : 1;
     }
-    joint_eliminate(n, m, side->triangle, scratch, errors->loose, n, errors->kept, m, errors->scale, DAMPING, scratch + width,
-                    side->rest, side->rest_rhs, group->error_rows);
+    joint_eliminate(n, m, reduced->triangle, scratch, errors->loose, n, errors->kept, m, errors->scale, DAMPING,
+                    scratch + width,
+                    reduced->rest, reduced->rest_rhs, group->error_rows);
     if (!excess)
         return true;
     for (size_t k = 0; k < group->n; k++)
         add_left(joint, joint->part.member[group->first + k], own, width);
     bool is_own = true;
-    is_good = joint_observe(n, m, group->error_rows, errors->scale, errors->accuracy, own, width, index, left, &is_own, arena);
+    is_good =
+        joint_observe(n, m, group->error_rows, errors->scale, errors->accuracy, own, width, index, left, &is_own, arena);
     for (size_t c = 0; c < m * m; c++)
         excess[c] += left[c];
     *is_definite = *is_definite && is_own;
@@ -626,7 +629,7 @@ static void put_evaluation(const struct joint *joint, size_t i, struct fit_recor
 {
     const struct joint_block *block = &joint->block[i];
     const struct joint_findings *findings = &block->findings;
-    const struct joint_side *side = &block->best;
+    const struct joint_reduced *reduced = &block->best;
     size_t all = block->n + joint->above.s_block;
     const struct fit_portion part = {
         .n_parameter = joint->n_parameter, .criteria = findings->criteria,
@@ -634,7 +637,7 @@ static void put_evaluation(const struct joint *joint, size_t i, struct fit_recor
     fit_statistics_describe(record, &joint->errors->whole, &part);
     for (size_t k = 0; k < all; k++)
         record->slope[block->file_index[k]] =
-            joint_slope(side->triangle, all, side->rhs, k) / block->chain[k];
+            joint_slope(reduced->triangle, all, reduced->rhs, k) / block->chain[k];
 }
 
 /* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */
@@ -683,7 +686,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->rtol = joint->asker.accuracy.tighter == 1 ? accuracy : number_decimal(accuracy / joint->asker.accuracy.tighter);
     record->objective = block->best.f;
     memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
-    memcpy(record->at_bound, block->side, joint->n_parameter);
+    memcpy(record->at_bound, block->at_bound, joint->n_parameter);
     if (joint->errors && joint->options->evaluates)
         put_evaluation(joint, i, record);
     if (!joint->errors || joint->options->evaluates)

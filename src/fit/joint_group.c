@@ -20,25 +20,26 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
     if (count == 0)
         return true;
     joint->above.group = arena_calloc(arena, count, sizeof *joint->above.group);
-    joint->above.group_own = arena_calloc(arena, 1, sizeof *joint->above.group_own);
+    joint->above.group_region = arena_calloc(arena, 1, sizeof *joint->above.group_region);
     joint->part.member = arena_calloc(arena, joint->n_block + 1, sizeof *joint->part.member);
-    if (!joint->above.group || !joint->above.group_own || !joint->part.member
-        || !joint_own_init(joint->above.group_own, map, order, n, s, arena))
+    if (!joint->above.group || !joint->above.group_region || !joint->part.member
+        || !joint_region_init(joint->above.group_region, map, order, n, s, arena))
         return false;
     for (size_t g = 0; g < count; g++) {
         struct joint_group *group = &joint->above.group[g];
-        struct joint_side *side = &group->side;
+        struct joint_reduced *reduced = &group->reduced;
         group->radius = INFINITY;
         group->is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
         group->hold.is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
         group->hold.is_stopped = arena_calloc(arena, n + 1, sizeof *group->is_held);
         if (!group->is_held || !group->hold.is_held || !group->hold.is_stopped
-            || !ARENA_DOUBLES(arena, {&side->theta, n, 1}, {&side->triangle, all, all}, {&side->rhs, all, 1},
-                              {&side->scale, n, 1}, {&side->rest, s, s}, {&side->rest_rhs, s, 1}, {&group->trial, n, 1},
+            || !ARENA_DOUBLES(arena, {&reduced->theta, n, 1}, {&reduced->triangle, all, all}, {&reduced->rhs, all, 1},
+                              {&reduced->scale, n, 1}, {&reduced->rest, s, s}, {&reduced->rest_rhs, s, 1},
+                                  {&group->trial, n, 1},
                               {&group->length, n, 1}, {&group->error_rows, n, all}, {&group->line, n, 1},
                               {&group->line_scale, n, 1}, {&group->hold.by, n, 1}))
             return false;
-        memcpy(side->theta, joint->above.group_own->asker.map.start, n * sizeof(double));
+        memcpy(reduced->theta, joint->above.group_region->asker.map.start, n * sizeof(double));
     }
     joint_activate(joint);
     return true;
@@ -51,16 +52,16 @@ struct reduction {
     enum joint_which which;
 };
 
-static struct joint_rows rows_of_side(const struct joint_side *side, size_t n)
+static struct joint_rows rows_of_side(const struct joint_reduced *reduced, size_t n)
 {
-    return (struct joint_rows){.rest = side->rest, .rhs = side->rest_rhs, .n = n};
+    return (struct joint_rows){.rest = reduced->rest, .rhs = reduced->rest_rhs, .n = n};
 }
 
 static struct joint_rows rows_of_block(void *context, size_t k)
 {
     const struct reduction *reduction = context;
     struct joint_block *block = joint_active(reduction->joint, k);
-    return rows_of_side(joint_side_of(block, reduction->which), reduction->joint->above.s);
+    return rows_of_side(joint_reduced_of(block, reduction->which), reduction->joint->above.s);
 }
 
 static struct joint_rows rows_of_member(void *context, size_t k)
@@ -69,7 +70,7 @@ static struct joint_rows rows_of_member(void *context, size_t k)
     struct joint *joint = reduction->joint;
     uint32_t i = joint->part.member[reduction->group->first + k];
     struct joint_block *block = &joint->block[i];
-    struct joint_rows rows = rows_of_side(joint_side_of(block, reduction->which), joint->above.s_block);
+    struct joint_rows rows = rows_of_side(joint_reduced_of(block, reduction->which), joint->above.s_block);
     joint_columns(joint, i, joint->above.column);
     rows.column = joint->above.column;
     return rows;
@@ -78,7 +79,7 @@ static struct joint_rows rows_of_member(void *context, size_t k)
 static struct joint_rows rows_of_group(void *context, size_t g)
 {
     const struct joint *joint = ((const struct reduction *)context)->joint;
-    return rows_of_side(&joint->above.group[g].side, joint->above.s);
+    return rows_of_side(&joint->above.group[g].reduced, joint->above.s);
 }
 
 struct lengths {
@@ -90,10 +91,10 @@ struct lengths {
 static void lengths_of(const void *context, const struct joint_block *block, double *square)
 {
     const struct lengths *lengths = context;
-    const struct joint_side *side = joint_side_of((struct joint_block *)(uintptr_t)block, lengths->which);
+    const struct joint_reduced *reduced = joint_reduced_of((struct joint_block *)(uintptr_t)block, lengths->which);
     size_t n = block->n, s = lengths->joint->above.s, all = n + s;
     for (size_t c = 0; c < s; c++)
-        square[c] = matrix_squares(n + c + 1, side->triangle + (n + c) * all);
+        square[c] = matrix_squares(n + c + 1, reduced->triangle + (n + c) * all);
 }
 
 /* The lengths of all columns above the blocks. False: out of memory. */
@@ -114,13 +115,13 @@ static bool sum_lengths(struct joint *joint, enum joint_which which)
     for (size_t k = 0; k < joint->part.n_active; k++) {
         size_t i = joint->part.active[k];
         struct joint_block *block = &joint->block[i];
-        const struct joint_side *side = joint_side_of(block, which);
+        const struct joint_reduced *reduced = joint_reduced_of(block, which);
         joint_columns(joint, i, joint->above.column);
         for (size_t c = 0; c < s; c++) {
             size_t column = block->n + c, all = block->n + s;
             double *length = c < n ? &joint->above.group[joint->levels.group[0][i]].length[c]
                                    : &joint->above.length[joint->above.column[c] - n];
-            *length += matrix_squares(column + 1, side->triangle + column * all);
+            *length += matrix_squares(column + 1, reduced->triangle + column * all);
         }
     }
     for (size_t c = 0; c < joint->above.s; c++)
@@ -134,20 +135,21 @@ static bool sum_lengths(struct joint *joint, enum joint_which which)
 static bool reduce_group(struct joint *joint, struct joint_group *group, enum joint_which which)
 {
     struct reduction reduction = {.joint = joint, .group = group, .which = which};
-    struct joint_side *side = &group->side;
-    struct joint_own *own = joint->above.group_own;
-    double *at = which == JOINT_TRIAL && joint->pass == JOINT_STEP ? group->trial : side->theta, *kept = side->theta;
-    if (!joint_sum(group->n, joint->above.n_group + joint->above.s, rows_of_member, &reduction, side->triangle, side->rhs)
+    struct joint_reduced *reduced = &group->reduced;
+    struct joint_region *own = joint->above.group_region;
+    double *at = which == JOINT_TRIAL && joint->pass == JOINT_STEP ? group->trial : reduced->theta, *kept = reduced->theta;
+    if (!joint_sum(group->n, joint->above.n_group + joint->above.s, rows_of_member, &reduction, reduced->triangle,
+                   reduced->rhs)
         || !joint_add_least(joint->above.n_group + joint->above.s, joint->above.n_group, group->length, joint_least(joint),
-                            side->triangle, side->rhs))
+                            reduced->triangle, reduced->rhs))
         return false;
     if (which == JOINT_INNER) {
         joint_kinks_reduce(joint, group);
         return true;
     }
-    side->theta = at;
-    joint_own_rest(own, side, joint_least(joint), &group->radius);
-    side->theta = kept;
+    reduced->theta = at;
+    joint_region_rest(own, reduced, joint_least(joint), &group->radius);
+    reduced->theta = kept;
     for (size_t j = 0; j < joint->above.n_group; j++)
         group->is_held[j] = fit_point_is_held(&own->asker.map, &own->point, j);
     return true;
@@ -169,26 +171,26 @@ bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle,
                || joint_add_least(joint->above.s, joint->above.s, joint->line.scale, damping, triangle, rhs));
 }
 
-void joint_groups_look(const struct joint *joint, struct joint_side *all)
+void joint_groups_look(const struct joint *joint, struct joint_reduced *all)
 {
     for (size_t g = 0; g < joint_n_group(joint); g++) {
-        const struct joint_side *side = &joint->above.group[g].side;
-        all->promise += side->promise;
-        all->promise_free += side->promise_free;
-        all->gradient_norm = fmax(all->gradient_norm, side->gradient_norm);
-        all->single = fmax(all->single, side->single);
-        all->is_restricted = all->is_restricted || side->is_restricted;
+        const struct joint_reduced *reduced = &joint->above.group[g].reduced;
+        all->promise += reduced->promise;
+        all->promise_free += reduced->promise_free;
+        all->gradient_norm = fmax(all->gradient_norm, reduced->gradient_norm);
+        all->single = fmax(all->single, reduced->single);
+        all->is_restricted = all->is_restricted || reduced->is_restricted;
     }
 }
 
 void joint_groups_step(struct joint *joint)
 {
-    struct joint_own *own = joint->above.group_own;
+    struct joint_region *own = joint->above.group_region;
     for (size_t g = 0; g < joint_n_group(joint); g++) {
         struct joint_group *group = &joint->above.group[g];
         for (size_t k = 0; k < joint->above.s; k++)
             own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
-        joint_own_set(own, &group->side, group->side.theta, own->rhs, &group->radius);
+        joint_region_set(own, &group->reduced, group->reduced.theta, own->rhs, &group->radius);
         if (joint->above.n_group > 0)
             trust_model_step(&own->model, &own->point);
         trust_model_target(&own->model, &own->point, group->trial);
@@ -218,5 +220,5 @@ void joint_groups_adapt(struct joint *joint)
 void joint_groups_take(struct joint *joint)
 {
     for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(joint->above.group[g].side.theta, joint->above.group[g].trial, joint->above.n_group * sizeof(double));
+        memcpy(joint->above.group[g].reduced.theta, joint->above.group[g].trial, joint->above.n_group * sizeof(double));
 }

@@ -5,8 +5,8 @@
 
 #include "fit/joint_members.h"
 
-/* The trust region of the own parameters of a block or a group, n of them, with s above; in joint_own.c. */
-struct joint_own {
+/* The trust region of the own parameters of a block or a group, n of them, with s above; in joint_region.c. */
+struct joint_region {
     size_t n, s;
     struct fit_asker asker;  /* only the map */
     struct fit_point point;  /* theta and gradient */
@@ -14,13 +14,14 @@ struct joint_own {
     double *rows, *rhs;      /* scratch: joint_scratch; n + s */
 };
 /* The map of these parameters of a whole one, and room for the rest. False: out of memory. */
-bool joint_own_init(struct joint_own *own, const struct fit_map *map, const uint32_t *order, size_t n, size_t s,
+bool joint_region_init(struct joint_region *own, const struct fit_map *map, const uint32_t *order, size_t n, size_t s,
                     struct arena *arena);
 /* Sets the model around `theta` for a step of the parameters above (NULL: none). */
-void joint_own_set(struct joint_own *own, const struct joint_side *side, const double *theta, const double *shared_step,
+void joint_region_set(struct joint_region *own, const struct joint_reduced *reduced, const double *theta,
+                      const double *shared_step,
                    double *radius);
-/* What is left for the parameters above at this side, whose triangle is there; least: as in struct joint. */
-void joint_own_rest(struct joint_own *own, struct joint_side *side, double least, double *radius);
+/* What is left for the parameters above, from the triangle; least: joint_least. */
+void joint_region_rest(struct joint_region *own, struct joint_reduced *reduced, double least, double *radius);
 /* The map of some parameters, all that a trust model uses. */
 bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena);
 
@@ -36,7 +37,7 @@ struct joint_work {
     double *theta, *trial;  /* s: the parameters above */
     double *rows, *sorted, *rhs; /* of the residuals */
     double *move;           /* n + s: the step from the best point */
-    struct joint_own own;
+    struct joint_region region;
 };
 
 /* In joint_work.c. All but joint, block, asker and arena; false: out of memory. */
@@ -49,9 +50,6 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
                         const double *step, double *triangle, double *rhs);
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
-/* In joint_curved.c: adds to a side's triangle, which is of work->at, the second derivatives that Gauss and Newton omit, as far
- * as they are positive, from differences of gradients. ASKED_FAILED: these cannot be evaluated; nothing is added. */
-enum asked joint_block_curve(struct joint_work *work, struct joint_side *side);
 /* Memory of a block with n own parameters and s above it, which lasts. False: there is none. */
 bool joint_block_room(const struct joint *joint, struct joint_block *block, size_t n, size_t s);
 /* Ends the fit because of this block. */
@@ -70,9 +68,9 @@ static inline double joint_least(const struct joint *joint)
 void joint_restore_shared(struct joint *joint);
 void joint_restore_block(const struct joint *joint, struct joint_block *block);
 
-static inline struct joint_side *joint_side_of(struct joint_block *block, enum joint_which which)
+static inline struct joint_reduced *joint_reduced_of(struct joint_block *block, enum joint_which which)
 {
-    return which == JOINT_BEST ? &block->best : which == JOINT_TRIAL ? &block->trial : &block->inner.side;
+    return which == JOINT_BEST ? &block->best : which == JOINT_TRIAL ? &block->trial : &block->inner.reduced;
 }
 
 /* R'q for the rows of the own parameters or of all: the gradient by parameter k. */
@@ -116,7 +114,7 @@ void joint_groups_fini(struct joint *joint);
 bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle, double *rhs);
 /* What joint_reduce found of all groups' own parameters, added to promise, promise_free, gradient_norm, single,
  * is_restricted. */
-void joint_groups_look(const struct joint *joint, struct joint_side *all);
+void joint_groups_look(const struct joint *joint, struct joint_reduced *all);
 /* The groups follow the shared step; and learn from the trial, which was taken or not. */
 void joint_groups_step(struct joint *joint);
 void joint_groups_adapt(struct joint *joint);

@@ -35,7 +35,7 @@ void joint_kinks_begin(struct joint *joint)
     line->first = line->value = line->least = joint->above.f;
     memcpy(line->shared, joint->above.theta, joint->above.s * sizeof *line->shared);
     for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(joint->above.group[g].line, joint->above.group[g].side.theta, joint->above.n_group * sizeof(double));
+        memcpy(joint->above.group[g].line, joint->above.group[g].reduced.theta, joint->above.n_group * sizeof(double));
 }
 
 bool joint_kinks_is_damped(const struct joint *joint) { return joint->line.damping > LITTLE; }
@@ -98,34 +98,34 @@ bool joint_kinks_measure(struct joint *joint)
 /* Eliminates a group's own parameters from its reduced rows. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
 {
-    struct joint_side side = group->side;
-    side.scale = group->line_scale;
-    struct joint_own *own = joint->above.group_own;
+    struct joint_reduced reduced = group->reduced;
+    reduced.scale = group->line_scale;
+    struct joint_region *own = joint->above.group_region;
     double radius = group->radius;
-    joint_own_set(own, &group->side, group->side.theta, NULL, &radius);
+    joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &radius);
     if (joint->line.begins && !joint->line.holds)
         memcpy(group->hold.is_held, group->is_held, joint->above.n_group * sizeof *group->is_held);
     for (size_t k = 0; k < joint->above.n_group && joint->line.begins && !joint->line.holds; k++)
         group->hold.by[k] = 0;
     for (size_t k = 0; k < joint->above.n_group && joint->line.holds; k++)
-        own->model.step[k] = group->trial[k] - group->side.theta[k];
+        own->model.step[k] = group->trial[k] - group->reduced.theta[k];
     if (joint->line.holds)
         joint_hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
-    joint_damped_rest(own, &side, &group->hold, joint->line.damping);
+    joint_damped_rest(own, &reduced, &group->hold, joint->line.damping);
 }
 
 void joint_kinks_groups_step(struct joint *joint)
 {
-    struct joint_own *own = joint->above.group_own;
+    struct joint_region *own = joint->above.group_region;
     for (size_t g = 0; g < joint_n_group(joint); g++) {
         struct joint_group *group = &joint->above.group[g];
-        struct joint_side side = group->side;
+        struct joint_reduced reduced = group->reduced;
         double radius = group->radius;
-        joint_own_set(own, &group->side, group->side.theta, NULL, &radius);
-        side.scale = group->line_scale;
+        joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &radius);
+        reduced.scale = group->line_scale;
         for (size_t k = 0; k < joint->above.s; k++)
             own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
-        group->is_stopped = joint_damped_follow(own, &side, &group->hold, joint->line.damping, own->rhs);
+        group->is_stopped = joint_damped_follow(own, &reduced, &group->hold, joint->line.damping, own->rhs);
         trust_model_target(&own->model, &own->point, group->trial);
     }
 }
@@ -148,7 +148,7 @@ static double distance_above(const struct joint *joint)
     for (size_t g = 0; g < joint_n_group(joint); g++) {
         const struct joint_group *group = &joint->above.group[g];
         for (size_t k = 0; k < joint->above.n_group; k++) {
-            double from = group->side.theta[k], step = (part_way(line, from, group->trial[k]) - from) * group->line_scale[k];
+            double from = group->reduced.theta[k], step = (part_way(line, from, group->trial[k]) - from) * group->line_scale[k];
             sum += step * step;
         }
     }
@@ -165,7 +165,7 @@ static void take(struct joint *joint)
     for (size_t g = 0; g < joint_n_group(joint); g++) {
         struct joint_group *group = &joint->above.group[g];
         for (size_t k = 0; k < joint->above.n_group; k++)
-            group->line[k] = part_way(line, group->side.theta[k], group->trial[k]);
+            group->line[k] = part_way(line, group->reduced.theta[k], group->trial[k]);
     }
 }
 
@@ -239,11 +239,11 @@ bool joint_kinks_room(struct joint_block *block, const struct joint_work *work)
     return true;
 }
 
-void joint_kinks_keep(const struct joint_work *work, struct joint_side *side)
+void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced)
 {
     const struct fit_objective *objective = &work->asker->objective;
     size_t n_row = objective->n_row, n_slope = n_row * (work->n + work->s);
-    double *to = side->at;
+    double *to = reduced->at;
     memcpy(to, work->at.prediction, n_row * sizeof *to);
     memcpy(to + n_row, work->at.d_prediction, n_slope * sizeof *to);
     if (!objective->has_noise)
@@ -297,13 +297,13 @@ static bool evaluate(struct joint_work *work, const double *step, struct inner_v
 static void begin(struct joint_work *work, const struct inner_value *inner)
 {
     struct joint_block *block = work->block;
-    struct joint_side *side = &block->inner.side;
+    struct joint_reduced *reduced = &block->inner.reduced;
     size_t all = work->n + work->s;
-    joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, side->triangle, side->rhs);
+    joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, reduced->triangle, reduced->rhs);
     for (size_t k = 0; k < all; k++)
-        block->inner.scale[k] = sqrt(matrix_squares(k + 1, side->triangle + k * all));
-    joint_own_set(&work->own, &block->best, block->best.theta, NULL, &block->radius);
-    joint_hold_begin(&work->own, &block->inner.hold);
+        block->inner.scale[k] = sqrt(matrix_squares(k + 1, reduced->triangle + k * all));
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->radius);
+    joint_hold_begin(&work->region, &block->inner.hold);
 }
 
 void joint_kinks_take(struct joint_work *work)
@@ -322,7 +322,7 @@ void joint_kinks_take(struct joint_work *work)
 bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
-    struct joint_side *side = &block->inner.side;
+    struct joint_reduced *reduced = &block->inner.reduced;
     const struct joint_line *line = &work->joint->line;
     struct inner_value inner;
     joint_kinks_take(work);
@@ -331,13 +331,13 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
     if (line->begins && !line->holds)
         begin(work, &inner);
     if (line->holds) {
-        memcpy(work->own.model.step, block->inner.candidate, work->n * sizeof(double));
-        joint_hold_stopped(&work->own, &block->inner.hold, line->n_hold > HOLD_THERE);
+        memcpy(work->region.model.step, block->inner.candidate, work->n * sizeof(double));
+        joint_hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
     }
-    joint_block_reduce(work, &inner.answer, line->newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, side->triangle,
-                       side->rhs);
-    memcpy(side->scale, block->inner.scale, work->n * sizeof *side->scale);
-    joint_damped_rest(&work->own, side, &block->inner.hold, line->damping);
+    joint_block_reduce(work, &inner.answer, line->newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, reduced->triangle,
+                       reduced->rhs);
+    memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
+    joint_damped_rest(&work->region, reduced, &block->inner.hold, line->damping);
     return true;
 }
 
@@ -349,13 +349,13 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena)
     double *shared_step = work->move + work->n;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
-    joint_own_set(&work->own, &block->best, block->best.theta, NULL, &block->radius);
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->radius);
     struct joint_inner *own = &block->inner;
-    own->is_stopped = joint_damped_follow(&work->own, &own->side, &own->hold, line->damping, shared_step);
+    own->is_stopped = joint_damped_follow(&work->region, &own->reduced, &own->hold, line->damping, shared_step);
     block->inner.candidate_distance = 0;
     for (size_t k = 0; k < work->n + work->s; k++) {
         double *to = &block->inner.candidate[k];
-        *to = line->part * (k < work->n ? work->own.model.step[k] : shared_step[k - work->n]);
+        *to = line->part * (k < work->n ? work->region.model.step[k] : shared_step[k - work->n]);
         block->inner.candidate_distance += k < work->n ? *to * block->inner.scale[k] * *to * block->inner.scale[k] : 0;
     }
     if (!evaluate(work, block->inner.candidate, &inner, arena))

@@ -24,7 +24,7 @@ void joint_kinks_loosen(struct joint *joint), joint_kinks_adapt(struct joint *jo
 /* Of a block. Room for its predictions at both sides and for inner steps; false: out of memory. Keeps the predictions of
  * work->at. Its inner step becomes the last candidate if joint->line says so. And the two passes; false: out of memory. */
 bool joint_kinks_room(struct joint_block *block, const struct joint_work *work);
-void joint_kinks_keep(const struct joint_work *work, struct joint_side *side);
+void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced);
 void joint_kinks_take(struct joint_work *work);
 bool joint_kinks_rows(struct joint_work *work, struct arena *arena);
 bool joint_kinks_value(struct joint_work *work, struct arena *arena);
@@ -32,10 +32,10 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena);
 /* For a proximal step: what eliminating the own parameters that are not held leaves, with `damping` times their squared scale
  * added; and how they follow a step of those above, in model->step, within bounds and limits. Those that are held move by
  * hold->by. True: a bound or limit stopped some of the others, which hold->stopped tells. */
-void joint_damped_rest(struct joint_own *own, struct joint_side *side, const struct joint_hold *hold, double damping);
-bool joint_damped_follow(struct joint_own *own, const struct joint_side *side, struct joint_hold *hold, double damping,
+void joint_damped_rest(struct joint_region *own, struct joint_reduced *reduced, const struct joint_hold *hold, double damping);
+bool joint_damped_follow(struct joint_region *own, const struct joint_reduced *reduced, struct joint_hold *hold, double damping,
                          const double *shared_step);
 /* At the best point, own->point: holds those that a bound holds. Then those that were stopped, too: where they were stopped, or
  * (stays) where they are. */
-void joint_hold_begin(struct joint_own *own, struct joint_hold *hold);
-void joint_hold_stopped(const struct joint_own *own, struct joint_hold *hold, bool stays);
+void joint_hold_begin(struct joint_region *own, struct joint_hold *hold);
+void joint_hold_stopped(const struct joint_region *own, struct joint_hold *hold, bool stays);

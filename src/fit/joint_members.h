@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 
 /* The first steps take one of so many blocks; 1: they precede those of all blocks, but take all; 0: there are none. */
 size_t joint_stride(const struct joint *joint);

@@ -34,7 +34,7 @@ enum asked joint_set_model(struct joint *joint, enum joint_which which)
 
 double joint_promise_free(struct joint *joint, enum joint_which which)
 {
-    struct joint_side all = {.promise_free = joint_total(joint, which == JOINT_BEST ? best_free_of : trial_free_of)};
+    struct joint_reduced all = {.promise_free = joint_total(joint, which == JOINT_BEST ? best_free_of : trial_free_of)};
     joint_groups_look(joint, &all);
     return all.promise_free + (joint->above.s > 0 ? trust_model_promise_free(&joint->search.model, &joint->point) : 0);
 }
@@ -46,12 +46,14 @@ static void measure(struct joint *joint)
     beyond->is_there = true;
     beyond->misfit = joint_total(joint, misfit_of);
     beyond->scale = joint_total(joint, size_of);
+    double n_row = fmax(1, (double)joint->asker.objective.n_row);
+    beyond->variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
 }
 
 void joint_take_trials(struct joint *joint)
 {
     for (size_t i = 0; i < joint->part.n_active; i++) {
-        struct joint_side best = joint_active(joint, i)->best;
+        struct joint_reduced best = joint_active(joint, i)->best;
         joint_active(joint, i)->best = joint_active(joint, i)->trial;
         joint_active(joint, i)->trial = best;
     }
@@ -90,7 +92,6 @@ enum asked joint_set_step(struct joint *joint)
 {
     struct trust_model *model = &joint->search.model;
     struct stopping_beyond *beyond = &joint->search.stopping.beyond;
-    double n_row = fmax(1, (double)joint->asker.objective.n_row);
     enum asked asked = joint_set_model(joint, JOINT_BEST);
     if (asked != ASKED_OK)
         return asked;
@@ -98,12 +99,11 @@ enum asked joint_set_step(struct joint *joint)
     model->is_restricted = false;
     if (joint->above.s > 0)
         trust_model_step(model, &joint->point);
-    struct joint_side all = {.promise = model->promise + joint_total(joint, promise_of),
+    struct joint_reduced all = {.promise = model->promise + joint_total(joint, promise_of),
                              .promise_free = joint_total(joint, best_free_of), .is_restricted = model->is_restricted};
     joint_groups_look(joint, &all);
     model->promise = all.promise;
     beyond->promise = all.promise_free;
-    beyond->variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
     struct joint_facts facts = {.any = all.is_restricted, .most = all.gradient_norm, .single = all.single};
     for (size_t i = 0; i < joint->part.n_active; i++) {
         facts.most = fmax(facts.most, joint_active(joint, i)->best.gradient_norm);

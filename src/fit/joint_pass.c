@@ -4,7 +4,7 @@
 #include "fit/joint_pass.h"
 
 #include "fit/joint_members.h"
-#include "fit/joint_mirror.h"
+#include "fit/joint_copies.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 
 /* COUNTS: all that take part have done their part. FEWER: some are left out from now on, and what the others found does not
  * count, as a sum over other blocks. FAILED: some cannot be evaluated there, and the search may go back to an earlier point.

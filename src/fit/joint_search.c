@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NOISY = 20 };
 /* A decrease of more than so many of the errors that the tolerances allow is no noise, whatever the
  * slopes at the ends of a step say that is long for some block. */
 static const double NOISE_ERRORS = 10;
@@ -97,7 +96,7 @@ static void take_start(struct joint *joint)
         return;
     memcpy(above->theta, joint->asker.map.start, above->s * sizeof *above->theta);
     for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(above->group[g].side.theta, above->group_own->asker.map.start, above->n_group * sizeof(double));
+        memcpy(above->group[g].reduced.theta, above->group_region->asker.map.start, above->n_group * sizeof(double));
 }
 
 static void forget_radius(struct joint *joint)
@@ -273,13 +272,8 @@ static enum asked find_decrease(struct joint *joint, double *decrease)
     struct stopping *stopping = &joint->search.stopping;
     struct trust_model *model = &joint->search.model;
     double by_value = joint_total(joint, decrease_of), by_slopes = joint_total(joint, slopes_of);
-    double limit = stopping_noise_likely(stopping, &joint->point);
     *decrease = by_value;
-    if (joint->has_kinks)
-        return ASKED_OK;
-    stopping_note_noise(stopping, by_value, by_slopes);
-    bool small = model->promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
-    if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0)
+    if (joint->has_kinks || !stopping_is_hidden(stopping, model->promise, &joint->point, by_value, by_slopes)
         || by_value > NOISE_ERRORS * joint_total(joint, noise_of))
         return ASKED_OK;
     double before = stopping->beyond.promise, radius = model->radius;
@@ -291,8 +285,7 @@ static enum asked find_decrease(struct joint *joint, double *decrease)
         return asked;
     double after = joint_promise_free(joint, JOINT_TRIAL);
     model->radius = radius;
-    *decrease = after > 0.5 * before ? fmin(by_value, by_slopes) : by_slopes;
-    stopping->n_noisy += after <= 0.5 * before && by_slopes > 0;
+    *decrease = stopping_by_gradient(stopping, by_value, by_slopes, !(after > 0.5 * before));
     return ASKED_OK;
 }
 

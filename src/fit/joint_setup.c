@@ -107,7 +107,7 @@ static bool begin_as_others(struct joint *joint, const struct joint_above *messa
 
 void joint_make_common(struct joint *joint)
 {
-    const struct joint_ranks *ranks = joint->mirror.gather ? &joint->mirror : &joint->ranks;
+    const struct joint_ranks *ranks = joint->copies.gather ? &joint->copies : &joint->ranks;
     struct joint_facts facts = {.any = joint->agreement.is_begun, .least = joint->agreement.is_begun ? ranks->rank : ranks->n};
     if (!ranks->gather || joint->agreement.is_common)
         return;
@@ -312,7 +312,7 @@ void joint_fini(struct joint *joint)
         free(block->inner.memory);
         free(block->p); /* with everything else */
         free(block->file_index);
-        free(block->side);
+        free(block->at_bound);
     }
     free(joint->block);
     joint_errors_fini(joint);

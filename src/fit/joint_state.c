@@ -37,8 +37,8 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
 
 static void pass_group(struct cursor *cursor, struct joint_group *group, size_t n)
 {
-    ARRAY(group->side.theta, n);
-    ARRAY(group->side.scale, n);
+    ARRAY(group->reduced.theta, n);
+    ARRAY(group->reduced.scale, n);
     FIELD(group->radius);
 }
 

@@ -2,8 +2,74 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/joint_kept.h"
-#include "fit/joint_steps.h"
+#include "fit/certificate.h"
+
+/* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
+struct joint_reduced {
+    double f;
+    double *theta;            /* n */
+    double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
+    double *scale;            /* n: metric of the own trust region */
+    double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
+    double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
+    double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
+    double noise;             /* what rounding and errors of integration could change f by */
+    double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
+    double misfit, size;      /* fit_point_misfit and fit_point_scale, times the block's weight */
+    bool is_restricted;       /* the own step, by radius or bounds */
+    bool is_curved;           /* the triangle has the second derivatives that Gauss and Newton omit */
+    double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
+};
+
+/* n own parameters of a block or a group in a step of joint_kinks.c: held and moving by a number, or stopped in the latest
+ * step. */
+struct joint_hold {
+    bool *is_held, *is_stopped;
+    double *by;
+};
+
+/* A block in the search for a step of joint_kinks.c. Steps from the best point: n own parameters, then s above. */
+struct joint_inner {
+    struct joint_reduced reduced;   /* the rows at the best inner step */
+    double *step, *candidate; /* the best one and the next one, */
+    double value, candidate_value; /* with the objective for linear predictions, */
+    double distance, candidate_distance; /* and the squared length of the own part; */
+    double *scale;            /* n + s: lengths of the columns in units of the measurements' standard deviations */
+    struct joint_hold hold;
+    bool is_stopped;          /* some own parameter, in the latest step */
+    double *memory;           /* of these, and of `at` of both sides */
+};
+
+/* The search for a step of joint_kinks.c. */
+struct joint_line {
+    double damping, growth;   /* of steps; its growth after the next step that fails. Kept from step to step; */
+    bool begins, takes;       /* blocks begin at the best point; their last candidate is the best inner step */
+    bool holds;               /* parameters that were stopped are held from now on */
+    bool newton;              /* the rows have Newton's curvature */
+    int n_inner, n_cut, n_hold;
+    double first;             /* the objective at the best point; */
+    double value, least;      /* for linear predictions at the best inner step, and with the damping's share */
+    double part;              /* of a step that is tried */
+    double *shared, *scale, *kept; /* s: the best inner step's end; the metric of steps; that of the trust region */
+};
+
+/* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
+struct joint_findings {
+    struct fit_criteria criteria;
+    double size, log_prior;   /* fit_point_size, fit_statistics_log_prior */
+    double accuracy;          /* fit_asker_accuracy */
+    bool can_test, has_prior; /* fit_statistics_can_test; some parameter has a prior, maybe in another block */
+    bool has_information, has_excess;
+    size_t n_censored;        /* rows of these arrays */
+    double *memory;           /* of struct joint_arrays */
+};
+struct joint_arrays {
+    double *theta, *size, *lower, *upper; /* all, in the model's order */
+    double *beyond, *moves;   /* all, own ones first: squares as fit_spectrum.beyond, fit_statistics_moves */
+    double *information, *rhs; /* all x all, all: as triangle, of the expected information; empty: the trial's */
+    double *excess, *left;    /* all x all: fit_objective_excess; s x s: what eliminating the own parameters leaves of it */
+    double *slope, *factor, *curvature; /* as in struct fit_censored, in the model's order */
+};
 
 /* Which parameters have one value for all datasets, or for each group of them. Groups of the first column are eliminated as
  * blocks are; those of the others, nested or crossed, count as shared. */
@@ -37,11 +103,11 @@ enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 struct joint_block {
     bool is_made;
     size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved.bytes until it is made */
-    struct joint_side best, trial;
+    struct joint_reduced best, trial;
     double radius;            /* of the own trust region */
     struct joint_inner inner; /* with kinks */
     uint32_t n_bounded;       /* steps in a row that it bounded; */
-    bool is_curved;           /* after many: as in a side, of the next one */
+    bool is_curved;           /* after many: so is the next trial */
     /* of the latest trial */
     double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
     bool has_failed;          /* no own step could be evaluated */
@@ -60,11 +126,11 @@ struct joint_block {
     bool has_offset, has_kinks;
     char reason[160];
     /* of the last pass, for statistics and the record */
-    bool is_kept;             /* p and side are those of the best point */
+    bool is_kept;             /* p and reduced are those of the best point */
     double *p, *chain;        /* n_parameter; n + s, own parameters first */
     double *box;              /* for L-BFGS: n lower, n upper bounds */
     uint32_t *file_index;     /* n + s; then as many: the place of each among all of these in the model's order */
-    int8_t *side;             /* n_parameter: record.at_bound */
+    int8_t *at_bound;         /* n_parameter: as in the record */
     bool is_sigma_known;
     struct joint_findings findings;
 };
@@ -76,10 +142,10 @@ struct joint_blame {
     char reason[160];
 };
 
-/* A group of blocks at the best point; `side` is of the point that was reduced last. */
+/* A group of blocks at the best point; `reduced` is of the point that was reduced last. */
 struct joint_group {
     size_t first, n;          /* its blocks in joint->part.member */
-    struct joint_side side;
+    struct joint_reduced reduced;
     double *trial;            /* theta of the next step */
     double *length;           /* of its columns with own parameters fixed */
     bool *is_held;            /* by a bound */

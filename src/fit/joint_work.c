@@ -22,21 +22,21 @@ bool joint_block_room(const struct joint *joint, struct joint_block *block, size
     size_t n_number = (size_t)n_side * (each + all) + n_parameter + all + (joint->descends ? 2 * n : 0);
     double *memory = calloc(n_number + 1, sizeof *memory);
     block->file_index = calloc(2 * all + 1, sizeof *block->file_index);
-    block->side = calloc(n_parameter + 1, 1);
+    block->at_bound = calloc(n_parameter + 1, 1);
     block->p = memory;
-    if (!memory || !block->file_index || !block->side)
+    if (!memory || !block->file_index || !block->at_bound)
         return false;
     double *next = memory + n_parameter;
     block->chain = next;
     next += all;
     for (int k = 0; k < n_side; k++) {
-        struct joint_side *side = joint_side_of(block, (enum joint_which)k);
-        side->theta = next;
-        side->triangle = side->theta + n;
-        side->rhs = side->triangle + all * all;
-        side->scale = side->rhs + all;
-        side->rest = side->scale + n;
-        side->rest_rhs = side->rest + s * s;
+        struct joint_reduced *reduced = joint_reduced_of(block, (enum joint_which)k);
+        reduced->theta = next;
+        reduced->triangle = reduced->theta + n;
+        reduced->rhs = reduced->triangle + all * all;
+        reduced->scale = reduced->rhs + all;
+        reduced->rest = reduced->scale + n;
+        reduced->rest_rhs = reduced->rest + s * s;
         next += each;
     }
     block->inner.scale = next;
@@ -63,7 +63,7 @@ bool joint_work_make(struct joint_work *work)
                 work->order[work->n + work->s++] = j;
     }
     return fit_point_init(&work->at, work->asker, work->asker->accuracy.gradient, arena)
-           && joint_own_init(&work->own, map, work->order, work->n, work->s, arena)
+           && joint_region_init(&work->region, map, work->order, work->n, work->s, arena)
            && ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all}, {&work->rhs, n_row, 1},
                             {&work->move, all, 1}, {&work->theta, work->s, 1}, {&work->trial, work->s, 1});
 }
@@ -78,7 +78,7 @@ bool joint_work_find_above(struct joint_work *work, size_t i)
     joint_columns(joint, i, column);
     for (size_t k = 0; k < work->s; k++) {
         const struct joint_group *group = k < n ? &joint->above.group[joint->levels.group[0][i]] : NULL;
-        work->theta[k] = group ? group->side.theta[k] : joint->above.theta[column[k] - n];
+        work->theta[k] = group ? group->reduced.theta[k] : joint->above.theta[column[k] - n];
         work->trial[k] = group ? group->trial[k] : joint->above.trial[column[k] - n];
     }
     return true;

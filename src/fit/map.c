@@ -99,12 +99,12 @@ static void add_free(struct fit_map *map, const struct fit_problem *problem, siz
 }
 
 /* No columns are those of theta itself. */
-static void drop_columns(struct fit_feed *feed, size_t n_free)
+static void drop_columns(struct fit_binding *binding, size_t n_free)
 {
-    bool is_plain = feed->n_part == 1 && feed->n_own == 0 && feed->n_sens == n_free;
-    for (size_t j = 0; j < feed->n_sens; j++)
-        is_plain = is_plain && feed->column[j] == j;
-    feed->column = is_plain ? NULL : feed->column;
+    bool is_plain = binding->n_part == 1 && binding->n_own == 0 && binding->n_sens == n_free;
+    for (size_t j = 0; j < binding->n_sens; j++)
+        is_plain = is_plain && binding->column[j] == j;
+    binding->column = is_plain ? NULL : binding->column;
 }
 
 static bool fill_feeds(struct fit_map *map, const struct fit_problem *problem, uint32_t *theta_of, struct arena *arena)
@@ -113,19 +113,19 @@ static bool fill_feeds(struct fit_map *map, const struct fit_problem *problem, u
         theta_of[i] = FIT_NO_COLUMN;
     for (size_t j = 0; j < map->n_free; j++)
         theta_of[map->file_index[j]] = (uint32_t)j;
-    map->feed = arena_calloc(arena, map->n_feed, sizeof *map->feed);
-    for (size_t f = 0; map->feed && f < map->n_feed; f++) {
-        struct fit_feed *feed = &map->feed[f];
+    map->binding = arena_calloc(arena, map->n_binding, sizeof *map->binding);
+    for (size_t f = 0; map->binding && f < map->n_binding; f++) {
+        struct fit_binding *binding = &map->binding[f];
         size_t first = problem->substitute ? problem->first_substitute[f] : 0;
-        if (!fit_feed_init(feed, &problem->model->abi, map->n_parameter, problem->to_model, theta_of, &problem->task[f],
+        if (!fit_binding_init(binding, &problem->model->abi, map->n_parameter, problem->to_model, theta_of, &problem->task[f],
                            problem->substitute ? problem->first_substitute[f + 1] - first : 0,
                            problem->substitute ? problem->substitute + first : NULL, arena))
             return false;
-        drop_columns(feed, map->n_free);
-        feed->offset = map->n_of_model;
-        map->n_of_model += fit_feed_n_number(feed);
+        drop_columns(binding, map->n_free);
+        binding->offset = map->n_of_model;
+        map->n_of_model += fit_binding_n_number(binding);
     }
-    return map->feed != NULL;
+    return map->binding != NULL;
 }
 
 enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, bool keeps_starts, struct arena *arena,
@@ -135,7 +135,7 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
     memset(map, 0, sizeof *map);
     map->n_model = problem->model->abi.n_parameter;
     map->n_parameter = n;
-    map->n_feed = problem->substitute ? problem->n_experiment : 1;
+    map->n_binding = problem->substitute ? problem->n_experiment : 1;
     for (size_t i = 0; i < n; i++)
         map->n_free += is_free(problem, i);
     uint32_t *order = arena_calloc(arena, map->n_model + 2 * n + 1, sizeof *order), *theta_of = order + map->n_model + n;
@@ -161,8 +161,8 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
 
 void fit_map_model(const struct fit_map *map, const double *p, double *of_model)
 {
-    for (size_t f = 0; f < map->n_feed; f++)
-        fit_feed_numbers(&map->feed[f], p, of_model + map->feed[f].offset);
+    for (size_t f = 0; f < map->n_binding; f++)
+        fit_binding_numbers(&map->binding[f], p, of_model + map->binding[f].offset);
 }
 
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p)

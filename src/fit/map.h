@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/outcome.h"
-#include "fit/feed.h"
+#include "fit/binding.h"
 #include "fit/types.h"
 
 struct fit_map {
@@ -14,8 +14,8 @@ struct fit_map {
     size_t n_free;          /* length of theta */
     uint32_t *model_index;  /* n_free, increasing; n_model + file_index if the model has none of this name */
     uint32_t *file_index;   /* n_free */
-    size_t n_feed;          /* 1: the same in all experiments; or one for each */
-    struct fit_feed *feed;  /* column NULL: sens[j] is theta[j] for all n_free */
+    size_t n_binding;          /* 1: the same in all experiments; or one for each */
+    struct fit_binding *binding;  /* column NULL: sens[j] is theta[j] for all n_free */
     size_t n_of_model;      /* numbers of all feeds */
     enum parameter_scale *scale;                  /* n_free */
     double *start, *lower, *upper;                /* n_free, optimiser's scale; the start lies within the bounds */
@@ -24,9 +24,9 @@ struct fit_map {
     double *base;           /* n_parameter: every parameter at its (clipped) start */
 };
 
-static inline const struct fit_feed *fit_map_feed(const struct fit_map *map, size_t experiment)
+static inline const struct fit_binding *fit_map_binding(const struct fit_map *map, size_t experiment)
 {
-    return &map->feed[map->n_feed > 1 ? experiment : 0];
+    return &map->binding[map->n_binding > 1 ? experiment : 0];
 }
 
 /* Fills `map` with arrays from `arena`. A parameter is free unless it is fixed or its bounds coincide. Starts outside
@@ -41,7 +41,7 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p);
 /* chain[j] = d p[file_index[j]] / d theta[j]. */
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain);
-/* p -> the model's parameters: n_of_model, by feed. */
+/* p -> the model's parameters: n_of_model, by binding. */
 void fit_map_model(const struct fit_map *map, const double *p, double *of_model);
 
 /* A natural unit of parameter j around theta, on the optimiser's scale: a factor e for a logarithm, otherwise the larger of

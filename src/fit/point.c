@@ -146,11 +146,11 @@ static void fill_evaluations(const struct fit_asker *asker, const double *p, con
 {
     const struct fit_map *map = &asker->map;
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
-        const struct fit_feed *feed = fit_map_feed(map, e);
+        const struct fit_binding *binding = fit_map_binding(map, e);
         evaluation[e] = (struct evaluation){
             .task = &asker->problem->task[e], .named = p, .outcome = EVALUATION_MODEL_FAILED,
             .prediction = prediction + asker->first_row[e], .noise = noise ? noise + asker->first_row[e] : NULL};
-        fit_feed_set(feed, of_model + feed->offset, &evaluation[e]);
+        fit_binding_set(binding, of_model + binding->offset, &evaluation[e]);
     }
 }
 
@@ -275,9 +275,9 @@ static void sum_gradients(const struct fit_asker *asker, double *gradient)
 {
     memset(gradient, 0, asker->map.n_free * sizeof *gradient);
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
-        const struct fit_feed *feed = fit_map_feed(&asker->map, e);
-        for (size_t k = 0; k < feed->n_sens; k++)
-            gradient[feed->column ? feed->column[k] : k] += asker->adjoint[e].gradient[k];
+        const struct fit_binding *binding = fit_map_binding(&asker->map, e);
+        for (size_t k = 0; k < binding->n_sens; k++)
+            gradient[binding->column ? binding->column[k] : k] += asker->adjoint[e].gradient[k];
     }
 }
 
@@ -291,13 +291,13 @@ static void fill_request(struct fit_asker *asker, enum gradient_method gradient,
     asker->asked_point = point;
     for (size_t e = 0; e < asker->problem->n_experiment; e++) {
         struct evaluation *evaluation = &asker->evaluation[e];
-        const struct fit_feed *feed = fit_map_feed(map, e);
+        const struct fit_binding *binding = fit_map_binding(map, e);
         asker->asked[e] = evaluation;
-        is_plain = is_plain && !feed->column;
+        is_plain = is_plain && !binding->column;
         evaluation->stride = n_row;
-        evaluation->column = feed->column;
-        evaluation->n_sens = with_sens ? feed->n_sens : 0;
-        evaluation->sens = feed->sens;
+        evaluation->column = binding->column;
+        evaluation->n_sens = with_sens ? binding->n_sens : 0;
+        evaluation->sens = binding->sens;
         evaluation->d_prediction = point->d_prediction ? point->d_prediction + asker->first_row[e] : NULL;
         evaluation->d_noise = point->d_noise ? point->d_noise + asker->first_row[e] : NULL;
         if (with_derivatives && gradient == GRADIENT_adjoint)

@@ -67,11 +67,11 @@ static bool adjoint_pays(const struct fit_asker *asker)
     for (size_t e = 0; e < asker->problem->n_experiment; e++)
         if (!ode_takes_adjoint(abi, &asker->problem->task[e]))
             return false;
-    for (size_t f = 0; f < asker->map.n_feed; f++) {
-        const struct fit_feed *feed = &asker->map.feed[f];
+    for (size_t f = 0; f < asker->map.n_binding; f++) {
+        const struct fit_binding *binding = &asker->map.binding[f];
         size_t n_sens = 0;
-        for (size_t k = 0; k < feed->n_sens; k++) {
-            uint8_t use = abi->parameter_use ? abi->parameter_use[feed->sens[k]] : USE_ALL;
+        for (size_t k = 0; k < binding->n_sens; k++) {
+            uint8_t use = abi->parameter_use ? abi->parameter_use[binding->sens[k]] : USE_ALL;
             n_sens += (use & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)) != 0;
         }
         most = n_sens > most ? n_sens : most;
@@ -120,7 +120,7 @@ bool fit_prepare_gradient(struct fit_asker *asker, struct arena *arena)
     size_t n_row = asker->objective.n_row, n_experiment = asker->problem->n_experiment;
     asker->adjoint = arena_calloc(arena, n_experiment, sizeof *asker->adjoint);
     for (size_t e = 0; asker->adjoint && e < n_experiment; e++) {
-        asker->adjoint[e].gradient = arena_calloc(arena, fit_map_feed(&asker->map, e)->n_sens + 1, sizeof(double));
+        asker->adjoint[e].gradient = arena_calloc(arena, fit_map_binding(&asker->map, e)->n_sens + 1, sizeof(double));
         if (!asker->adjoint[e].gradient)
             return false;
     }
@@ -134,7 +134,7 @@ bool fit_seek_pulses(struct fit_asker *asker)
     bool may = false;
     fit_map_model(&asker->map, asker->map.base, asker->of_model);
     for (size_t e = 0; problem->seeks_pulses && e < problem->n_experiment && !may; e++)
-        if (!pulses_may_hide(&problem->model->abi, &problem->task[e], asker->of_model + fit_map_feed(&asker->map, e)->offset,
+        if (!pulses_may_hide(&problem->model->abi, &problem->task[e], asker->of_model + fit_map_binding(&asker->map, e)->offset,
                              &may))
             return false;
     asker->notes |= may ? NOTE_hidden_pulses : 0;

@@ -107,31 +107,40 @@ double stopping_by_slopes(size_t n, const struct fit_point *best, const struct f
 
 /* Noise moves values: if they hardly move, the difference is not noise. Nor is it if both say that the trial is worse: then the
  * model is wrong that far away, and the difference is what the slopes at two points miss. */
-void stopping_note_noise(struct stopping *stopping, double by_value, double by_slopes)
+static void note_noise(struct stopping *stopping, double by_value, double by_slopes)
 {
     double apart = fabs(by_value - by_slopes);
     if (!(by_value < 0 && apart <= 0.5 * fabs(by_value)))
         stopping->noise = fmin(stopping->noise, fmin(apart, fabs(by_value) / NOISE_MOVES));
 }
 
-/* Close to the optimum the integrator's noise hides the decrease of the objective, but hardly that of the gradient (Hager &
- * Zhang 2005 base their approximate Wolfe conditions on this). So small changes are judged by the slopes. The noise is the
- * difference between the two. */
+bool stopping_is_hidden(struct stopping *stopping, double promise, const struct fit_point *best, double by_value,
+                        double by_slopes)
+{
+    double limit = stopping_noise_likely(stopping, best);
+    note_noise(stopping, by_value, by_slopes);
+    bool is_small = promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
+    return is_small && stopping->n_noisy < MAX_NOISY && !(by_value > 0 && by_slopes > 0);
+}
+
+double stopping_by_gradient(struct stopping *stopping, double by_value, double by_slopes, bool is_flatter)
+{
+    if (!is_flatter)
+        return fmin(by_value, by_slopes);
+    stopping->n_noisy += by_slopes > 0;
+    return by_slopes;
+}
+
 double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
                          const struct fit_point *trial)
 {
     double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
     if (fit_objective_has_kinks(&stopping->asker->objective))
         return by_value;
-    double limit = stopping_noise_likely(stopping, best);
-    stopping_note_noise(stopping, by_value, by_slopes);
-    bool small = model->promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
-    if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
+    if (!stopping_is_hidden(stopping, model->promise, best, by_value, by_slopes))
         return by_value;
-    if (trust_model_decrement(model, trial->gradient) > 0.5 * trust_model_decrement(model, best->gradient))
-        return fmin(by_value, by_slopes);
-    stopping->n_noisy += by_slopes > 0;
-    return by_slopes;
+    bool is_flatter = !(trust_model_decrement(model, trial->gradient) > 0.5 * trust_model_decrement(model, best->gradient));
+    return stopping_by_gradient(stopping, by_value, by_slopes, is_flatter);
 }
 
 void stopping_note(struct stopping *stopping, const struct trust_model *model, const struct fit_point *best, double decrease)

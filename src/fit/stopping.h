@@ -38,8 +38,13 @@ void stopping_init(struct stopping *stopping, struct fit_asker *asker);
 /* The decrease from best to trial, from slopes if the values are lost in noise. If it is not positive, reject the trial. */
 double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
                          const struct fit_point *trial);
-/* Records what a trial tells about the noise, from its decrease by values and by slopes. */
-void stopping_note_noise(struct stopping *stopping, double by_value, double by_slopes);
+/* Its parts, for sums. Close to the optimum the integrator's noise hides the decrease of the objective, but hardly that of the
+ * gradient (Hager & Zhang 2005 base their approximate Wolfe conditions on this). So small changes are judged by the slopes. The
+ * noise is the difference between the two. Whether that is so for a step that promised so much: */
+bool stopping_is_hidden(struct stopping *stopping, double promise, const struct fit_point *best, double by_value,
+                        double by_slopes);
+/* then the decrease; is_flatter: the trial's gradient promises at most half of what the best point's does. */
+double stopping_by_gradient(struct stopping *stopping, double by_value, double by_slopes, bool is_flatter);
 /* Records a step: its gain (-infinity if it could not be evaluated), and the current best point. */
 void stopping_note(struct stopping *stopping, const struct trust_model *model, const struct fit_point *best,
                    double decrease);

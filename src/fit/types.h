@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/measurements.h"
-#include "fit/feed.h"
+#include "fit/binding.h"
 #include "fit/loss.h"
 #include "fit/prior.h"
 #include "io/fit_record.h"

@@ -5,7 +5,7 @@
 #include "base/sha256.h"
 #include "base/output.h"
 #include "base/words.h"
-#include "fit/feed.h"
+#include "fit/binding.h"
 #include "ode/task.h"
 #include "run/plan/campaign.h"
 
@@ -72,7 +72,8 @@ static enum status open_problem(struct fitted *fitted, const struct fitted_optio
     enum status status = path ? problem_open(&fitted->problem, path, &ignored) : STATUS_NO_MEMORY;
     free(path);
     if (status && problem_open(&fitted->problem, name, error))
-        return error_context(error, "cannot open the problem that %s was made from (give it with --problem)", options->result);
+        return error_context(error, "cannot open the problem that %s was made from (give it with --problem)",
+                             options->result);
     return STATUS_OK;
 }
 
@@ -101,7 +102,8 @@ static enum status check_same(const struct fitted *fitted, const unsigned char p
 {
     const struct result_info *info = result_info(fitted->result);
     if (memcmp(problem, info->identity.problem, 32))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s does not hold the data that %s was made from: they have changed since, "
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s does not hold the data that %s was made from: they have changed since, "
                          "or it is another problem (--problem names it)", problem_info(fitted->problem)->path, info->path);
     if (info->n_parameter != problem_n_parameter(fitted->problem))
         return error_set(error, STATUS_BAD_PROBLEM, "%s has %zu parameters, %s has %zu", info->path, info->n_parameter,
@@ -242,26 +244,27 @@ static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *
     struct arena *arena = &fitted->arena;
     size_t n = problem_n_parameter(fitted->problem);
     struct ode_task task = {.n_phase = 0};
-    struct fit_feed feed;
+    struct fit_binding binding;
     uint32_t *column_of = arena_alloc(arena, (n + 1) * sizeof *column_of);
     for (size_t i = 0, k = dataset->row * n; column_of && i < n; i++, k++)
         column_of[i] = block->fixed[k] || !(block->lower[k] < block->upper[k]) ? FIT_NO_COLUMN : (uint32_t)i;
     if (!column_of || !ode_task_substitute(&task, rows->n_substitute, rows->substitute, rows->n_measured, arena) ||
-        !fit_feed_init(&feed, &fitted->model.abi, n, problem_to_model(fitted->problem), column_of, &task, rows->n_substitute,
+        !fit_binding_init(&binding, &fitted->model.abi, n, problem_to_model(fitted->problem), column_of, &task,
+                          rows->n_substitute,
                        rows->substitute, arena))
         return false;
-    double *number = arena_alloc(arena, fit_feed_n_number(&feed) * sizeof *number);
+    double *number = arena_alloc(arena, fit_binding_n_number(&binding) * sizeof *number);
     if (!number)
         return false;
-    fit_feed_numbers(&feed, dataset->record->parameter, number);
+    fit_binding_numbers(&binding, dataset->record->parameter, number);
     struct evaluation evaluation;
-    fit_feed_set(&feed, number, &evaluation);
+    fit_binding_set(&binding, number, &evaluation);
     rows->p = evaluation.p;
     rows->own = evaluation.own;
     rows->own_sens = evaluation.own_sens;
-    rows->n_sens = feed.n_sens;
-    rows->sens = feed.sens;
-    rows->column = feed.column;
+    rows->n_sens = binding.n_sens;
+    rows->sens = binding.sens;
+    rows->column = binding.column;
     rows->n_fitted = n;
     return true;
 }

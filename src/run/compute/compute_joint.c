@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_joint.h"
 
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "par/coroutine.h"
 #include "run/compute/search.h"
 #include "run/supervise/child.h"

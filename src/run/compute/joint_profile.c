@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/joint_refits.h"
 
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "fit/prepare.h"
 #include "fit/profile.h"
 #include "run/compute/compute_joint.h"

@@ -3,7 +3,7 @@
 #include "run/compute/joint_refits.h"
 
 #include "base/random.h"
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "run/compute/compute_joint.h"
 #include "run/compute/search.h"
 #include "run/plan/best.h"

@@ -4,7 +4,7 @@
 #include "run/compute/search.h"
 
 #include "base/clock.h"
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_joint.h"
 

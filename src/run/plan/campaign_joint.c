@@ -74,12 +74,12 @@ bool campaign_fit_init(struct campaign_fit *fit, struct campaign *campaign, size
     fit->component = c;
     if (!fit->levels.memory && !share_levels_make(&fit->levels, &campaign->share, c, &n_value))
         return false;
-    bool is_mirror = campaign->ranks.gather
+    bool has_copies = campaign->ranks.gather
                      && (fit->levels.levels.n_column > 0 || campaign->fit.optimizer == OPTIMIZER_lbfgs);
     struct joint_ranks part = campaign->ranks.gather ? part_of(campaign, c, n) : (struct joint_ranks){.n_own = n};
     if (options)
         fit->refit = *options;
-    bool is_good = joint_init(joint, options ? &fit->refit : &campaign->fit, &campaign->model, is_mirror ? n : part.n_own,
+    bool is_good = joint_init(joint, options ? &fit->refit : &campaign->fit, &campaign->model, has_copies ? n : part.n_own,
                               campaign->n_parameter, &fit->levels.levels, campaign->scale);
     joint->leaves_out = campaign->share.leaves_out;
     joint->has_pilots = campaign->plan.recipe.warm_start != 0 && task == 0;
@@ -88,9 +88,9 @@ bool campaign_fit_init(struct campaign_fit *fit, struct campaign *campaign, size
     joint->weight = weight;
     joint->name = name_block;
     joint->name_context = fit;
-    if (is_mirror)
-        joint->mirror = part;
-    return is_good && (is_mirror || !campaign->ranks.gather || joint_join(joint, &part));
+    if (has_copies)
+        joint->copies = part;
+    return is_good && (has_copies || !campaign->ranks.gather || joint_join(joint, &part));
 }
 
 void campaign_fit_fini(struct campaign_fit *fit)

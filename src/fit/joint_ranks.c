@@ -1,6 +1,6 @@
 /* Sums and decisions over the blocks of all processes of a fit.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 
 #include <math.h>
 #include <stdio.h>

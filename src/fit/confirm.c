@@ -1,7 +1,7 @@
 /* The searches of one fit: from another start where the model cannot be evaluated, with another engine or gradient where the
  * first one fails, with tighter tolerances until they confirm the optimum.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/settle.h"
+#include "fit/confirm.h"
 
 #include "base/random.h"
 #include "fit/certificate.h"
@@ -295,7 +295,7 @@ static const struct fit_point *tighten(struct fit_asker *asker, struct arena *ar
     return point;
 }
 
-const struct fit_point *fit_settle(struct fit_asker *asker, struct arena *arena, double *start, struct fit_record *record,
+const struct fit_point *fit_confirm(struct fit_asker *asker, struct arena *arena, double *start, struct fit_record *record,
                                    struct search_end *end)
 {
     struct fit_certificate certificate;

@@ -2,9 +2,9 @@
  * would: for groups, whose blocks may be anywhere, and L-BFGS, which has one long vector of all parameters. After a pass each
  * gives what it has found of its blocks, a kilobyte or more for each.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_mirror.h"
+#include "fit/joint_copies.h"
 
-#include "fit/joint_all.h"
+#include "fit/joint_ranks.h"
 #include "fit/joint_bytes.h"
 #include "fit/joint_errors.h"
 
@@ -13,15 +13,15 @@
 /* Bytes that a process gives at once, and all of them receive from each. */
 static const size_t AT_ONCE = (size_t)16 << 20;
 
-static void pass_side(struct cursor *cursor, const struct joint_side *side, size_t n, size_t s)
+static void pass_side(struct cursor *cursor, const struct joint_reduced *reduced, size_t n, size_t s)
 {
     size_t all = n + s;
-    ARRAY(side->theta, n);
-    ARRAY(side->triangle, all * all);
-    ARRAY(side->rhs, all);
-    ARRAY(side->scale, n);
-    ARRAY(side->rest, s * s);
-    ARRAY(side->rest_rhs, s);
+    ARRAY(reduced->theta, n);
+    ARRAY(reduced->triangle, all * all);
+    ARRAY(reduced->rhs, all);
+    ARRAY(reduced->scale, n);
+    ARRAY(reduced->rest, s * s);
+    ARRAY(reduced->rest_rhs, s);
 }
 
 /* What the pointers of a block lead to. */
@@ -31,14 +31,14 @@ static void pass_arrays(struct cursor *cursor, const struct joint *joint, const 
     pass_side(cursor, &block->best, n, joint->above.s_block);
     pass_side(cursor, &block->trial, n, joint->above.s_block);
     if (block->has_kinks && !joint->descends) {
-        pass_side(cursor, &block->inner.side, n, joint->above.s_block);
+        pass_side(cursor, &block->inner.reduced, n, joint->above.s_block);
         ARRAY(block->inner.scale, all);
     }
     ARRAY(block->p, joint->n_parameter);
     ARRAY(block->chain, all);
     ARRAY(block->box, joint->descends ? 2 * n : 0);
     ARRAY(block->file_index, 2 * all);
-    ARRAY(block->side, joint->n_parameter);
+    ARRAY(block->at_bound, joint->n_parameter);
     struct joint_arrays arrays;
     ARRAY(block->findings.memory, block->findings.memory ? joint_findings_arrays(block, joint->above.s_block, &arrays) : 0);
 }
@@ -52,15 +52,15 @@ static void pass_block(struct cursor *cursor, const struct joint *joint, uint64_
         pass_arrays(cursor, joint, block);
 }
 
-static void point_to(struct joint_side *side, const struct joint_side *own)
+static void point_to(struct joint_reduced *reduced, const struct joint_reduced *own)
 {
-    side->theta = own->theta;
-    side->triangle = own->triangle;
-    side->rhs = own->rhs;
-    side->scale = own->scale;
-    side->rest = own->rest;
-    side->rest_rhs = own->rest_rhs;
-    side->at = own->at;
+    reduced->theta = own->theta;
+    reduced->triangle = own->triangle;
+    reduced->rhs = own->rhs;
+    reduced->scale = own->scale;
+    reduced->rest = own->rest;
+    reduced->rest_rhs = own->rest_rhs;
+    reduced->at = own->at;
 }
 
 /* False: memory is out. */
@@ -75,7 +75,7 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     bool is_good = own.is_made || !given.is_made || joint_block_room(joint, &own, given.n, joint->above.s_block);
     point_to(&block->best, &own.best);
     point_to(&block->trial, &own.trial);
-    point_to(&block->inner.side, &own.inner.side);
+    point_to(&block->inner.reduced, &own.inner.reduced);
     block->inner.scale = own.inner.scale;
     block->inner.hold = own.inner.hold;
     block->inner.step = own.inner.step;
@@ -85,7 +85,7 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     block->chain = own.chain;
     block->box = own.box;
     block->file_index = own.file_index;
-    block->side = own.side;
+    block->at_bound = own.at_bound;
     block->findings.memory = own.findings.memory;
     if (is_good && given.findings.memory)
         is_good = joint_findings_room(block, joint->above.s_block);
@@ -106,7 +106,7 @@ static size_t give(const struct joint *joint, size_t *k, unsigned char *to)
 
 bool joint_exchange(struct joint *joint)
 {
-    const struct joint_ranks *ranks = &joint->mirror;
+    const struct joint_ranks *ranks = &joint->copies;
     size_t n_all = 1;
     if (!ranks->gather)
         return true;

@@ -8,49 +8,50 @@
 #include <math.h>
 #include <string.h>
 
-void joint_own_set(struct joint_own *own, const struct joint_side *side, const double *theta, const double *shared_step,
+void joint_region_set(struct joint_region *own, const struct joint_reduced *reduced, const double *theta,
+                      const double *shared_step,
                    double *radius)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, all = n + own->s;
     for (size_t j = 0; j < n; j++) {
-        memcpy(model->triangle + j * n, side->triangle + j * all, n * sizeof(double));
-        model->rhs[j] = side->rhs[j];
+        memcpy(model->triangle + j * n, reduced->triangle + j * all, n * sizeof(double));
+        model->rhs[j] = reduced->rhs[j];
         for (size_t k = 0; shared_step && k < own->s; k++)
-            model->rhs[j] += side->triangle[j + (n + k) * all] * shared_step[k];
+            model->rhs[j] += reduced->triangle[j + (n + k) * all] * shared_step[k];
     }
     memcpy(own->point.theta, theta, n * sizeof *theta);
     for (size_t j = 0; j < n; j++)
         own->point.gradient[j] = joint_slope(model->triangle, n, model->rhs, j);
-    memcpy(model->scale, side->scale, n * sizeof(double));
+    memcpy(model->scale, reduced->scale, n * sizeof(double));
     model->radius = *radius;
     trust_model_adopt(model, &own->point);
     *radius = model->radius;
 }
 
-void joint_own_rest(struct joint_own *own, struct joint_side *side, double least, double *radius)
+void joint_region_rest(struct joint_region *own, struct joint_reduced *reduced, double least, double *radius)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, s = own->s, all = n + s;
-    joint_own_set(own, side, side->theta, NULL, radius);
-    memcpy(side->scale, model->scale, n * sizeof(double));
+    joint_region_set(own, reduced, reduced->theta, NULL, radius);
+    memcpy(reduced->scale, model->scale, n * sizeof(double));
     if (n > 0)
         trust_model_step(model, &own->point);
-    side->promise = n > 0 ? model->promise : 0;
-    side->is_restricted = n > 0 && model->is_restricted;
-    side->promise_free = side->is_restricted ? trust_model_promise_free(model, &own->point) : side->promise;
-    side->gradient_norm = n > 0 ? fit_point_gradient_norm(&own->asker.map, &own->point) : 0;
-    side->single = n > 0 ? trust_model_promise_single(model, &own->point) : 0;
-    if (n == 0 || (model->is_inverted && !side->is_restricted)) {
+    reduced->promise = n > 0 ? model->promise : 0;
+    reduced->is_restricted = n > 0 && model->is_restricted;
+    reduced->promise_free = reduced->is_restricted ? trust_model_promise_free(model, &own->point) : reduced->promise;
+    reduced->gradient_norm = n > 0 ? fit_point_gradient_norm(&own->asker.map, &own->point) : 0;
+    reduced->single = n > 0 ? trust_model_promise_single(model, &own->point) : 0;
+    if (n == 0 || (model->is_inverted && !reduced->is_restricted)) {
         for (size_t k = 0; k < s; k++) {
-            memcpy(side->rest + k * s, side->triangle + n + (n + k) * all, s * sizeof(double));
-            side->rest_rhs[k] = side->rhs[n + k];
+            memcpy(reduced->rest + k * s, reduced->triangle + n + (n + k) * all, s * sizeof(double));
+            reduced->rest_rhs[k] = reduced->rhs[n + k];
         }
         return;
     }
     /* Own parameters that a bound stops have moved there. */
     double *moved = own->rhs;
-    memcpy(moved, side->rhs, all * sizeof *moved);
+    memcpy(moved, reduced->rhs, all * sizeof *moved);
     uint32_t *kept = model->loose + n; /* room for n + s */
     bool *is_loose = (bool *)(kept + s);
     memset(is_loose, 0, n * sizeof *is_loose);
@@ -58,44 +59,47 @@ void joint_own_rest(struct joint_own *own, struct joint_side *side, double least
         is_loose[model->loose[c]] = true;
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; !is_loose[j] && i <= j; i++)
-            moved[i] += side->triangle[i + j * all] * model->step[j];
+            moved[i] += reduced->triangle[i + j * all] * model->step[j];
     for (size_t k = 0; k < s; k++)
         kept[k] = (uint32_t)k;
-    joint_eliminate(n, s, side->triangle, moved, model->loose, model->n_loose, kept, s, side->scale,
-                    fmax(model->damping, least * least), own->rows, side->rest, side->rest_rhs, NULL);
+    joint_eliminate(n, s, reduced->triangle, moved, model->loose, model->n_loose, kept, s, reduced->scale,
+                    fmax(model->damping, least * least), own->rows, reduced->rest, reduced->rest_rhs, NULL);
 }
 
 /* The own parameters that are not held; the right-hand side where the others have moved. */
-static size_t list_loose(const struct joint_own *own, const struct joint_side *side, const struct joint_hold *hold, double *rhs)
+static size_t list_loose(const struct joint_region *own, const struct joint_reduced *reduced, const struct joint_hold *hold,
+                         double *rhs)
 {
     size_t n_loose = 0, all = own->n + own->s;
-    memcpy(rhs, side->rhs, all * sizeof *rhs);
+    memcpy(rhs, reduced->rhs, all * sizeof *rhs);
     for (size_t j = 0; j < own->n; j++) {
         if (!hold->is_held[j])
             own->model.loose[n_loose++] = (uint32_t)j;
         for (size_t i = 0; hold->is_held[j] && i <= j; i++)
-            rhs[i] += side->triangle[i + j * all] * hold->by[j];
+            rhs[i] += reduced->triangle[i + j * all] * hold->by[j];
     }
     return n_loose;
 }
 
-void joint_damped_rest(struct joint_own *own, struct joint_side *side, const struct joint_hold *hold, double damping)
+void joint_damped_rest(struct joint_region *own, struct joint_reduced *reduced, const struct joint_hold *hold, double damping)
 {
     uint32_t *loose = own->model.loose, *kept = loose + own->n;
-    size_t n_loose = list_loose(own, side, hold, own->rhs);
+    size_t n_loose = list_loose(own, reduced, hold, own->rhs);
     for (size_t k = 0; k < own->s; k++)
         kept[k] = (uint32_t)k;
-    joint_eliminate(own->n, own->s, side->triangle, own->rhs, loose, n_loose, kept, own->s, side->scale, damping, own->rows,
-                    side->rest, side->rest_rhs, NULL);
+    joint_eliminate(own->n, own->s, reduced->triangle, own->rhs, loose, n_loose, kept, own->s, reduced->scale, damping,
+                    own->rows,
+                    reduced->rest, reduced->rest_rhs, NULL);
 }
 
-bool joint_damped_follow(struct joint_own *own, const struct joint_side *side, struct joint_hold *hold, double damping,
+bool joint_damped_follow(struct joint_region *own, const struct joint_reduced *reduced, struct joint_hold *hold,
+                         double damping,
                          const double *shared_step)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, s = own->s, all = n + s, m = n + n;
     double *a = own->rows, *b = a + m * n, *r = b + m, *place = r + n * n, *moved = place + n;
-    size_t n_loose = list_loose(own, side, hold, moved);
+    size_t n_loose = list_loose(own, reduced, hold, moved);
     bool any = false;
     memset(a, 0, m * n * sizeof *a);
     memset(b, 0, m * sizeof *b);
@@ -103,15 +107,15 @@ bool joint_damped_follow(struct joint_own *own, const struct joint_side *side, s
         b[i] = -moved[i];
     for (size_t k = 0; k < s; k++)
         for (size_t i = 0; i < n; i++)
-            b[i] -= side->triangle[i + (n + k) * all] * shared_step[k];
+            b[i] -= reduced->triangle[i + (n + k) * all] * shared_step[k];
     for (size_t j = 0; j < n; j++) {
         model->step[j] = hold->is_held[j] ? hold->by[j] : 0;
         hold->is_stopped[j] = false;
     }
     for (size_t c = 0; c < n_loose; c++) {
         uint32_t j = model->loose[c];
-        memcpy(a + c * m, side->triangle + j * all, (j + 1) * sizeof *a);
-        a[n + j + c * m] = sqrt(damping) * side->scale[j];
+        memcpy(a + c * m, reduced->triangle + j * all, (j + 1) * sizeof *a);
+        a[n + j + c * m] = sqrt(damping) * reduced->scale[j];
     }
     matrix_least(m, n_loose, a, b, r, place);
     for (size_t c = 0; c < n_loose; c++) {
@@ -122,7 +126,7 @@ bool joint_damped_follow(struct joint_own *own, const struct joint_side *side, s
     return any;
 }
 
-void joint_hold_begin(struct joint_own *own, struct joint_hold *hold)
+void joint_hold_begin(struct joint_region *own, struct joint_hold *hold)
 {
     for (size_t j = 0; j < own->n; j++) {
         hold->is_held[j] = fit_point_is_held(&own->asker.map, &own->point, j);
@@ -131,7 +135,7 @@ void joint_hold_begin(struct joint_own *own, struct joint_hold *hold)
     }
 }
 
-void joint_hold_stopped(const struct joint_own *own, struct joint_hold *hold, bool stays)
+void joint_hold_stopped(const struct joint_region *own, struct joint_hold *hold, bool stays)
 {
     for (size_t j = 0; j < own->n; j++) {
         if (hold->is_stopped[j])
@@ -160,7 +164,7 @@ bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32
     return true;
 }
 
-bool joint_own_init(struct joint_own *own, const struct fit_map *map, const uint32_t *order, size_t n, size_t s,
+bool joint_region_init(struct joint_region *own, const struct fit_map *map, const uint32_t *order, size_t n, size_t s,
                     struct arena *arena)
 {
     size_t all = n + s;

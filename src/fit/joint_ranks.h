@@ -14,7 +14,7 @@ static inline struct joint_block *joint_active(const struct joint *joint, size_t
 /* Whether this process evaluates block i, which it has. */
 static inline bool joint_evaluates(const struct joint *joint, size_t i)
 {
-    return !joint->mirror.gather || (i >= joint->mirror.first && i - joint->mirror.first < joint->mirror.n_own);
+    return !joint->copies.gather || (i >= joint->copies.first && i - joint->copies.first < joint->copies.n_own);
 }
 
 /* Bytes of all processes, as ranks.gather; NULL also if there is one process. */
