@@ -146,9 +146,9 @@ static enum asked ask(struct descent *descent, bool *better)
     return asked;
 }
 
-/* Evaluates x, clipped to the box. Where this meets bounds, maybe many at once, the round ends if it is better. If not, the step
- * is cut at the first bound: that goes downhill for certain, but meets only one. Or, where parameters are many, it has slope 0,
- * and the line search tries a shorter one. */
+/* Evaluates x, clipped to the box. Where this meets bounds, maybe many at once, the round ends if it is better. If not, the
+ * step is cut at the first bound: that goes downhill for certain, but meets only one. Or, where parameters are many, it has
+ * slope 0, and the line search tries a shorter one. */
 static enum asked try_within(struct descent *descent, const double *x, bool *better)
 {
     size_t hit = 0;
