@@ -317,6 +317,18 @@ static void step_along(struct joint_work *work, struct arena *arena)
     joint_region_rest(&work->region, &block->trial, joint_least(work->joint), &block->radius);
 }
 
+/* Of the parameters above, at the trial, which work->at is. */
+static void sum_leaps(struct joint_work *work)
+{
+    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
+    for (size_t k = 0; k < work->s; k++) {
+        struct fit_leap_sums *sums = &work->block->leap[k];
+        fit_leap_sum(work->asker, &work->at, work->order[work->n + k], sums);
+        *sums = (struct fit_leap_sums){weight * sums->slope, weight * sums->square, weight * sums->noise_squares,
+                                       weight * sums->noise};
+    }
+}
+
 /* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial reduced becomes the
  * lowest point; the best one is scratch. False: the block has ended. */
 static bool leave_start(struct joint_work *work, struct arena *arena)
@@ -346,6 +358,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
         block->best = block->trial;
         block->trial = lower;
         before = lower.f;
+        sum_leaps(work);
     }
     return true;
 }
@@ -404,7 +417,7 @@ static enum asked evaluate_trial(struct joint_work *work, struct arena *arena)
     if (joint->pass == JOINT_MIDDLE)
         joint_pilot_begin(work);
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    if (joint->pass == JOINT_GIVEN)
+    if (joint->pass == JOINT_GIVEN || joint->pass == JOINT_LEAP)
         return try(work, arena, block->trial.theta, work->trial, &block->trial, &block->best);
     if (joint->pass == JOINT_LAND) {
         follow(work);
@@ -443,7 +456,10 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked != ASKED_OK)
         return;
-    if (joint->pass == JOINT_BEGIN && !joint->options->is_near && !leave_start(work, arena))
+    bool is_own = joint->pass == JOINT_BEGIN || joint->pass == JOINT_OWN;
+    if (is_own || joint->pass == JOINT_MIDDLE || joint->pass == JOINT_AGAIN || joint->pass == JOINT_LEAP)
+        sum_leaps(work);
+    if (is_own && !joint->options->is_near && !leave_start(work, arena))
         return;
     joint_region_rest(&work->region, &block->trial, joint_least(joint), &block->radius);
     if (joint->pass != JOINT_CHECK && !joint->options->evaluates)
