@@ -213,7 +213,7 @@ struct stiffit_model {
     const double *parameter_prior_lower;    /* ends of uniform. A table that no prior needs may be NULL; */
     const double *parameter_prior_upper;    /* parameter_prior_on NULL: natural */
 
-    /* Distribution of each observable's measurement errors: "normal", "log-normal", "laplace", "huber", "student", or
+    /* Distribution of each observable's measurement errors: a word of `stiffit run --error`, such as "normal" or "laplace", or
      * "default", the run's --error; NULL: all "default". The problem file overrides these words. Noise and sigma of a
      * log-normal observable are the standard deviation of its logarithm. */
     const char *const *observable_error;    /* n_observable words */

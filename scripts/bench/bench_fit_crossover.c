@@ -218,7 +218,7 @@ static struct figures fit(struct bench *b, int way)
 {
     struct fit_loss *loss = calloc(b->model.abi.n_observable + 1, sizeof *loss);
     for (uint32_t k = 0; loss && k < b->model.abi.n_observable; k++)
-        loss[k] = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
+        loss[k] = fit_loss_of(ERROR_NORMAL, NULL);
     struct fit_problem problem = {.loss = loss, .model = &b->model, .n_experiment = 1, .task = &b->task,
                                   .measured = {.value = b->value, .sigma = b->sigma, .observable = b->row_observable},
                                   .n_parameter = b->n_parameter, .to_model = b->to_model, .start = b->start,

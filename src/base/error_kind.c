@@ -4,12 +4,14 @@
 
 #include "base/words.h"
 
-#define ROW(id, word, text_word, name, growth, is_log, is_drawn, tuning, objective, objective_text) \
-    [ERROR_##id] = {name, GROWTH_##growth, is_log, is_drawn, tuning, objective, objective_text},
+#define ROW(id, word, text_word, name, growth, is_log, is_drawn, objective, objective_text) \
+    [ERROR_##id] = {name, GROWTH_##growth, is_log, is_drawn, objective, objective_text},
+#define TUNING(id, letter, option, standard, ...) [ERROR_##id] = {letter, option, standard},
 #define WORD(id, word, ...) [ERROR_##id] = word,
 #define TEXT_WORD(id, word, text_word, ...) [ERROR_##id] = text_word,
 
 const struct error_row error_row[N_ERROR] = {ERROR_LIST(ROW)};
+const struct error_tuning error_tuning[N_ERROR] = {ERROR_TUNING_LIST(TUNING)};
 const char *const error_kind_word[N_ERROR + 1] = {ERROR_LIST(WORD)};
 const char *const error_kind_text_word[N_ERROR + 1] = {ERROR_LIST(TEXT_WORD)};
 const char error_kind_default[] = "default";

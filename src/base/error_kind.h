@@ -1,5 +1,5 @@
-/* The distributions that an observable's measurement errors may have, one row for each: all that is said of them outside of
- * fit/loss.c, which has a row of functions for each.
+/* The distributions that an observable's measurement errors may have, one row for each. Words, options, help and messages are
+ * made from these lists; fit/loss.c has a row of functions for each. A new distribution needs no other file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -11,20 +11,27 @@
 enum error_growth { GROWTH_SQUARE, GROWTH_LINEAR, GROWTH_OTHER };
 
 /* X(identifier, word of options and files, word of model text, name for people, growth, whether it is about the logarithms of
- * values, whether --bootstrap draws replicates, letter of its tuning constant, objective, objective for people) */
+ * values, whether --bootstrap draws replicates, objective, objective for people) */
 #define ERROR_LIST(X) \
-    X(NORMAL, "normal", "normal", "normal", SQUARE, false, true, NULL, "half_sum_of_squares", \
+    X(NORMAL, "normal", "normal", "normal", SQUARE, false, true, "half_sum_of_squares", \
       "half the weighted sum of squares") \
     ERROR_LIST_OTHERS(X)
 #define ERROR_LIST_OTHERS(X) \
-    X(LOG_NORMAL, "log-normal", "lognormal", "log-normal", SQUARE, true, true, NULL, "half_sum_of_squares", \
+    X(LOG_NORMAL, "log-normal", "lognormal", "log-normal", SQUARE, true, true, "half_sum_of_squares", \
       "half the weighted sum of squares") \
-    X(LAPLACE, "laplace", "laplace", "Laplace's", LINEAR, false, false, NULL, "laplace_loss", \
+    X(LAPLACE, "laplace", "laplace", "Laplace's", LINEAR, false, false, "laplace_loss", \
       "the sum of weighted absolute residuals") \
-    X(LOG_LAPLACE, "log-laplace", "loglaplace", "log-Laplace", LINEAR, true, false, NULL, "laplace_loss", \
+    X(LOG_LAPLACE, "log-laplace", "loglaplace", "log-Laplace", LINEAR, true, false, "laplace_loss", \
       "the sum of weighted absolute residuals") \
-    X(HUBER, "huber", "huber", "Huber's", OTHER, false, false, "k", "huber_loss", "the sum of Huber's losses") \
-    X(STUDENT, "student", "student", "Student's", OTHER, false, false, "nu", "student_loss", "the sum of Student's losses")
+    X(HUBER, "huber", "huber", "Huber's", OTHER, false, false, "huber_loss", "the sum of Huber's losses") \
+    X(STUDENT, "student", "student", "Student's", OTHER, false, false, "student_loss", "the sum of Student's losses")
+
+/* The distributions with a constant that is given, not fitted.
+ * X(identifier, its letter, option of `stiffit run`, standard value, least value (excluded), largest value, help) */
+#define ERROR_TUNING_LIST(X) \
+    X(HUBER, "k", "huber-k", 1.345, 0, 1e6, \
+      "for huber errors: residuals beyond this many sigma count linearly") /* 95 % efficient for normal ones (Huber 1964) */ \
+    X(STUDENT, "nu", "student-nu", 4, 0, 1e6, "for student errors: the degrees of freedom")
 
 #define ERROR_IDENTIFIER(id, ...) ERROR_##id,
 enum error_kind { ERROR_LIST(ERROR_IDENTIFIER) N_ERROR };
@@ -39,11 +46,16 @@ struct error_row {
     const char *name;
     enum error_growth growth;
     bool is_log, is_drawn;
-    const char *tuning; /* NULL: it has none */
     const char *objective, *objective_text;
 };
 
 extern const struct error_row error_row[N_ERROR];
+
+struct error_tuning {
+    const char *letter, *option; /* NULL: the distribution has no constant */
+    double standard;
+};
+extern const struct error_tuning error_tuning[N_ERROR];
 extern const char *const error_kind_word[N_ERROR + 1], *const error_kind_text_word[N_ERROR + 1]; /* NULL behind the last */
 /* The word of an observable whose errors a file or model leaves open. */
 extern const char error_kind_default[];

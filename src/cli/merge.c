@@ -3,7 +3,7 @@
 #include "cli/command.h"
 
 #include "io/result.h"
-#include "run/finish/skeleton.h"
+#include "run/finish/obsolete.h"
 #include "run/merge/merge.h"
 #include "run/merge/shard_set.h"
 
@@ -63,7 +63,7 @@ static void say(void *context, const char *line)
 static void say_if_begun(struct merge_options *options, const char *problem, const char *result, uint32_t k, uint32_t n)
 {
     char line[200], *journal = shard_journal_path(problem, k, n);
-    if (journal && access(journal, F_OK) == 0 && !spent_is(result, journal)) {
+    if (journal && access(journal, F_OK) == 0 && !obsolete_is(result, journal)) {
         snprintf(line, sizeof line, "note: shard %u is being fitted again (it has a journal): its existing result is "
                  "merged", k);
         say(options, line);

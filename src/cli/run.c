@@ -31,7 +31,7 @@ static int parse(struct run_options *options, int argc, char **argv)
 static int run(int argc, char **argv)
 {
     struct run_options options;
-    struct place place = {.result = NULL};
+    struct run_paths paths = {.result = NULL};
     struct error error = {.status = STATUS_OK};
     int code = parse(&options, argc, argv);
     if (code >= 0)
@@ -44,8 +44,8 @@ static int run(int argc, char **argv)
             return code;
         options.problem = argv[i];
     }
-    code = status_exit_code(run_options_place(&options, &place, &error));
-    const struct run_request request = {.problem = options.problem, .journal = place.journal, .compute = command_compute,
+    code = status_exit_code(run_options_paths(&options, &paths, &error));
+    const struct run_request request = {.problem = options.problem, .journal = paths.journal, .compute = command_compute,
                                         .finish = command_finish, .argc = argc, .argv = argv,
                                         .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL,
                                         .is_alone = options.select.shard_text != NULL};
@@ -53,7 +53,7 @@ static int run(int argc, char **argv)
         code = run_supervise(&request, &error);
     if (error.status)
         message_error(&error, options.shown.color);
-    place_fini(&place);
+    run_paths_fini(&paths);
     return code;
 }
 
@@ -130,7 +130,7 @@ static int end_child(struct teller *teller, const struct error *error, const str
     if (error->status && (summary->wants_fresh || summary->follows_ranks))
         return summary->wants_fresh ? RUN_EXIT_FRESH : RUN_EXIT_RANKS;
     if (error->status)
-        return summary->is_told ? status_exit_code(error->status) : message_error(error, teller->shown->color);
+        return summary->is_reported ? status_exit_code(error->status) : message_error(error, teller->shown->color);
     if (!is_last && !summary->already_complete)
         return 0;
     enum status status = run_summary_status(summary, teller->shown);

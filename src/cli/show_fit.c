@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 #include "fit/distribution.h"
-#include "run/plan/recipe.h"
+#include "run/plan/recipe_text.h"
+#include "use/fit_columns.h"
 
 #include <math.h>
 #include <string.h>
@@ -169,29 +170,41 @@ static void print_certificate(FILE *file, const struct result_info *info, const 
                                                                : "the same optimum");
 }
 
+/* The columns that have a label. Numbers that are missing are left out, and so are lines without any. */
+static void print_numbers(FILE *file, const struct fit_record *record)
+{
+    struct fit_record copy = *record; /* fit_column_values returns places that may be written to */
+    int last = 0;
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        last = fit_columns[i].line > last ? fit_columns[i].line : last;
+    for (int line = 1; line <= last; line++) {
+        const char *before = "  ";
+        for (int i = 0; i < N_RESULT_COLUMN; i++) {
+            const struct fit_column_info *column = &fit_columns[i];
+            if (!column->label || column->line != line)
+                continue;
+            struct fit_cell cell = fit_cell(column->kind, fit_column_values((enum fit_column)i, &copy));
+            if (cell.kind == FIT_CELL_REAL ? isnan(cell.real) : cell.integer < 0)
+                continue;
+            fprintf(file, "%s%s ", before, column->label);
+            if (cell.kind == FIT_CELL_REAL)
+                fprintf(file, "%.*g", column->n_digit ? column->n_digit : 6, cell.real);
+            else if (cell.kind == FIT_CELL_INTEGER)
+                fprintf(file, "%lld", (long long)cell.integer);
+            else
+                fputs(cell.word ? cell.word : "unknown", file);
+            before = ", ";
+        }
+        fputs(before[0] == ',' ? "\n" : "", file);
+    }
+}
+
 static void print_quality(FILE *file, const struct result_info *info, const struct fit_record *record)
 {
     fprintf(file, "\n  objective %.10g (%s)\n", record->objective, show_objective_text(info->objective_kind));
-    if (!isnan(record->chi_square)) {
-        fprintf(file, "  chi-square %.6g, degrees of freedom %lld", record->chi_square, (long long)record->n_freedom);
-        if (!isnan(record->residual_error)) /* there are degrees of freedom */
-            fprintf(file, ", residual standard error %.6g", record->residual_error);
-        if (!isnan(record->r_squared))
-            fprintf(file, ", R squared %.6g", record->r_squared);
-        fputs(record->n_own_noise > 0 ? "\n  sigma is fitted: compare fits by R squared, not by chi-square\n" : "\n", file);
-    }
-    if (!isnan(record->log_likelihood)) { /* llh of PEtab */
-        fprintf(file, "  log-likelihood (llh) %.10g", record->log_likelihood);
-        if (!isnan(record->log_prior))
-            fprintf(file, ", log-density of the priors %.10g", record->log_prior);
-        fputc('\n', file);
-    }
-    if (!isnan(record->aic)) {
-        fprintf(file, "  AIC %.6g, BIC %.6g", record->aic, record->bic);
-        if (!isnan(record->aicc)) /* there are enough measurements */
-            fprintf(file, ", AICc %.6g", record->aicc);
-        fputc('\n', file);
-    }
+    print_numbers(file, record);
+    if (record->n_own_noise > 0)
+        fputs("  sigma is fitted: compare fits by R squared, not by chi-square\n", file);
     print_certificate(file, info, record);
 }
 

@@ -101,22 +101,22 @@ static enum status check_shards(struct submission *plan, const struct run_identi
 static enum status check_whole(struct submission *plan, struct run_identity whole, struct error *error)
 {
     struct run_summary summary = {.result_path = NULL};
-    struct place place = {.problem = plan->problem, .overwrite = plan->overwrite};
+    struct run_paths paths = {.problem = plan->problem, .overwrite = plan->overwrite};
     const struct selection_request everything = {.only = NULL};
     char difference[900];
     bool is_stale = false;
-    enum status status = place_init(&place, plan->result[0] ? plan->result : NULL, &everything, error);
+    enum status status = run_paths_init(&paths, plan->result[0] ? plan->result : NULL, &everything, error);
     whole.selection[0] = '\0';
     if (!status)
-        status = summary_look(&place, &whole, &summary, error);
+        status = summary_look(&paths, &whole, &summary, error);
     plan->is_complete = summary.already_complete;
     if (!status && plan->n_rank)
-        status = look_at_journal(place.journal, &whole, &is_stale, difference, sizeof difference, error);
+        status = look_at_journal(paths.journal, &whole, &is_stale, difference, sizeof difference, error);
     if (!status && is_stale)
-        status = error_set(error, STATUS_SYSTEM, "%s: is the journal of another run (%s). Remove it", place.journal,
+        status = error_set(error, STATUS_SYSTEM, "%s: is the journal of another run (%s). Remove it", paths.journal,
                            difference);
     run_summary_fini(&summary);
-    place_fini(&place);
+    run_paths_fini(&paths);
     return status;
 }
 

@@ -72,10 +72,10 @@ static int64_t deadline_after(double seconds)
 static enum asked check_budgets(struct fit_asker *asker, size_t n, int64_t most_steps)
 {
     const struct fit_options *options = asker->options;
-    if (options->max_evaluations - asker->n_evaluation < (int64_t)n)
+    if (options->max_evaluations - asker->used.n_evaluation < (int64_t)n)
         return fit_asker_end(asker, OUTCOME_budget, "the budget of %" PRId64 " evaluations is used up (--max-evaluations)%s",
                              options->max_evaluations, n > 1 ? ": difference quotients take two for each parameter" : "");
-    if (asker->n_step >= most_steps)
+    if (asker->used.n_step >= most_steps)
         return fit_asker_end(asker, OUTCOME_budget, "the budget of %" PRId64 " integrator steps is used up (--max-total-steps)",
                              most_steps);
     if (!(seconds_left(asker) > 0))
@@ -169,7 +169,7 @@ enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, st
     enum asked asked = check_budgets(asker, n / n_experiment, most_steps);
     if (asked != ASKED_OK)
         return asked;
-    int64_t left = (most_steps - asker->n_step) / (int64_t)(n ? n : 1);
+    int64_t left = (most_steps - asker->used.n_step) / (int64_t)(n ? n : 1);
     bool limited_by_total = left <= asker->options->max_steps;
     double tighter = accuracy.tighter;
     if (accuracy.gradient == GRADIENT_differences && asker->problem->model->abi.n_state > 0)
@@ -182,10 +182,10 @@ enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, st
     asker->again = evaluations + n;
     if (!fit_preequilibrate(asker->problem, &asker->map, evaluations, n, ask_again, asker))
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
-    asker->n_evaluation += (int64_t)(n / n_experiment);
+    asker->used.n_evaluation += (int64_t)(n / n_experiment);
     bool is_lost = false;
     for (size_t k = 0; k < n; k++) {
-        asker->n_step += evaluations[k]->n_step;
+        asker->used.n_step += evaluations[k]->n_step;
         is_lost = is_lost || evaluations[k]->outcome == EVALUATION_ODE_FAILED;
         if (asked == ASKED_OK)
             asked = judge_end(asker, accuracy, evaluations[k], limited_by_total);

@@ -5,6 +5,7 @@
 
 #include "fit/map.h"
 #include "fit/objective.h"
+#include "fit/work.h"
 
 enum asked {
     ASKED_OK,     /* f and gradient are valid and finite */
@@ -65,7 +66,7 @@ struct fit_asker {
     uint32_t n_redrawn;     /* starts that could not be evaluated */
     bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
-    int64_t n_evaluation, n_step;
+    struct fit_work used;
     enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
     enum outcome failure;   /* of the latest failed trial: ode_failed or model_failed */
     char reason[160];       /* of the latest failure */

@@ -6,6 +6,7 @@
 #include "fit/asker.h"
 #include "fit/loss.h"
 #include "fit/preequilibration.h"
+#include "fit/prepare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 enum { REASON = 160 };
 /* Keeps these streams apart from those of other purposes. */
 static const uint64_t PURPOSE = 0x626f6f7473747261; /* "bootstra" */
+static const uint64_t PURPOSE_DATASETS = 0x43415345; /* "CASE" */
 
 size_t fit_bootstrap_count_loose(size_t n_parameter, const double *best, const double *lower, const double *upper,
                                  const uint8_t *fixed, size_t n_noise)
@@ -144,7 +146,7 @@ static struct evaluation **request(const struct fit_problem *problem, int64_t ma
 /* Stores the predictions at the best fit, and s_i in `scale`. */
 static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_problem *problem,
                             const struct fit_options *options, const struct fit_host *host, struct evaluation *const *asked,
-                            double *scale, int64_t *n_evaluation, int64_t *n_step, char *reason)
+                            double *scale, struct fit_record *record)
 {
     bool has_noise = problem->model->abi.noise != NULL, again = true;
     for (enum engine_kind engine = options->engine; again; engine = ENGINE_CVODES) {
@@ -152,10 +154,10 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
             asked[e]->engine = engine;
         if (!fit_preequilibrate(problem, NULL, asked, problem->n_experiment, host->ask, host->context))
             return OUTCOME_not_run;
-        *n_evaluation += 1;
+        record->n_evaluation++;
         again = false;
         for (size_t e = 0; e < problem->n_experiment; e++) {
-            *n_step += asked[e]->n_step;
+            record->n_step += asked[e]->n_step;
             again = again || (engine == ENGINE_LANES && asked[e]->outcome == EVALUATION_ODE_FAILED);
         }
     }
@@ -163,7 +165,7 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
         if (asked[e]->outcome == EVALUATION_OK)
             continue;
         char name[FIT_NAME_SIZE];
-        snprintf(reason, REASON, "no prediction at the best fit: %s%.120s",
+        snprintf(record->reason, REASON, "no prediction at the best fit: %s%.120s",
                  fit_name_experiment(problem, asked[e]->task, name), asked[e]->reason);
         return asked[e]->outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed : OUTCOME_ode_failed;
     }
@@ -179,9 +181,9 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
     return OUTCOME_converged;
 }
 
-enum outcome fit_bootstrap_replicate(const struct fit_problem *problem, const struct fit_options *options,
-                                     const struct fit_host *host, struct arena *arena, enum bootstrap_kind kind,
-                                     uint32_t replicate, double *value, int64_t *n_evaluation, int64_t *n_step, char *reason)
+enum outcome fit_bootstrap_values(const struct fit_problem *problem, const struct fit_options *options,
+                                  const struct fit_host *host, struct arena *arena, enum bootstrap_kind kind,
+                                  uint32_t replicate, double *value, struct fit_record *record)
 {
     const struct stiffit_model *abi = &problem->model->abi;
     size_t n = fit_problem_n_row(problem), n_group = problem->n_experiment * abi->n_observable;
@@ -191,7 +193,7 @@ enum outcome fit_bootstrap_replicate(const struct fit_problem *problem, const st
     struct evaluation **asked =
         numbers ? request(problem, options->max_steps, numbers, abi->noise ? numbers + n : NULL, arena) : NULL;
     if (!asked || !first || !group) {
-        snprintf(reason, REASON, "no memory for a replicate");
+        snprintf(record->reason, REASON, "no memory for a replicate");
         return OUTCOME_out_of_memory;
     }
     struct fit_bootstrap bootstrap = {
@@ -203,14 +205,35 @@ enum outcome fit_bootstrap_replicate(const struct fit_problem *problem, const st
     for (size_t e = 0, i = 0; e < problem->n_experiment; e++)
         for (size_t k = 0; k < problem->task[e].n_row; k++, i++)
             group[i] = (uint32_t)(e * abi->n_observable) + problem->task[e].row_observable[k];
-    enum outcome outcome = predict(&bootstrap, problem, options, host, asked, numbers + n, n_evaluation, n_step, reason);
+    enum outcome outcome = predict(&bootstrap, problem, options, host, asked, numbers + n, record);
     if (outcome != OUTCOME_converged)
         return outcome;
-    if (!fit_bootstrap_begin(&bootstrap, reason))
+    if (!fit_bootstrap_begin(&bootstrap, record->reason))
         return OUTCOME_bad_data;
     uint64_t stream = random_stream(random_stream(PURPOSE, problem->dataset), replicate);
     if (fit_bootstrap_draw(&bootstrap, problem->seed, stream, value))
         return OUTCOME_converged;
-    snprintf(reason, REASON, "a replicate's measurement is not a finite number");
+    snprintf(record->reason, REASON, "a replicate's measurement is not a finite number");
     return OUTCOME_bad_data;
+}
+
+void fit_bootstrap_datasets(uint64_t seed, uint32_t replicate, size_t n, const uint32_t *dataset, uint32_t *weight)
+{
+    uint64_t stream = random_stream(PURPOSE_DATASETS, replicate);
+    for (uint64_t k = 0; k < n; k++)
+        weight[dataset[random_below(seed, stream, k, n)]]++;
+}
+
+void fit_bootstrap_run(const struct fit_subject *subject, const struct fit_options *options, uint32_t replicate,
+                       struct fit_record *record)
+{
+    struct fit_options drawn = *options;
+    drawn.certify = false;
+    fit_clear(record, subject->n_parameter, 0);
+    if (!subject->draw(subject->context, &drawn, replicate, record))
+        return;
+    int64_t n_evaluation = record->n_evaluation, n_step = record->n_step;
+    subject->fit(subject->context, subject->start, subject->fixed, 0, &drawn, NULL, record);
+    record->n_evaluation += n_evaluation;
+    record->n_step += n_step;
 }

@@ -1,11 +1,12 @@
-/* Bootstrap replicates of a dataset: data as they might have been measured if the best fit were true. Used by runs and by
- * `simulate`.
+/* Bootstrap replicates: data as they might have been measured if the best fit were true. Those of one dataset are drawn
+ * measurements (used by runs and by `simulate`), those of a fit of many are drawn datasets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/types.h"
+#include "fit/subject.h"
 
-/* auto: parametric if every measurement has a sigma or the model has a noise function, otherwise residual. */
+/* auto: parametric if every measurement has a sigma or the model has a noise function, otherwise
+ * residual. */
 enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC };
 
 /* Let r_i = (value_i - prediction_i) / s_i, where s_i is sigma, otherwise the model's noise, otherwise 1 (for log-normal
@@ -46,10 +47,16 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason);
 /* A replicate's values (n_row), a pure function of the bootstrap, seed and stream. False: a value is not finite. */
 bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, uint64_t stream, double *value);
 
-/* The replicate's values (n_row) of a problem whose start is the best fit. One evaluation, counted in *n_evaluation and
- * *n_step. OUTCOME_converged means success; otherwise `reason` (160 characters) says why; OUTCOME_not_run: cancelled.
- * A pure function of the problem with its seed and dataset, and the replicate's number. */
-enum outcome fit_bootstrap_replicate(const struct fit_problem *problem, const struct fit_options *options,
-                                     const struct fit_host *host, struct arena *arena, enum bootstrap_kind kind,
-                                     uint32_t replicate, double *value, int64_t *n_evaluation, int64_t *n_step,
-                                     char *reason);
+/* The replicate's values (n_row) of a problem whose start is the best fit. One evaluation, counted in the record like its
+ * steps. OUTCOME_converged means success; otherwise the record's reason says why; OUTCOME_not_run: cancelled. A pure function
+ * of the problem with its seed and dataset, and the replicate's number. */
+enum outcome fit_bootstrap_values(const struct fit_problem *problem, const struct fit_options *options,
+                                  const struct fit_host *host, struct arena *arena, enum bootstrap_kind kind,
+                                  uint32_t replicate, double *value, struct fit_record *record);
+/* Draws n of the n datasets that took part in a fit, with replacement: adds to weight[dataset[k]] how often dataset k is drawn.
+ * A pure function of seed and replicate. */
+void fit_bootstrap_datasets(uint64_t seed, uint32_t replicate, size_t n, const uint32_t *dataset, uint32_t *weight);
+
+/* Draws a replicate of the subject's data and fits it from the best fit, into a record with arrays but for the covariance. */
+void fit_bootstrap_run(const struct fit_subject *subject, const struct fit_options *options, uint32_t replicate,
+                       struct fit_record *record);

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "fit/certificate.h"
 #include "fit/prepare.h"
+#include "fit/start.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,20 +65,25 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
 }
 
 /* The fit's start or, if that could not be evaluated, the next of those that replace it. */
-static void draw_start(struct fit_asker *asker, double *theta)
+static struct fit_start start_of(const struct fit_asker *asker)
 {
     const struct fit_problem *of = asker->problem;
-    uint32_t number = of->start_number + asker->n_redrawn * of->n_start;
-    fit_start_theta(&asker->map, of->prior, of->seed, of->dataset, number, of->n_start, theta);
+    return (struct fit_start){.seed = of->seed, .dataset = of->dataset, .number = of->start_number,
+                              .n_start = of->n_start, .n_redrawn = asker->n_redrawn};
+}
+
+static void draw_start(struct fit_asker *asker, double *theta)
+{
+    const struct fit_start start = start_of(asker);
+    fit_start_theta(&start, &asker->map, asker->problem->prior, theta);
     asker->start_f = asker->prediction_error = NAN;
     asker->n_unsaved = 0;
 }
 
-/* A random start at which the model cannot be evaluated is replaced by another one. */
 static bool may_draw_again(const struct fit_asker *asker, enum outcome outcome)
 {
-    bool has_failed = outcome == OUTCOME_ode_failed || outcome == OUTCOME_model_failed;
-    return has_failed && asker->problem->start_number > 0 && asker->n_redrawn < FIT_MAX_REDRAWN;
+    const struct fit_start start = start_of(asker);
+    return fit_start_may_redraw(&start, outcome);
 }
 
 /* In place of a search. */
@@ -207,8 +213,8 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
     char reason[sizeof asker->reason];
     enum outcome outcome = asker->outcome;
     memcpy(reason, asker->reason, sizeof reason);
-    one_more.max_evaluations = asker->n_evaluation + 1;
-    one_more.max_total_steps = asker->n_step + options->max_steps;
+    one_more.max_evaluations = asker->used.n_evaluation + 1;
+    one_more.max_total_steps = asker->used.n_step + options->max_steps;
     asker->options = &one_more;
     struct fit_accuracy accuracy = asker->accuracy;
     accuracy.tighter = fmax(accuracy.tighter, LEAST_TIGHTER);

@@ -248,8 +248,9 @@ static enum stop_test find_met(struct descent *descent)
 {
     if (fit_point_gradient_norm(descent->map, descent->best) == 0)
         return STOP_gradient;
-    if (stopping_is_exact(&descent->search->stopping, descent->best))
-        return STOP_exact;
+    enum stop_test by_value = stopping_by_value(&descent->search->stopping, descent->best);
+    if (by_value != STOP_none)
+        return by_value;
     return is_done(descent) ? STOP_decrease : is_orthogonal(descent) ? STOP_gradient : STOP_none;
 }
 

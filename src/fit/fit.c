@@ -45,8 +45,7 @@ static void search(struct fit_asker *asker, struct arena *arena, double *theta, 
     bool has_room = !end.best || fit_seek_pulses(asker);
     record->outcome = end.outcome;
     record->stop = end.stop;
-    record->n_evaluation = asker->n_evaluation;
-    record->n_step = asker->n_step;
+    fit_work_put(&asker->used, record);
     record->notes = asker->notes;
     record->optimizer = asker->options->evaluates ? OPTIMIZER_none : record->optimizer;
     if (end.best)

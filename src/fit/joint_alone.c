@@ -11,9 +11,9 @@
 #include "fit/joint_alone.h"
 
 #include "fit/fit.h"
+#include "fit/pilot.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N_PILOT = 16, LEAST = 4, MOST_EVALUATIONS = 200 };
@@ -36,11 +36,12 @@ static bool fit_alone(const struct joint *joint, const struct fit_problem *probl
     return outcome_is_success((enum outcome)record->outcome);
 }
 
-/* Pilots are spread evenly over the blocks. The number of block i of all processes among them, or N_PILOT. */
+/* The number of block i of all processes among the pilots, or N_PILOT. */
 static size_t pilot_of(const struct joint *joint, size_t i)
 {
-    size_t n = joint->ranks.n_block, k = n <= N_PILOT ? i : i * N_PILOT / n;
-    return n <= N_PILOT || i == 0 || k != (i - 1) * N_PILOT / n ? k : N_PILOT;
+    size_t n = joint->ranks.n_block, n_pilot = n < N_PILOT ? n : N_PILOT;
+    size_t k = fit_pilot_number(n, n_pilot, i);
+    return k < n_pilot ? k : N_PILOT;
 }
 
 bool joint_pilot_init(struct joint *joint)
@@ -69,21 +70,14 @@ void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *pr
     size_t n = joint->n_parameter;
     double *found = joint->pilots.found + pilot_of(joint, joint->ranks.first + i) * n;
     own.certify = own.statistics = false;
-    own.max_evaluations = (options->max_evaluations - block->n_evaluation) / 2;
+    own.max_evaluations = (options->max_evaluations - block->used.n_evaluation) / 2;
     if (own.max_evaluations > MOST_EVALUATIONS)
         own.max_evaluations = MOST_EVALUATIONS;
-    own.max_total_steps = (options->max_total_steps - block->n_step) / 2;
+    own.max_total_steps = (options->max_total_steps - block->used.n_step) / 2;
     bool is_good = fit_alone(joint, problem, &own, host, arena, &record);
     for (size_t k = 0; k < n; k++)
         found[k] = is_good ? fit_scale_from_natural(joint->scale[k], record.parameter[k]) : (double)NAN;
-    block->n_evaluation += record.n_evaluation;
-    block->n_step += record.n_step;
-}
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
+    fit_work_add(&block->used, &record);
 }
 
 /* Those of all processes. */
@@ -111,8 +105,7 @@ bool joint_pilot_take(struct joint *joint)
         for (size_t i = 0; i < most; i++)
             if (isfinite(joint->pilots.found[k + i * n]))
                 value[n_good++] = joint->pilots.found[k + i * n];
-        qsort(value, n_good, sizeof *value, compare);
-        joint->pilots.median[k] = n_good ? 0.5 * (value[(n_good - 1) / 2] + value[n_good / 2]) : (double)NAN;
+        joint->pilots.median[k] = fit_pilot_median(value, n_good);
         if (2 * n_good < most || n_good < LEAST)
             return false;
     }
@@ -135,7 +128,7 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
                          struct arena *arena)
 {
     const struct joint *joint = work->joint;
-    bool is_sampled = work->block->n_evaluation > 0;
+    bool is_sampled = work->block->used.n_evaluation > 0;
     const struct fit_map *map = &work->asker->map;
     const struct joint_reduced *best = &work->block->best;
     struct fit_options options = *joint->options;
@@ -144,7 +137,7 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
     size_t n = joint->n_parameter;
     double *start = arena_calloc(arena, n + 1, sizeof *start), *p = arena_calloc(arena, n + 1, sizeof *p);
     uint8_t *fixed = arena_calloc(arena, n + 1, 1);
-    if (work->n == 0 || !start || !fixed || !p || options.max_evaluations - work->asker->n_evaluation < 2)
+    if (work->n == 0 || !start || !fixed || !p || options.max_evaluations - work->asker->used.n_evaluation < 2)
         return;
     memcpy(start, problem->start, n * sizeof *start);
     memcpy(fixed, problem->fixed, n);
@@ -163,12 +156,11 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
     options.certify = options.statistics = false;
     options.optimizer = OPTIMIZER_trf;
     options.f_tolerance = fmax(options.f_tolerance, LOOSE);
-    options.max_evaluations = (options.max_evaluations - work->asker->n_evaluation) / 2;
-    options.max_total_steps = (options.max_total_steps - work->asker->n_step) / 2;
+    options.max_evaluations = (options.max_evaluations - work->asker->used.n_evaluation) / 2;
+    options.max_total_steps = (options.max_total_steps - work->asker->used.n_step) / 2;
     bool is_good = fit_alone(joint, &own, &options, host, arena, &record)
                    && (!is_sampled || record.objective < best->f - LOOSE * best->misfit);
-    work->asker->n_evaluation += record.n_evaluation;
-    work->asker->n_step += record.n_step;
+    fit_work_add(&work->asker->used, &record);
     for (size_t k = 0; is_good && k < work->n; k++) {
         uint32_t j = work->order[k];
         double found = fit_scale_from_natural(map->scale[j], record.parameter[map->file_index[j]]);

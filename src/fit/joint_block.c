@@ -344,7 +344,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
         return true;
     for (size_t k = work->n; k < all; k++)
         leap.part[work->order[k]] = 0;
-    while (options->max_evaluations - work->asker->n_evaluation > 1 && fit_leap_find(&leap, work->asker, &work->at)) {
+    while (options->max_evaluations - work->asker->used.n_evaluation > 1 && fit_leap_find(&leap, work->asker, &work->at)) {
         for (size_t k = 0; k < work->n; k++)
             work->move[k] = leap.theta[work->order[k]];
         enum asked asked = try(work, arena, work->move, work->theta, &block->best, NULL);
@@ -384,14 +384,13 @@ static enum asked evaluate_again(struct joint_work *work)
 {
     struct joint_block *block = work->block;
     struct fit_asker *asker = work->asker;
-    int64_t n_evaluation = asker->n_evaluation, n_step = asker->n_step;
-    asker->n_evaluation = asker->n_step = 0;
+    struct fit_work used = asker->used;
+    asker->used = (struct fit_work){.n_step = 0};
     bool is_curved = block->is_curved;
     block->is_curved = block->best.is_curved;
     enum asked asked = evaluate(work, block->best.theta, work->theta, &block->best);
     block->is_curved = is_curved;
-    asker->n_evaluation = n_evaluation;
-    asker->n_step = n_step;
+    asker->used = used;
     if (asked != ASKED_OK) {
         joint_block_end(block, asked == ASKED_END ? asker->outcome : asker->failure, asker->reason);
         return ASKED_END;

@@ -21,9 +21,10 @@ static const double DAMPING = 1e-16, ACCURACY = 1e-7 / 30;
 static const double ZERO = 1e-2;
 
 /* Sums over the blocks that depend on a parameter: squares of its column's length, the same of the rows of noise and priors,
- * squares of the predictions' norm, measurements, how many have it move a prediction or the noise, and how many there are. */
+ * squares of the predictions' norm, measurements, how many have it move a prediction or the noise, and how many there are; the
+ * objective's derivative at the best point. */
 struct column_sum {
-    double squares, beyond, size, n_row, n_prediction, n_noise, n_block;
+    double squares, beyond, size, n_row, n_prediction, n_noise, n_block, slope;
 };
 enum { N_SUM = sizeof(struct column_sum) / sizeof(double) };
 
@@ -34,6 +35,7 @@ struct joint_errors {
     struct fit_spectrum shared; /* of the n_kept parameters */
     double *root;             /* n_kept x n_kept, with further columns of groups: its products are the covariance */
     struct fit_whole whole;
+    double gradient_norm;     /* of the whole fit, as fit_point_gradient_norm */
     bool has_excess;          /* of some block: observed and expected information differ */
     double accuracy;          /* of derivatives, relative to the columns' lengths */
     /* for one block, at most n_most own parameters */
@@ -45,12 +47,16 @@ struct joint_errors {
 
 static const uint32_t NOT_KEPT = UINT32_MAX;
 
+static bool is_held_at(int8_t bound, double g) { return (bound < 0 && g >= 0) || (bound > 0 && g <= 0); }
+
 static bool is_slope_held(const struct joint_block *block, size_t all, size_t j)
 {
     double g = joint_slope(block->trial.triangle, all, block->trial.rhs, j);
-    int8_t bound = block->at_bound[block->file_index[j]];
-    return (bound < 0 && g >= 0) || (bound > 0 && g <= 0);
+    return is_held_at(block->at_bound[block->file_index[j]], g);
 }
+
+/* An entry of the gradient, or 0 where a bound holds the parameter. */
+static double projected(int8_t bound, double g) { return is_held_at(bound, g) ? 0 : fabs(g); }
 
 /* The own parameters that no bound holds, and the lengths of their columns. */
 static size_t find_loose(const struct joint_block *block, size_t s, uint32_t *loose, double *scale)
@@ -249,7 +255,8 @@ static struct column_sum block_sum(const struct joint *joint, const struct joint
     return (struct column_sum){
         .squares = matrix_squares(column + 1, joint_information(block, s) + column * (block->n + s)),
         .beyond = arrays.beyond[column], .size = block->findings.size * block->findings.size, .n_row = (double)block->n_row,
-        .n_prediction = (moves & MOVES_PREDICTION) != 0, .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1};
+        .n_prediction = (moves & MOVES_PREDICTION) != 0, .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1,
+        .slope = joint_slope(block->best.triangle, block->n + s, block->best.rhs, column)};
 }
 
 static void sums_of(const void *context, const struct joint_block *block, double *number)
@@ -289,6 +296,26 @@ static void criteria_of(const void *context, const struct joint_block *block, do
     number[1] = block->findings.criteria.distances;
 }
 
+/* The largest entry of the projected gradient of the parameters of this process's blocks and of those above them; where a row
+ * is at a bound, all rows that have the parameter are. */
+static double gradient_norm_of(const struct joint *joint)
+{
+    double norm = 0;
+    for (size_t a = 0; a < joint->part.n_active; a++) {
+        const struct joint_block *block = joint_active(joint, a);
+        size_t all = block->n + joint->above.s_block;
+        for (size_t j = 0; j < block->n; j++) {
+            double g = joint_slope(block->best.triangle, all, block->best.rhs, j);
+            norm = fmax(norm, projected(block->at_bound[block->file_index[j]], g));
+        }
+        joint_columns(joint, joint->part.active[a], joint->above.column);
+        for (size_t k = 0; k < joint->above.s_block; k++)
+            norm = fmax(norm, projected(block->at_bound[block->file_index[block->n + k]],
+                                        sum_of(joint, joint->part.active[a], k)->slope));
+    }
+    return norm;
+}
+
 /* Counts measurements and fitted parameters, and sums the criteria. False: out of memory. */
 static bool count(struct joint *joint)
 {
@@ -296,7 +323,7 @@ static bool count(struct joint *joint)
     struct fit_whole *whole = &errors->whole;
     double criteria[2], n_row = 0, n_fitted = 0, n_noise = 0;
     enum { EXCESS = 1, NORMAL = 2, KINKS = 4, NEITHER = 8 };
-    struct joint_facts facts = {.any = 0};
+    struct joint_facts facts = {.any = 0, .single = gradient_norm_of(joint)};
     for (size_t g = 0; joint->above.group && g < joint->levels.n_group[0]; g++) {
         struct joint_group *group = &joint->above.group[g];
         group->n_loose = 0;
@@ -326,6 +353,7 @@ static bool count(struct joint *joint)
                                 .n_noise = joint_count_up(joint, n_noise), .prediction_error = NAN,
                                 .is_sigma_known = joint->asker.is_sigma_known, .is_observed = true};
     errors->has_excess = facts.any & EXCESS;
+    errors->gradient_norm = facts.single;
     for (size_t k = 0; k < joint->above.s; k++)
         whole->n_noise += errors->place[k] != NOT_KEPT && is_noise(&errors->sum[k]);
     if (!joint_totals(joint, 2, criteria_of, NULL, criteria))
@@ -676,8 +704,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
                                                   : OPTIMIZER_trf;
     record->gradient = block->is_made ? block->gradient : GRADIENT_none;
     record->n_iteration = joint->search.n_iteration;
-    record->n_evaluation = block->n_evaluation;
-    record->n_step = block->n_step;
+    fit_work_put(&block->used, record);
     record->n_no_sigma = block->n_no_sigma;
     put_reason(joint, i, record);
     if (!block->is_kept || block->is_out)
@@ -687,13 +714,15 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->objective = block->best.f;
     memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
     memcpy(record->at_bound, block->at_bound, joint->n_parameter);
+    record->gradient_norm = joint->errors ? joint->errors->gradient_norm : NAN;
     if (joint->errors && joint->options->evaluates)
         put_evaluation(joint, i, record);
     if (!joint->errors || joint->options->evaluates)
         return;
-    record->gradient_norm = joint->search.stopping.beyond.gradient_norm;
-    record->tight_change = block->trial.f - block->best.f;
-    record->tight_decrease = joint->certificate.decrease;
+    if (joint->options->certify) {
+        record->tight_change = block->trial.f - block->best.f;
+        record->tight_decrease = joint->certificate.decrease;
+    }
     if (joint->options->statistics && !put_statistics(joint, i, record)) {
         record->outcome = OUTCOME_out_of_memory;
         record->stop = STOP_none;

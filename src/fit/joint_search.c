@@ -144,7 +144,8 @@ static bool is_tired(const struct joint *joint)
     struct joint_facts facts = {.any = 0};
     for (size_t i = 0; i < joint->part.n_active; i++) {
         const struct joint_block *block = joint_active(joint, i);
-        facts.any |= block->n_evaluation >= options->max_evaluations / 2 || block->n_step >= options->max_total_steps / 2;
+        facts.any |= block->used.n_evaluation >= options->max_evaluations / 2
+                     || block->used.n_step >= options->max_total_steps / 2;
     }
     joint_agree(joint, &facts);
     return facts.any;
@@ -358,7 +359,8 @@ static bool has_budget(const struct fit_search *search)
     struct joint_facts facts = {.any = 0};
     for (size_t i = 0; i < joint->part.n_active; i++) {
         const struct joint_block *block = joint_active(joint, i);
-        facts.any |= options->max_evaluations - block->n_evaluation < KEPT || 2 * block->n_step > options->max_total_steps
+        facts.any |= options->max_evaluations - block->used.n_evaluation < KEPT
+                     || 2 * block->used.n_step > options->max_total_steps
                      || (block->is_made && block->gradient != GRADIENT_forward);
     }
     joint_agree(joint, &facts);
@@ -386,8 +388,8 @@ static enum asked leap(struct fit_search *search)
     return asked;
 }
 
-static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look, .step = step, .land = land, .look_back = begin,
-                                            .has_budget = has_budget, .go_on = go_on};
+static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look, .step = step, .land = land,
+                                                .look_back = begin, .has_budget = has_budget, .go_on = go_on};
 
 /* L-BFGS in place of the steps of the trust region. */
 static enum outcome descend(struct joint *joint, bool is_under_way)

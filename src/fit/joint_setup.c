@@ -4,6 +4,7 @@
 #include "fit/joint_errors.h"
 #include "fit/joint_kinks.h"
 #include "fit/prepare.h"
+#include "fit/start.h"
 #include "fit/unit.h"
 
 #include <assert.h>
@@ -190,10 +191,12 @@ static bool make_block(struct joint_work *work)
 static bool draw_shared(const struct joint *joint, const struct fit_problem *problem, struct fit_map *map, struct arena *arena)
 {
     double *theta = arena_calloc(arena, map->n_free + 1, sizeof *theta);
-    uint32_t number = problem->start_number + joint->n_redrawn * problem->n_start;
+    const struct fit_start start = {.seed = problem->seed, .dataset = FIT_START_SHARED,
+                                    .number = problem->start_number, .n_start = problem->n_start,
+                                    .n_redrawn = joint->n_redrawn};
     if (!theta)
         return false;
-    fit_start_theta(map, problem->prior, problem->seed, UINT64_MAX, number, problem->n_start, theta);
+    fit_start_theta(&start, map, problem->prior, theta);
     for (size_t j = 0; j < map->n_free; j++) {
         if (joint->levels.level[map->file_index[j]] != 1)
             continue;
@@ -258,8 +261,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
                         "over all datasets");
         return false;
     }
-    asker->n_evaluation = block->n_evaluation;
-    asker->n_step = block->n_step;
+    asker->used = block->used;
     if (joint->pass == JOINT_CHECK) { /* one more than the budget */
         options->max_evaluations += 2;
         options->max_total_steps += options->max_steps;
@@ -297,8 +299,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     }
     if (!fit_seek_pulses(work.asker))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    block->n_evaluation = work.asker->n_evaluation;
-    block->n_step = work.asker->n_step;
+    block->used = work.asker->used;
     block->notes |= work.asker->notes;
     if (joint->pass == JOINT_PILOT && joint_is_pilot(joint, i) && block->outcome == OUTCOME_not_run)
         joint_pilot_run(joint, i, problem, &options, host, arena);

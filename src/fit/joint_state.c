@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_bytes.h"
 #include "fit/joint_internal.h"
+#include "fit/start.h"
 
 #include <stdlib.h>
 
@@ -70,8 +71,7 @@ static void pass_block(struct cursor *cursor, struct joint_block *block)
     FIELD(block->has_crashed);
     FIELD(block->engine);
     FIELD(block->gradient);
-    FIELD(block->n_evaluation);
-    FIELD(block->n_step);
+    FIELD(block->used);
     FIELD(block->seconds);
     FIELD(block->notes);
     FIELD(block->reason);

@@ -121,7 +121,8 @@ struct joint_block {
     uint64_t agreement;
     enum engine_kind engine;
     enum gradient_method gradient;
-    int64_t n_evaluation, n_step, n_no_sigma;
+    struct fit_work used;
+    int64_t n_no_sigma;
     double seconds;
     uint32_t notes;
     bool has_offset, has_kinks;

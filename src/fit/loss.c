@@ -125,13 +125,13 @@ static const struct form forms[N_ERROR] = {
     [ERROR_STUDENT] = {fill_student, at_student, second_student, quantile_student},
 };
 
-struct fit_loss fit_loss_of(enum error_kind error, double huber_k, double student_nu)
+struct fit_loss fit_loss_of(enum error_kind error, const double *tuning)
 {
     struct fit_loss loss = {.error = error, .is_log = error_row[error].is_log,
                             .has_kink = error_row[error].growth == GROWTH_LINEAR};
     loss.tuning = loss.has_kink ? LOSS_KINK : NAN;
-    if (error == ERROR_HUBER || error == ERROR_STUDENT)
-        loss.tuning = error == ERROR_HUBER ? huber_k : student_nu;
+    if (error_tuning[error].letter)
+        loss.tuning = tuning ? tuning[error] : error_tuning[error].standard;
     forms[error].fill(&loss);
     return loss;
 }

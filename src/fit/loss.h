@@ -12,16 +12,14 @@ struct fit_loss {
     enum error_kind error;
     bool is_log;                 /* r is the difference of logarithms */
     bool has_kink;               /* at r = 0, where it is rounded; grows linearly */
-    double tuning;               /* Huber's k; Student's degrees of freedom; Laplace's: half-width of the rounded kink */
+    double tuning;               /* the constant of ERROR_TUNING_LIST; Laplace's: half-width of the rounded kink */
     double log_constant;         /* log of the integral of exp(-rho), added by a likelihood */
     double location_information; /* expected square of rho': Fisher's information of the prediction, for s = 1 */
     double scale_information;    /* expected square of 1 - rho' r: the same for s */
 };
 
-#define LOSS_HUBER_K 1.345 /* 95 % efficient for normal errors (Huber 1964) */
-#define LOSS_STUDENT_NU 4.0
-/* huber_k, student_nu > 0; only the one that `error` needs is used. */
-struct fit_loss fit_loss_of(enum error_kind error, double huber_k, double student_nu);
+/* tuning: N_ERROR constants, of which only that of `error` is used; NULL: the standard one. */
+struct fit_loss fit_loss_of(enum error_kind error, const double *tuning);
 
 /* The substitute for a loss's second derivative. ABOVE: rho'(r)/r; the resulting quadratic touches the loss and is nowhere
  * below it. KINKS: rho'' of Laplace's rounded kink; ABOVE for other losses. EXPECTED: the expectation. */

@@ -1,8 +1,6 @@
-/* Scales, bounds, fixed parameters and starts: the conversion between fit parameters and the model's.
+/* Scales, bounds and fixed parameters: the conversion between fit parameters and the model's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/map.h"
-
-#include "base/random.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +8,6 @@
 
 enum { REASON = 160 };
 static const double LN10 = 2.302585092994045684;
-/* Keeps these streams apart from those of other purposes. */
-static const uint64_t PURPOSE = 0x6c68735f73746172; /* "lhs_star" */
 
 double fit_scale_from_natural(enum parameter_scale scale, double natural)
 {
@@ -200,61 +196,4 @@ void fit_map_chain(const struct fit_map *map, const double *p, double *chain)
 double fit_map_size(const struct fit_map *map, size_t j, double theta)
 {
     return map->scale[j] == SCALE_LOG ? 1 : map->scale[j] == SCALE_LOG10 ? 1 / LN10 : fmax(fabs(theta), map->size[j]);
-}
-
-/* The box of random starts. */
-static void window(const struct fit_map *map, size_t j, double *low, double *high)
-{
-    static const double DECADE[] = {[SCALE_LIN] = 0, [SCALE_LOG] = 2.302585092994045684, [SCALE_LOG10] = 1};
-    double start = map->start[j];
-    double reach = map->scale[j] != SCALE_LIN ? DECADE[map->scale[j]] : start != 0 ? fabs(start) : 1;
-    *low = isfinite(map->lower[j]) ? map->lower[j] : start - reach;
-    *high = isfinite(map->upper[j]) ? map->upper[j] : start + reach;
-}
-
-static double below(const struct fit_map *map, size_t j, const struct fit_prior *prior, double theta)
-{
-    return fit_prior_below(prior, prior->on_optimizer ? theta : fit_scale_to_natural(map->scale[j], theta));
-}
-
-/* The quantile of the prior between the bounds; NaN: it has no probability there. */
-static double draw(const struct fit_map *map, size_t j, const struct fit_prior *prior, double place)
-{
-    double first = below(map, j, prior, map->lower[j]), last = below(map, j, prior, map->upper[j]);
-    double wanted = first * (1 - place) + last * place, reach = 1;
-    double low = fmax(map->lower[j], -reach), high = fmin(map->upper[j], reach);
-    if (!(last > first) || !isfinite(wanted))
-        return NAN;
-    for (; low > map->lower[j] && below(map, j, prior, low) > wanted; reach *= 2)
-        low = fmax(map->lower[j], -reach);
-    for (reach = 1; high < map->upper[j] && below(map, j, prior, high) < wanted; reach *= 2)
-        high = fmin(map->upper[j], reach);
-    for (double middle; middle = low + 0.5 * (high - low), middle > low && middle < high;)
-        *(below(map, j, prior, middle) < wanted ? &low : &high) = middle;
-    return high;
-}
-
-/* Latin hypercube (McKay, Beckman & Conover 1979) without a table: each coordinate's permutation of the strata is computed only
- * for the requested row, so the cost of a start does not depend on their number. */
-void fit_start_theta(const struct fit_map *map, const struct fit_prior *prior, uint64_t seed, uint64_t dataset,
-                     uint32_t start_number, uint32_t n_start, double *theta)
-{
-    uint64_t n_row = n_start > 1 && start_number < n_start ? n_start - 1 : start_number;
-    for (size_t j = 0; j < map->n_free; j++) {
-        if (start_number == 0) {
-            theta[j] = map->start[j];
-            continue;
-        }
-        uint64_t stream = random_stream(random_stream(PURPOSE, dataset), map->model_index[j]);
-        uint64_t stratum = random_permute(seed, stream, n_row, start_number - 1);
-        double within = random_uniform(seed, stream, start_number);
-        double low, high;
-        window(map, j, &low, &high);
-        double place = ((double)stratum + within) / (double)n_row;
-        const struct fit_prior *own = prior ? &prior[map->file_index[j]] : NULL;
-        double value = own && own->kind != PRIOR_NONE ? draw(map, j, own, place) : NAN;
-        if (isnan(value))
-            value = low * (1 - place) + high * place;
-        theta[j] = value < map->lower[j] ? map->lower[j] : value > map->upper[j] ? map->upper[j] : value;
-    }
 }

@@ -57,15 +57,3 @@ static inline double fit_map_within(const struct fit_map *map, size_t j, double 
 /* One value on the optimiser's scale; the logarithm of a number <= 0 is -infinity, and that of +infinity is +infinity. */
 double fit_scale_from_natural(enum parameter_scale scale, double natural);
 double fit_scale_to_natural(enum parameter_scale scale, double value);
-
-/* Random starts: rows of a Latin hypercube, each a pure function of (seed, dataset, start number, number of starts). Start
- * number 0 is the given start; number k >= 1 is row k-1 of a hypercube with max(n_start - 1, k) rows in the box of the bounds
- * on the optimiser's scale: in every coordinate each of that many equal strata contains one start, at a random place. An
- * infinite side of the box is replaced by a window around the given start: one decade on the logarithmic scales, max(1,
- * |start|) on the linear one. Writes theta (map->n_free). Each parameter has its own random stream, numbered by its index in
- * the model. A parameter with a prior (`prior`, by its index in p; NULL: none) has strata of equal probability under the prior
- * between the bounds instead. */
-void fit_start_theta(const struct fit_map *map, const struct fit_prior *prior, uint64_t seed, uint64_t dataset,
-                     uint32_t start_number, uint32_t n_start, double *theta);
-/* How often a random start at which the model cannot be evaluated is replaced: by start_number + n_start, and so on. */
-enum { FIT_MAX_REDRAWN = 10 };

@@ -14,7 +14,7 @@ void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes)
     fit_record_clear(record, n_parameter);
     record->outcome = OUTCOME_not_run;
     record->notes = notes;
-    record->n_iteration = record->n_evaluation = record->n_step = 0;
+    fit_record_zero_work(record);
 }
 
 static void fail(struct fit_record *record, enum outcome outcome, const char *reason)

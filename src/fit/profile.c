@@ -1,12 +1,12 @@
 /* Follows one side of a profile. Everything is measured in r = sqrt((objective - best) / rise): 0 at the best fit, 1 at the
  * limit, and linear in between if the objective is quadratic. The walk steps outward by about half a unit of r, closes in on
- * r = 1 between the last two places, and there fits the other parameters once more from the best fit.
+ * r = 1 between the last two points, and there fits the other parameters once more from the best fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 
-#include "fit/fit.h"
-#include "fit/prepare.h"
 #include "fit/map.h"
+#include "fit/prepare.h"
+#include "fit/prior.h"
 #include "fit/statistics.h"
 
 #include <math.h>
@@ -18,9 +18,9 @@ static const double UNIT_SETTLED = 1e-3;
 static const double TOLERANCE = 1e-4;     /* of the rise, at the limit */
 static const double FIRST_STEP = 0.5;     /* of the half-width given by the covariance */
 static const double NEXT_RISE = 0.5;      /* of r, per step */
-static const double LAST_AIM = 1.02;      /* just beyond, so that the limit lies between two places */
+static const double LAST_AIM = 1.02;      /* just beyond, so that the limit lies between two points */
 static const double BETTER = -0.01;       /* of the rise: an objective lower by this is a better fit */
-static const double TOGETHER = 1e-6;      /* of the distance from the best fit: two places closer than this ... */
+static const double TOGETHER = 1e-6;      /* of the distance from the best fit: two points closer than this ... */
 static const double JUMP = 0.01;          /* ... form a jump if their r differ by more than this */
 static const double AFTER_JUMP = 0.01;    /* of the distance from the best fit: the step after a jump */
 static const double AGREES = 1e-3;        /* of the rise: two fits of the other parameters at the limit */
@@ -30,19 +30,19 @@ static const double STEPS = 30;           /* but a far bound is reached in about
 static const double GROWTH = 3;           /* of the steps, at most, unless the bound is too far for that */
 static const double STEEP = 10;           /* r beyond the limit: the line through it says nothing, the interval is halved */
 
-/* A place on the profile. */
-struct place {
+/* A point of the profile. */
+struct profile_point {
     double theta;       /* of the profiled parameter, optimiser's scale */
     double r;
     double *parameter;  /* all, natural scale */
 };
 
 struct walk {
-    const struct fit_profile_subject *subject;
+    const struct fit_subject *subject;
     const struct fit_options *options;
     const struct fit_profile_request *request;
     struct fit_record *result;
-    struct fit_profile *profile;
+    double value;               /* of the limit, natural scale */
     size_t n;                   /* parameters of all copies */
     uint8_t *held, *fixed;      /* n: by the caller; and with the profiled parameter */
     double unit;
@@ -54,25 +54,26 @@ struct walk {
     double longest, growth;     /* of steps */
     bool ends_at_bound;
     double *guess;              /* n: starts of the other parameters */
-    struct place origin;        /* the best fit */
-    struct place place[3];      /* the latest ones; their arrays are swapped */
+    struct profile_point origin;   /* the best fit */
+    struct profile_point point[3]; /* the latest ones; their arrays are swapped */
     int n_failure;
 };
 
 static bool walk_init(struct walk *walk, struct arena *arena)
 {
-    const struct fit_profile_subject *subject = walk->subject;
+    const struct fit_subject *subject = walk->subject;
     size_t n = walk->n = subject->n_copy * subject->n_parameter;
     double *const known[] = {walk->guess = arena_calloc(arena, n + 1, sizeof(double)),
                              walk->origin.parameter = arena_calloc(arena, n + 1, sizeof(double)),
-                             walk->place[0].parameter = arena_calloc(arena, n + 1, sizeof(double)),
-                             walk->place[1].parameter = arena_calloc(arena, n + 1, sizeof(double))};
-    walk->place[2].parameter = arena_calloc(arena, n + 1, sizeof(double));
+                             walk->point[0].parameter = arena_calloc(arena, n + 1, sizeof(double)),
+                             walk->point[1].parameter = arena_calloc(arena, n + 1, sizeof(double))};
+    walk->point[2].parameter = arena_calloc(arena, n + 1, sizeof(double));
     walk->end_of_inner = arena_calloc(arena, n + 1, sizeof(double));
+    walk->result->point = arena_calloc(arena, 2 * FIT_MAX_POINT, sizeof(double));
     walk->held = arena_calloc(arena, n + 1, 1);
     walk->fixed = arena_calloc(arena, n + 1, 1);
     void *arrays = arena_alloc(arena, fit_record_array_bytes(subject->n_parameter));
-    if (!arrays || !walk->held || !walk->fixed || !walk->place[2].parameter || !walk->end_of_inner)
+    if (!arrays || !walk->held || !walk->fixed || !walk->point[2].parameter || !walk->end_of_inner || !walk->result->point)
         return false;
     fit_record_set_arrays(&walk->inner, subject->n_parameter, arrays);
     walk->inner.covariance = NULL;
@@ -93,8 +94,8 @@ static bool walk_init(struct walk *walk, struct arena *arena)
 
 static void end_walk(struct walk *walk, enum limit limit, double value)
 {
-    walk->profile->limit = limit;
-    walk->profile->value = value;
+    walk->result->limit = (uint8_t)limit;
+    walk->value = value;
 }
 
 static void fail(struct walk *walk, enum limit limit, enum outcome outcome, const char *reason)
@@ -105,7 +106,7 @@ static void fail(struct walk *walk, enum limit limit, enum outcome outcome, cons
 }
 
 /* Whether the last fit ended in a way that rules out further fits; also if it changed to CVODES, whose objectives are not
- * compared with those of lanes: the caller repeats the profile. */
+ * compared with those of lanes: the side is repeated. */
 static bool is_over(const struct walk *walk)
 {
     enum outcome outcome = walk->inner.outcome;
@@ -193,10 +194,10 @@ static bool look_at_best(struct walk *walk, double *width)
     return true;
 }
 
-/* The other parameters' start at theta: on the line through two known places, within their bounds. */
-static void guess_others(struct walk *walk, const struct place *a, const struct place *b, double theta)
+/* The other parameters' start at theta: on the line through two known points, within their bounds. */
+static void guess_others(struct walk *walk, const struct profile_point *a, const struct profile_point *b, double theta)
 {
-    const struct fit_profile_subject *subject = walk->subject;
+    const struct fit_subject *subject = walk->subject;
     double part = a->theta != b->theta ? (theta - b->theta) / (b->theta - a->theta) : 0;
     for (size_t i = 0; i < walk->n; i++) {
         enum parameter_scale scale = subject->scale[i % subject->n_parameter];
@@ -208,29 +209,38 @@ static void guess_others(struct walk *walk, const struct place *a, const struct 
     }
 }
 
-/* Stores the end of the inner fit at theta in `place` and as a point of the profile. */
-static void take_place(struct walk *walk, double theta, struct place *place)
+/* The term of the profiled parameter's prior: the objective of fits that hold it omits it. */
+static double prior_term(const struct fit_subject *subject, size_t parameter, double theta, double natural)
 {
-    struct fit_profile *profile = walk->profile;
-    size_t i = walk->request->parameter, n = walk->subject->n_parameter;
-    double natural = walk->guess[i], objective = walk->inner.objective + fit_profile_prior(walk->subject, i, theta, natural);
-    double rise = (objective - walk->best) / walk->rise;
-    place->theta = theta;
-    place->r = rise > 0 ? sqrt(rise) : rise < BETTER ? -1 : 0;
-    memcpy(place->parameter, walk->end_of_inner, walk->n * sizeof *place->parameter);
-    if (profile->n_point < profile->max_point) {
-        profile->point[2 * profile->n_point] = natural;
-        profile->point[2 * profile->n_point + 1] = objective;
-        profile->n_point++;
-    }
-    memcpy(walk->result->parameter, walk->inner.parameter, n * sizeof *place->parameter);
-    memcpy(walk->result->at_bound, walk->inner.at_bound, n);
-    walk->result->objective = objective;
-    walk->result->gradient_norm = walk->inner.gradient_norm;
+    const struct fit_prior *prior = subject->prior ? &subject->prior[parameter] : NULL;
+    bool has_term = prior && prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM;
+    return has_term ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
 }
 
-/* Fits the other parameters at theta into `place`. False: that failed. */
-static bool visit(struct walk *walk, const struct place *a, const struct place *b, double theta, struct place *place)
+/* Stores the end of the inner fit at theta in `point`, and in the record. */
+static void take_point(struct walk *walk, double theta, struct profile_point *point)
+{
+    struct fit_record *result = walk->result;
+    size_t i = walk->request->parameter, n = walk->subject->n_parameter;
+    double natural = walk->guess[i], objective = walk->inner.objective + prior_term(walk->subject, i, theta, natural);
+    double rise = (objective - walk->best) / walk->rise;
+    point->theta = theta;
+    point->r = rise > 0 ? sqrt(rise) : rise < BETTER ? -1 : 0;
+    memcpy(point->parameter, walk->end_of_inner, walk->n * sizeof *point->parameter);
+    if (result->n_point < FIT_MAX_POINT) {
+        result->point[2 * result->n_point] = natural;
+        result->point[2 * result->n_point + 1] = objective;
+        result->n_point++;
+    }
+    memcpy(result->parameter, walk->inner.parameter, n * sizeof *point->parameter);
+    memcpy(result->at_bound, walk->inner.at_bound, n);
+    result->objective = objective;
+    result->gradient_norm = walk->inner.gradient_norm;
+}
+
+/* Fits the other parameters at theta into `point`. False: that failed. */
+static bool visit(struct walk *walk, const struct profile_point *a, const struct profile_point *b,
+                  double theta, struct profile_point *point)
 {
     double natural = theta == walk->end && walk->ends_at_bound ? bound(walk) : fit_scale_to_natural(walk->scale, theta);
     for (int extrapolated = a != b; extrapolated >= 0; extrapolated--) {
@@ -243,22 +253,22 @@ static bool visit(struct walk *walk, const struct place *a, const struct place *
         if (!run_inner(walk, walk->fixed, &options))
             return false;
         if (outcome_is_success(walk->inner.outcome)) {
-            take_place(walk, theta, place);
+            take_point(walk, theta, point);
             return true;
         }
     }
     return false;
 }
 
-static void swap(struct place *a, struct place *b)
+static void swap(struct profile_point *a, struct profile_point *b)
 {
-    struct place c = *a;
+    struct profile_point c = *a;
     *a = *b;
     *b = c;
 }
 
 /* The next step, from the change of r so far. */
-static double next_step(const struct walk *walk, const struct place *a, const struct place *b)
+static double next_step(const struct walk *walk, const struct profile_point *a, const struct profile_point *b)
 {
     double step = fabs(b->theta - a->theta), slope = (b->r - a->r) / step;
     double wanted = LAST_AIM - b->r <= NEXT_RISE + 0.1 ? LAST_AIM - b->r : NEXT_RISE;
@@ -276,57 +286,57 @@ static void end_outside(struct walk *walk)
         end_walk(walk, LIMIT_infinite, nowhere);
 }
 
-/* Steps outward from place[1] (place[0] is the one before) until the limit lies between place[1] and place[2]. False: the walk
+/* Steps outward from point[1] (point[0] is the one before) until the limit lies between point[1] and point[2]. False: the walk
  * is over. */
 static bool march(struct walk *walk, double step)
 {
-    struct place *place = walk->place;
+    struct profile_point *point = walk->point;
     int side = walk->request->side;
-    while (walk->profile->n_point < walk->profile->max_point / 2) {
-        double theta = place[1].theta + side * step;
+    while (walk->result->n_point < FIT_MAX_POINT / 2) {
+        double theta = point[1].theta + side * step;
         if (side * (theta - walk->end) >= 0)
             theta = walk->end;
-        if (!visit(walk, &place[0], &place[1], theta, &place[2])) {
+        if (!visit(walk, &point[0], &point[1], theta, &point[2])) {
             step *= 0.25;
-            if (++walk->n_failure < MAX_FAILURES && !is_over(walk) && theta != place[1].theta)
+            if (++walk->n_failure < MAX_FAILURES && !is_over(walk) && theta != point[1].theta)
                 continue;
             fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
             return false;
         }
-        if (place[2].r < 0) {
+        if (point[2].r < 0) {
             end_walk(walk, LIMIT_better, NAN);
             return false;
         }
-        if (place[2].r >= 1)
+        if (point[2].r >= 1)
             return true;
         if (theta == walk->end)
             break;
-        step = next_step(walk, &place[1], &place[2]);
-        swap(&place[0], &place[1]);
-        swap(&place[1], &place[2]);
+        step = next_step(walk, &point[1], &point[2]);
+        swap(&point[0], &point[1]);
+        swap(&point[1], &point[2]);
     }
-    if (place[2].theta != walk->end)
+    if (point[2].theta != walk->end)
         fail(walk, LIMIT_failed, OUTCOME_budget, "the profile is too uneven to be followed to its end");
     else
         end_outside(walk);
     return false;
 }
 
-/* The place where the line through two places has r = 1. */
-static double crossing(const struct place *a, const struct place *b)
+/* Where the line through two points has r = 1. */
+static double crossing(const struct profile_point *a, const struct profile_point *b)
 {
     return a->theta + (1 - a->r) * (b->theta - a->theta) / (b->r - a->r);
 }
 
-/* The places around the limit are close together, but r jumps between them: the outer fit may have ended in another local
- * minimum. Fits the outer place again from the inner one's parameters. True: that gave r < 1, and the walk continues from
+/* The points around the limit are close together, but r jumps between them: the outer fit may have ended in another local
+ * minimum. Fits the outer point again from the inner one's parameters. True: that gave r < 1, and the walk continues from
  * there. */
 static bool is_valley_left(struct walk *walk)
 {
-    struct place *below = &walk->place[1], *above = &walk->place[2], *middle = &walk->place[0];
+    struct profile_point *below = &walk->point[1], *above = &walk->point[2], *middle = &walk->point[0];
     if (!(above->r - below->r > JUMP) || !visit(walk, below, below, above->theta, middle) || !(middle->r < 1))
         return false;
-    swap(below, middle); /* now place[0] is the inner one, place[1] the one before the jump */
+    swap(below, middle); /* now point[0] is the inner one, point[1] the one before the jump */
     return true;
 }
 
@@ -335,34 +345,57 @@ static bool is_valley_left(struct walk *walk)
  * stays. */
 static bool is_lower_from_best(struct walk *walk, double theta)
 {
-    struct place *middle = &walk->place[0];
+    struct profile_point *middle = &walk->point[0];
     end_walk(walk, LIMIT_found, fit_scale_to_natural(walk->scale, theta));
     if (!visit(walk, &walk->origin, &walk->origin, theta, middle)) {
         middle->r = INFINITY;
         if (is_over(walk))
             fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
         else if (isfinite(walk->inner.objective)) /* a lower objective of an unfinished fit proves the same */
-            take_place(walk, theta, middle);
+            take_point(walk, theta, middle);
     }
     if (middle->r < 0)
         end_walk(walk, LIMIT_better, NAN);
     if (middle->r < 0 || middle->r * middle->r > 1 - AGREES)
         return false;
-    swap(middle, &walk->place[1]);
-    walk->place[0].theta = walk->place[1].theta; /* no line through two local minima */
-    memcpy(walk->place[0].parameter, walk->place[1].parameter, walk->n * sizeof(double));
+    swap(middle, &walk->point[1]);
+    walk->point[0].theta = walk->point[1].theta; /* no line through two local minima */
+    memcpy(walk->point[0].parameter, walk->point[1].parameter, walk->n * sizeof(double));
     return true;
 }
 
-/* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). True: the walk
- * continues from place[1]. */
+/* Whether bounds hold parameters that are not fixed: at_bound of the result gets -1 or 1 for those that are held in more than
+ * half of the datasets, else 0. */
+static bool is_held(struct walk *walk, const struct profile_point *point)
+{
+    const struct fit_subject *subject = walk->subject;
+    size_t n = subject->n_parameter;
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        size_t n_lower = 0, n_upper = 0;
+        for (size_t k = i; k < walk->n; k += n) {
+            bool is_free = !walk->fixed[k] && subject->lower[k] < subject->upper[k];
+            n_lower += is_free && point->parameter[k] <= subject->lower[k];
+            n_upper += is_free && point->parameter[k] >= subject->upper[k];
+        }
+        bool is_here = 2 * (n_lower + n_upper) > subject->n_copy;
+        any = any || is_here;
+        walk->result->at_bound[i] = 0;
+        if (is_here)
+            walk->result->at_bound[i] = n_lower > n_upper ? -1 : 1;
+    }
+    return any;
+}
+
+/* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between point[1] (r < 1) and point[2] (r >= 1). True: the walk
+ * continues from point[1]. */
 static bool close_in(struct walk *walk)
 {
-    struct place *below = &walk->place[1], *above = &walk->place[2], *middle = &walk->place[0];
+    struct profile_point *below = &walk->point[1], *above = &walk->point[2], *middle = &walk->point[0];
     double low = below->r - 1, high = above->r - 1, theta = crossing(below, above);
     int last = 0;
-    const struct place *nearest = fabs(low) < fabs(high) ? below : above;
-    while (fabs(nearest->r * nearest->r - 1) > TOLERANCE && walk->profile->n_point < walk->profile->max_point) {
+    const struct profile_point *nearest = fabs(low) < fabs(high) ? below : above;
+    while (fabs(nearest->r * nearest->r - 1) > TOLERANCE && walk->result->n_point < FIT_MAX_POINT) {
         theta = below->theta - low * (above->theta - below->theta) / (high - low);
         if (above->r > STEEP)
             theta = 0.5 * (below->theta + above->theta);
@@ -370,9 +403,9 @@ static bool close_in(struct walk *walk)
         if (together || theta == below->theta || theta == above->theta) {
             if (!is_valley_left(walk))
                 break;
-            if (walk->place[1].r < 0)
+            if (walk->point[1].r < 0)
                 end_walk(walk, LIMIT_better, NAN);
-            return walk->place[1].r >= 0;
+            return walk->point[1].r >= 0;
         }
         if (!visit(walk, below, above, theta, middle)) {
             fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
@@ -398,9 +431,8 @@ static bool close_in(struct walk *walk)
     }
     if (is_lower_from_best(walk, crossing(below, above)))
         return true;
-    if (walk->profile->limit == LIMIT_found &&
-        fit_profile_holds(walk->subject, walk->fixed, nearest->parameter, walk->result->at_bound))
-        walk->profile->limit = LIMIT_held;
+    if (walk->result->limit == LIMIT_found && is_held(walk, nearest))
+        walk->result->limit = LIMIT_held;
     return false;
 }
 
@@ -413,7 +445,7 @@ static const double *farthest_end(const struct walk *walk)
     double most = limit + request->side * AGREES * fabs(limit - walk->start);
     const double *farthest = NULL;
     for (size_t k = 0; k < request->n_end; k++) {
-        const double *end = request->end + k * (walk->n + 1);
+        const double *end = request->end + k * (walk->subject->n_parameter + 1);
         double theta = fit_scale_from_natural(walk->scale, end[1 + request->parameter]);
         bool is_below = !isnan(end[0]) && (walk->rise == 0 || end[0] <= walk->best + (1 + AGREES) * walk->rise);
         if (!is_below || !(request->side * (theta - most) > 0))
@@ -424,29 +456,39 @@ static const double *farthest_end(const struct walk *walk)
     return farthest;
 }
 
+/* All parameters of that end: what datasets do not have in common is not known there. */
+static void take_end(const struct walk *walk, const double *end, double *parameter)
+{
+    const struct fit_subject *subject = walk->subject;
+    for (size_t k = 0; k < walk->n; k++) {
+        size_t i = k % subject->n_parameter;
+        parameter[k] = !subject->is_common || subject->is_common[i] ? end[1 + i] : subject->start[k];
+    }
+}
+
 /* Fits the other parameters from that end. False: there is none below the threshold, or the walk is over. */
 static bool begin_beyond(struct walk *walk, double *step)
 {
-    struct place *place = walk->place;
+    struct profile_point *point = walk->point;
     const double *end = farthest_end(walk);
     if (!end)
         return false;
     double theta = fit_scale_from_natural(walk->scale, end[1 + walk->request->parameter]);
     if (walk->request->side * (theta - walk->end) >= 0)
         theta = walk->end;
-    place[1].theta = theta;
-    memcpy(place[1].parameter, end + 1, walk->n * sizeof *place[1].parameter);
-    if (!visit(walk, &place[1], &place[1], theta, &place[2]) || !(place[2].r < 1))
+    point[1].theta = theta;
+    take_end(walk, end, point[1].parameter);
+    if (!visit(walk, &point[1], &point[1], theta, &point[2]) || !(point[2].r < 1))
         return false;
-    swap(&place[1], &place[2]);
-    place[0].theta = theta;
-    memcpy(place[0].parameter, place[1].parameter, walk->n * sizeof *place[0].parameter);
+    swap(&point[1], &point[2]);
+    point[0].theta = theta;
+    memcpy(point[0].parameter, point[1].parameter, walk->n * sizeof *point[0].parameter);
     *step = fmin(AFTER_JUMP * fabs(theta - walk->start), walk->longest);
-    if (place[1].r < 0)
+    if (point[1].r < 0)
         end_walk(walk, LIMIT_better, NAN);
     else if (theta == walk->end)
         end_outside(walk);
-    return place[1].r >= 0 && theta != walk->end;
+    return point[1].r >= 0 && theta != walk->end;
 }
 
 /* Sets where the walk ends and how long its steps may be. Returns the first step. */
@@ -464,39 +506,61 @@ static double plan(struct walk *walk, double width)
     return step;
 }
 
-void fit_profile_follow(const struct fit_profile_subject *subject, const struct fit_options *options, struct arena *arena,
-                        const struct fit_profile_request *request, struct fit_record *result, struct fit_profile *profile)
+static void walk_side(struct walk *walk, struct arena *arena)
 {
-    struct walk walk = {.subject = subject, .options = options, .request = request, .result = result, .profile = profile};
+    const struct fit_subject *subject = walk->subject;
+    const struct fit_profile_request *request = walk->request;
     size_t i = request->parameter;
     double width;
-    fit_clear(result, subject->n_parameter, 0);
-    result->outcome = OUTCOME_converged;
-    profile->n_point = 0;
-    end_walk(&walk, LIMIT_not_fitted, NAN);
+    end_walk(walk, LIMIT_not_fitted, NAN);
     if ((subject->fixed && subject->fixed[i]) || subject->lower[i] == subject->upper[i])
         return;
-    if (!walk_init(&walk, arena)) {
-        fail(&walk, LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
+    if (!walk_init(walk, arena)) {
+        fail(walk, request->n_end ? LIMIT_none : LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
         return;
     }
-    if (request->n_end && !farthest_end(&walk)) {
-        end_walk(&walk, LIMIT_none, NAN);
+    if (request->n_end && !farthest_end(walk)) {
+        end_walk(walk, LIMIT_none, NAN);
         return;
     }
-    if (!look_at_best(&walk, &width))
+    if (!look_at_best(walk, &width))
         return;
-    double step = plan(&walk, width);
-    if (walk.end == walk.start) {
-        end_walk(&walk, LIMIT_bound, bound(&walk));
+    double step = plan(walk, width);
+    if (walk->end == walk->start) {
+        end_walk(walk, LIMIT_bound, bound(walk));
         return;
     }
-    walk.origin.theta = walk.place[0].theta = walk.place[1].theta = walk.start;
+    walk->origin.theta = walk->point[0].theta = walk->point[1].theta = walk->start;
     if (request->n_end) {
-        end_walk(&walk, LIMIT_none, NAN);
-        if (!begin_beyond(&walk, &step))
+        end_walk(walk, LIMIT_none, NAN);
+        if (!begin_beyond(walk, &step))
             return;
     }
-    while (march(&walk, step) && close_in(&walk))
-        step = AFTER_JUMP * fabs(walk.place[1].theta - walk.start);
+    while (march(walk, step) && close_in(walk))
+        step = AFTER_JUMP * fabs(walk->point[1].theta - walk->start);
+}
+
+static void follow(const struct fit_subject *subject, const struct fit_options *options, struct arena *arena,
+                   const struct fit_profile_request *request, struct fit_record *record)
+{
+    struct walk walk = {.subject = subject, .options = options, .request = request, .result = record};
+    fit_clear(record, subject->n_parameter, 0);
+    record->outcome = OUTCOME_converged;
+    walk_side(&walk, arena);
+    record->parameter[request->parameter] = walk.value;
+}
+
+void fit_profile_run(const struct fit_subject *subject, const struct fit_options *options, struct arena *arena,
+                     const struct fit_profile_request *request, struct fit_record *record)
+{
+    struct fit_options with = *options;
+    with.certify = false;
+    follow(subject, &with, arena, request, record);
+    if (!(record->notes & NOTE_changed_engine))
+        return;
+    const struct fit_record first = *record;
+    with.engine = ENGINE_CVODES;
+    follow(subject, &with, arena, request, record);
+    record->notes |= NOTE_changed_engine;
+    fit_record_add_work(record, &first);
 }

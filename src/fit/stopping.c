@@ -170,14 +170,21 @@ static double promise_free(const struct stopping *stopping, struct trust_model *
     return model->is_restricted ? trust_model_promise_free(model, best) + stopping->beyond.promise : model->promise;
 }
 
+enum stop_test stopping_by_value(const struct stopping *stopping, const struct fit_point *best)
+{
+    return stopping_is_exact(stopping, best) ? STOP_exact : STOP_none;
+}
+
+/* A new test is a line here, and an entry of STOP_LIST in base/method.h. */
 static enum stop_test find_met(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
     double tolerance = stopping_tolerance(stopping, best);
     double single = fmax(trust_model_promise_single(model, best), stopping->beyond.single);
     if (fmax(fit_point_gradient_norm(&stopping->asker->map, best), stopping->beyond.gradient_norm) == 0)
         return STOP_gradient;
-    if (stopping_is_exact(stopping, best))
-        return STOP_exact;
+    enum stop_test by_value = stopping_by_value(stopping, best);
+    if (by_value != STOP_none)
+        return by_value;
     if (stopping->slowness * model->promise <= tolerance
         && stopping->slowness * promise_free(stopping, model, best) <= tolerance)
         return STOP_decrease;

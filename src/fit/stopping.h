@@ -50,6 +50,8 @@ void stopping_note(struct stopping *stopping, const struct trust_model *model, c
                    double decrease);
 /* The next step would change no bit of the parameters: decides with the present knowledge. */
 void stopping_give_up(struct stopping *stopping);
+/* The tests that need nothing but the objective at the best point, which all searches have. STOP_none: none is met. */
+enum stop_test stopping_by_value(const struct stopping *stopping, const struct fit_point *best);
 /* OUTCOME_not_run: continue. Sets notes, and asker->reason if the fit failed. The model must be current and have its step. */
 enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best);
 /* The decrease from best to trial, from the gradients at both ends (trapezoidal rule). */

@@ -26,10 +26,10 @@ bool trust_probe_init(struct trust_probe *probe, struct fit_asker *asker, struct
 static enum asked ask(struct trust_probe *probe, struct fit_point *point)
 {
     struct fit_asker *asker = probe->asker;
-    int64_t before = asker->n_evaluation, parts = 1 + (int64_t)asker->map.n_free / PARAMETERS;
+    int64_t before = asker->used.n_evaluation, parts = 1 + (int64_t)asker->map.n_free / PARAMETERS;
     enum asked asked = fit_ask(asker, asker->accuracy, point, false);
-    if (asker->accuracy.gradient == GRADIENT_forward && asker->n_evaluation > before && probe->n_plain++ % parts != 0)
-        asker->n_evaluation--;
+    if (asker->accuracy.gradient == GRADIENT_forward && asker->used.n_evaluation > before && probe->n_plain++ % parts != 0)
+        asker->used.n_evaluation--;
     return asked;
 }
 

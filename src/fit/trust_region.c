@@ -327,8 +327,8 @@ static enum asked land(struct fit_search *search)
 static bool has_budget(const struct fit_search *search)
 {
     const struct fit_asker *asker = search->asker;
-    return asker->options->max_evaluations - asker->n_evaluation >= KEPT
-           && 2 * asker->n_step <= asker->options->max_total_steps;
+    return asker->options->max_evaluations - asker->used.n_evaluation >= KEPT
+           && 2 * asker->used.n_step <= asker->options->max_total_steps;
 }
 
 /* Loose steps may have led uphill: evaluates the start with the requested tolerances. */

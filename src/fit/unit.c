@@ -45,17 +45,7 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
         sigma[i] = unit;
     with.measured.sigma = sigma;
     run(&with, options, host, arena, record);
-    record->objective *= unit;
-    record->gradient_norm *= unit;
-    record->tight_change *= unit;
-    record->tight_decrease *= unit;
-    record->chi_square *= unit;
-    record->reduced_chi_square *= unit;
-    record->residual_error *= unit;
-    for (size_t i = 0; i < problem->n_parameter; i++)
-        record->eigenvalue[i] *= unit * unit;
-    for (size_t i = 0; i < problem->n_parameter; i++)
-        record->slope[i] *= unit;
+    fit_record_rescale(record, problem->n_parameter, unit);
 }
 
 /* The rest of the budgets. */
@@ -77,24 +67,22 @@ static void find(const struct fit_problem *problem, const struct fit_options *op
     struct fit_problem now = *problem;
     size_t n = problem->n_parameter, n_row = fit_problem_n_row(problem);
     double least = EXACT * options->accuracy * size_of(problem), best = NAN;
-    int64_t n_evaluation = 0, n_step = 0, n_iteration = 0;
+    struct fit_record work = {.dataset = 0};
     uint32_t notes = 0;
     bool is_settled = false, is_last = false;
     now.unit = size_of(problem);
     for (int round = 0; !is_last; round++) {
-        struct fit_options left = options_left(options, n_evaluation, n_step, notes);
+        struct fit_options left = options_left(options, work.n_evaluation, work.n_step, notes);
         is_last = is_settled || round == MAX_ROUND;
         left.certify = options->certify && is_last;
         fit_round(&now, &left, host, arena, sigma, record, run);
-        n_evaluation += record->n_evaluation;
-        n_step += record->n_step;
-        n_iteration += record->n_iteration;
+        fit_record_add_work(&work, record);
         notes |= record->notes & (NOTE_failed_evaluations | NOTE_start_moved | NOTE_changed_engine);
         if (!isfinite(record->objective) && round > 0) { /* its start could not be evaluated */
             memcpy(record->parameter, start, n * sizeof *start);
             record->objective = best;
         }
-        if (!outcome_is_success(record->outcome) || options->max_evaluations - n_evaluation < LEAST_EVALUATIONS)
+        if (!outcome_is_success(record->outcome) || options->max_evaluations - work.n_evaluation < LEAST_EVALUATIONS)
             break;
         double unit = fmax(record->chi_square / (double)n_row, least);
         is_settled = fabs(unit / now.unit - 1) <= SETTLED;
@@ -104,9 +92,8 @@ static void find(const struct fit_problem *problem, const struct fit_options *op
         now.start_number = 0;
         best = record->objective;
     }
-    record->n_evaluation = n_evaluation;
-    record->n_step = n_step;
-    record->n_iteration = n_iteration;
+    fit_record_zero_work(record);
+    fit_record_add_work(record, &work);
     record->notes |= notes;
     if (options->certify && !is_last && outcome_is_success(record->outcome))
         record->notes |= NOTE_not_certified;

@@ -5,9 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#define FIT_COLUMNS_ROW(name, path_, kind_, shape_, field, unit_, description_) \
-    [FIT_COLUMN_##name] = {.path = path_, .unit = unit_, .description = description_, .kind = FIT_##kind_, \
-                           .shape = shape_, .offset = offsetof(struct fit_record, field)},
+/* The other arguments: the description, and designated initialisers. */
+#define FIT_COLUMNS_ROW(name, path_, kind_, shape_, field, ...) \
+    [FIT_COLUMN_##name] = {.path = path_, .kind = FIT_##kind_, .shape = shape_, \
+                           .offset = offsetof(struct fit_record, field), .description = __VA_ARGS__},
 const struct fit_column_info fit_columns[N_RESULT_COLUMN] = {FIT_ALL_COLUMN_LIST(FIT_COLUMNS_ROW)};
 
 static const char *outcome_name_or_null(int number)
@@ -22,15 +23,7 @@ const char *(*fit_kind_names(enum fit_kind kind))(int number) { return names_of_
 
 enum fit_part fit_column_part(enum fit_column column)
 {
-    if (column == FIT_COLUMN_SLOPE)
-        return FIT_PART_EVALUATION;
-    if (column >= FIT_COLUMN_DATASET)
-        return FIT_PART_SELECTION;
-    if (column >= FIT_COLUMN_BOOTSTRAP_N)
-        return FIT_PART_BOOTSTRAP;
-    if (column >= FIT_COLUMN_PROFILE_LOWER)
-        return FIT_PART_PROFILE;
-    return column >= FIT_COLUMN_SAME_OPTIMUM ? FIT_PART_STARTS : FIT_PART_BASE;
+    return fit_columns[column].part ? fit_columns[column].part : FIT_PART_BASE;
 }
 
 size_t fit_record_array_bytes(size_t n_parameter)
@@ -69,20 +62,79 @@ static void clear_cells(enum fit_kind kind, size_t n, void *cells)
         memset(cells, kind == FIT_LACK ? LACK_not_run : 0, n * fit_kind_size(kind));
 }
 
-void fit_record_copy(struct fit_record *to, const struct fit_record *from, size_t n_parameter)
+void fit_record_zero_work(struct fit_record *record)
 {
-    struct fit_record source = *from, made = *from;
-    made.point = to->point;
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        if (fit_columns[i].is_work)
+            memset((char *)record + fit_columns[i].offset, 0, fit_kind_size(fit_columns[i].kind));
+}
+
+void fit_record_add_work(struct fit_record *record, const struct fit_record *other)
+{
     for (int i = 0; i < N_RESULT_COLUMN; i++) {
-        const struct fit_column_info *column = &fit_columns[i];
-        if (column->shape == PER_FIT)
-            continue;
-        void *values = fit_column_values((enum fit_column)i, to), *given = fit_column_values((enum fit_column)i, &source);
-        if (values && given)
-            memcpy(values, given, fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(column->kind));
-        memcpy((char *)&made + column->offset, &values, sizeof values);
+        char *to = (char *)record + fit_columns[i].offset;
+        const char *from = (const char *)other + fit_columns[i].offset;
+        if (fit_columns[i].is_work && fit_columns[i].kind == FIT_DOUBLE)
+            *(double *)to += *(const double *)from;
+        else if (fit_columns[i].is_work)
+            *(int64_t *)to += *(const int64_t *)from;
     }
-    *to = made;
+}
+
+void fit_record_rescale(struct fit_record *record, size_t n_parameter, double sigma)
+{
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        double *values = fit_columns[i].sigma_power ? fit_column_values((enum fit_column)i, record) : NULL;
+        double factor = 1;
+        for (int k = 0; k < fit_columns[i].sigma_power; k++)
+            factor *= sigma;
+        for (size_t k = 0; values && k < fit_column_width((enum fit_column)i, n_parameter); k++)
+            values[k] *= factor;
+    }
+}
+
+size_t fit_record_bytes(size_t n_parameter)
+{
+    return sizeof(struct fit_record) + fit_record_array_bytes(n_parameter);
+}
+
+void fit_record_to_bytes(const struct fit_record *record, size_t n_parameter, void *bytes)
+{
+    struct fit_record source = *record;
+    char *next = bytes;
+    memcpy(next, record, sizeof *record);
+    next += sizeof *record;
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        size_t size = fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+        const void *values = fit_column_values((enum fit_column)i, &source);
+        if (fit_columns[i].shape == PER_FIT)
+            continue;
+        if (values)
+            memcpy(next, values, size);
+        else
+            memset(next, 0, size);
+        next += size;
+    }
+}
+
+void fit_record_from_bytes(struct fit_record *record, size_t n_parameter, const void *bytes)
+{
+    const char *next = bytes;
+    struct fit_record given;
+    memcpy(&given, next, sizeof given);
+    next += sizeof given;
+    given.point = record->point;
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        size_t size = fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+        void *values = fit_column_values((enum fit_column)i, record);
+        if (fit_columns[i].shape == PER_FIT)
+            continue;
+        if (values)
+            memcpy(values, next, size);
+        memcpy((char *)&given + fit_columns[i].offset, &values, sizeof values);
+        next += size;
+    }
+    *record = given;
 }
 
 void fit_record_clear(struct fit_record *record, size_t n_parameter)

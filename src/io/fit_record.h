@@ -1,5 +1,5 @@
 /* The record of one fit: the fit fills its fields, the journal and the result file store them. Writing, reading and showing use
- * the table of its columns. A new number per fit needs a line in io/fit_column_list.h.
+ * the table of its columns. A new number per fit needs an entry in io/fit_column_list.h.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -7,6 +7,7 @@
 #include "base/outcome.h"
 #include "io/fit_column_list.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -27,7 +28,7 @@ FIT_KIND_LIST(FIT_KIND_TYPE)
 #define FIT_POINTER_PER_PARAMETER *
 #define FIT_POINTER_PER_PAIR *
 
-#define FIT_COLUMN_NUMBER(name, path, kind, shape, field, unit, description) FIT_COLUMN_##name,
+#define FIT_COLUMN_NUMBER(name, ...) FIT_COLUMN_##name,
 enum fit_column {
     FIT_ALL_COLUMN_LIST(FIT_COLUMN_NUMBER)
     N_RESULT_COLUMN,
@@ -47,7 +48,7 @@ enum { FIT_MAX_POINT = 100 };
  * wanted on reading. */
 struct fit_record {
     uint64_t dataset;
-#define FIT_FIELD(name, path, kind, shape, field, unit, description) fit_type_##kind FIT_POINTER_##shape field;
+#define FIT_FIELD(name, path, kind, shape, field, ...) fit_type_##kind FIT_POINTER_##shape field;
     FIT_FIELD_COLUMN_LIST(FIT_FIELD)
     uint8_t limit;   /* enum limit of a profile's side; only in journals, like its points: */
     uint8_t n_point; /* pairs of the parameter's value (natural scale) and the objective */
@@ -59,10 +60,23 @@ struct fit_record {
 enum { FIT_MAX_PAIR_PARAMETERS = 64 };
 
 struct fit_column_info {
-    const char *path, *unit, *description;
+    const char *path;
     enum fit_kind kind;
     enum fit_shape shape;
-    size_t offset; /* of the field: the value, or a pointer to the values */
+    size_t offset;      /* of the field: the value, or a pointer to the values */
+    const char *description, *unit; /* no unit: NULL */
+    enum fit_part part; /* 0: FIT_PART_BASE */
+    bool is_work;       /* a DOUBLE or INT64 PER_FIT that adds up over attempts and starts */
+    /* `stiffit show --id` prints a PER_FIT number as "label number", on this one of its lines of numbers, from 1; n_digit 0:
+     * 6 digits. label NULL: only in its JSON. */
+    const char *label;
+    int line, n_digit;
+    /* Group of columns in the default table of `stiffit export`, which has group 1 first; in a group, columns are in the list's
+     * order. 0: only with --columns. */
+    int table;
+    /* If no measurement with Laplace's errors has a sigma, fits use a trial sigma; for sigma 1, a DOUBLE is then multiplied by
+     * this power of it (fit/unit.h). */
+    int sigma_power;
 };
 extern const struct fit_column_info fit_columns[N_RESULT_COLUMN];
 
@@ -95,7 +109,15 @@ static inline void *fit_column_values(enum fit_column column, struct fit_record 
 /* The size of all arrays in bytes, and placing them in a block of that size (aligned for double). */
 size_t fit_record_array_bytes(size_t n_parameter);
 void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block);
+/* A record with its arrays and without points as bytes for another process of this program; from_bytes keeps the record's
+ * arrays and fills them. */
+size_t fit_record_bytes(size_t n_parameter);
+void fit_record_to_bytes(const struct fit_record *record, size_t n_parameter, void *bytes);
+void fit_record_from_bytes(struct fit_record *record, size_t n_parameter, const void *bytes);
 /* Sets everything to the values for "missing": NaN, -1, 0. Fills arrays that are not NULL; keeps dataset and start. */
 void fit_record_clear(struct fit_record *record, size_t n_parameter);
-/* Copies everything but points into `to`, which keeps its arrays. */
-void fit_record_copy(struct fit_record *to, const struct fit_record *from, size_t n_parameter);
+/* Sets the columns of work to 0, or adds those of another record. */
+void fit_record_zero_work(struct fit_record *record);
+void fit_record_add_work(struct fit_record *record, const struct fit_record *other);
+/* Multiplies each number by sigma to its column's sigma_power. */
+void fit_record_rescale(struct fit_record *record, size_t n_parameter, double sigma);

@@ -10,16 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void problem_add_unknown(struct problem *problem, const char *path, const char *what, const char *name, const char *of,
-                         const char *const *known, size_t n_known)
-{
-    /* The search for the nearest match takes time, so only for faults that are shown. */
-    const char *near = problem->faults.n < PROBLEM_MAX_FAULT && strlen(name) < 64 ? nearest_name(name, known, n_known)
-                                                                                    : NULL;
-    faults_add(&problem->faults, "%s: %s has no %s \"%.60s\"%s%s%s", path, of, what, name, near ? "; did you mean \"" : "",
-               near ? near : "", near ? "\"?" : "");
-}
-
 /* Copies names: the model may be closed before the problem. */
 static const char *const *copy_names(struct problem *problem, size_t n, const char *const *names)
 {

@@ -12,13 +12,6 @@
 
 enum { FIRST_ROWS = 1024, PIECE = 1 << 16 /* numbers read at once */ };
 
-enum status problem_read_owner_ids(const struct problem *problem, const struct problem_owners *owners, uint64_t first, size_t n,
-                                   struct arena *arena, char **ids, struct error *error)
-{
-    enum status status = hdf5_column_read_strings(&owners->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
-    return status || problem_as_utf8(arena, n, ids) ? status : problem_no_memory(problem, error);
-}
-
 enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
                              struct error *error)
 {

@@ -7,6 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+enum status problem_read_owner_ids(const struct problem *problem, const struct problem_owners *owners, uint64_t first, size_t n,
+                                   struct arena *arena, char **ids, struct error *error)
+{
+    enum status status = hdf5_column_read_strings(&owners->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
+    return status || problem_as_utf8(arena, n, ids) ? status : problem_no_memory(problem, error);
+}
+
 enum status problem_init_windows(struct problem *problem, struct error *error)
 {
     for (int g = 0; g < N_GROUP; g++) {

@@ -19,8 +19,9 @@
 /* Rounds after the last one that has reached a state: for what decays faster than the span. More would follow what grows
  * exponentially far beyond its growth in the span. */
 enum { MORE_ROUNDS = 2 };
-/* Rounds end if they change no reach by more than this part. */
-#define SETTLED 0.1
+/* Rounds end if they change no reach by more than this part. It is small, because a reach must not jump between two parameter
+ * vectors or two doses that are close: the iteration for a periodic state would see that as noise. */
+#define SETTLED 1e-4
 /* Parts of the span after which the right-hand side is evaluated. */
 static const double later[] = {0.38, 1};
 enum { N_LATER = sizeof later / sizeof *later };

@@ -4,13 +4,15 @@
  *
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute, merge. This header is below all
  * of them.
- *   supervise/  the processes: supervise, child (starting, watching and stopping one); board (memory that they share);
- *               suspects (which fit caused a death)
- *   plan/       what there is to do: run_options, recipe; run_plan; campaign* (data, model, identity); trust; selection*
- *               (which datasets); refit; pilot; best (of several starts)
+ *   supervise/  the processes: supervise, child (starting, watching and stopping one), stop (signals); board (memory that they
+ *               share); suspects (which fit caused a death); rank* (the processes of other ranks)
+ *   plan/       what there is to do: run_options, recipe*; run_plan; campaign* (data, model, identity); trust; selection*
+ *               (which datasets); share, components (fits over many datasets); refit, review; pilot; best (of several starts)
  *   finish/     the result: skeleton (left by the compute process; journals to be removed), finish*, summary
- *   compute/    the compute process: compute* (set-up, passes over the datasets); schedule*, job, turn_length (the order of
- *               work); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does); replay; trace
+ *   compute/    the compute process: compute (what its parts have in common), compute_run (set-up); compute_single and
+ *               compute_joint (fits of one dataset, and of many: search*, joint_refits) over compute_pass (one pass over the
+ *               datasets); block_ring (data for the workers); schedule*, job, turn_length (the order of work); fit_job (a fit
+ *               as a coroutine); task (what it does); replay; trace
  *   merge/      shards as files: shard_set, merge* */
 #pragma once
 
@@ -63,7 +65,7 @@ struct run_summary {
                                            * the result; the caller must start again and see which fits remain */
     bool wants_fresh;                     /* with an error: a new process, with free memory, must continue */
     bool follows_ranks;                   /* with an error: another rank has ended or begins again */
-    bool is_told;                         /* with an error: rank 0 reports it */
+    bool is_reported;                         /* with an error: rank 0 reports it */
     uint64_t n_fit;                       /* rows of /fits */
     uint64_t n_retried, n_retried_success; /* rows fitted again (--retry-failed) */
     uint64_t by_outcome[N_OUTCOME];

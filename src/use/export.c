@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/export.h"
 
-#include "io/result_columns.h"
+#include "io/result_tables.h"
 #include "petab/export.h"
 #include "use/fit_columns.h"
 
@@ -11,14 +11,6 @@
 #include <string.h>
 
 enum { ROWS_AT_ONCE = 4096, KEPT_BYTES = 1 << 20 };
-
-static const char table_columns[] =
-    "id,status,objective,parameters,standard_error,at_bound,objective_gradient,stopping_test,gradient_norm,residual_error,"
-    "degrees_of_freedom,chi_square,reduced_chi_square,aic,aicc,bic,r_squared,flat_directions,tight_objective_change,"
-    "tight_decrease,rtol,iterations,evaluations,steps,seconds,start,starts_at_optimum,other_optimum_lower,"
-    "other_optimum_upper,profile_lower,"
-    "profile_upper,profile_lower_status,profile_upper_status,bootstrap_n,bootstrap_standard_error,bootstrap_lower,"
-    "bootstrap_upper,bootstrap_percentile_lower,bootstrap_percentile_upper,notes,message";
 
 /* Input and output of one export. */
 struct sheet {
@@ -94,7 +86,7 @@ static enum status export_fits(struct sheet *sheet, struct error *error)
     struct fit_columns columns;
     bool wanted = false;
     enum status status = fit_columns_choose(&columns, sheet->result, sheet->options->columns,
-                                            sheet->options->json ? "all" : table_columns, error);
+                                            sheet->options->json ? "all" : NULL, error);
     if (!status)
         status = sheet_begin(sheet, NULL, 0, error);
     if (status)
@@ -119,7 +111,7 @@ static enum status export_pairs(struct sheet *sheet, struct error *error)
     return status ? status : put_fits(sheet, NULL, error);
 }
 
-/* Profiles, starts and replicates: the tables of io/result_columns.h. */
+/* Profiles, starts and replicates: the tables of io/result_tables.h. */
 static void put_kept_head(struct sheet *sheet, const struct result_table_shape *shape)
 {
     csv_put_text(&sheet->csv, "id");

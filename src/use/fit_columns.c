@@ -43,6 +43,19 @@ static void add_all(struct fit_columns *columns, const struct result *result)
     add(columns, FIT_MESSAGE);
 }
 
+static void add_table(struct fit_columns *columns, const struct result *result)
+{
+    int last = 0;
+    add(columns, FIT_ID);
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        last = fit_columns[i].table > last ? fit_columns[i].table : last;
+    for (int table = 1; table <= last; table++)
+        for (int i = 0; i < N_RESULT_COLUMN; i++)
+            if (fit_columns[i].table == table && is_there(result, i))
+                add(columns, i);
+    add(columns, FIT_MESSAGE);
+}
+
 /* The column of this name (n characters), or -1. */
 static int find(const char *name, size_t n)
 {
@@ -95,7 +108,9 @@ enum status fit_columns_choose(struct fit_columns *columns, const struct result 
                                const char *by_default, struct error *error)
 {
     columns->n = 0;
-    for (const char *at = names ? names : by_default; *at;) {
+    if (!names && !by_default)
+        add_table(columns, result);
+    for (const char *at = names ? names : by_default; at && *at;) {
         size_t n = strcspn(at, ",");
         int column = find(at, n);
         struct fit_choice single;

@@ -33,7 +33,8 @@ void fit_cell_json(struct json *json, const char *key, struct fit_cell cell);
 double fit_correlation(const struct fit_record *record, size_t n_parameter, size_t c, size_t d);
 
 /* Names separated by commas, or "all": every column of the file except the covariance; also NAME and COLUMN_NAME of a single
- * parameter, as in the head. NULL: `by_default`, a list of the same kind. Columns missing from the file are skipped.
+ * parameter, as in the head. NULL: `by_default`, a list of the same kind; if that is NULL, too, the default table of
+ * `stiffit export`. Columns missing from the file are skipped.
  * STATUS_USAGE, with the nearest match: an unknown name. */
 enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,
                                const char *by_default, struct error *error);

@@ -8,6 +8,7 @@
 #include "fit/binding.h"
 #include "ode/task.h"
 #include "run/plan/campaign.h"
+#include "run/plan/recipe_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -145,7 +146,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     size_t n_observable = fitted->model.abi.n_observable;
     fitted->errors.likelihood = fitted->model.abi.noise || problem_n_censored(fitted->problem) > 0 ||
                                 error_kinds_mix(kind, n_observable);
-    fitted->errors.loss = campaign_losses(kind, n_observable, recipe->huber_k, recipe->student_nu);
+    fitted->errors.loss = campaign_losses(kind, n_observable, recipe->tuning);
     if (!fitted->errors.loss)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables", n_observable);
     sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);

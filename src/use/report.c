@@ -1,5 +1,7 @@
 /* Opens the result and what it was made from, and has the parts of the report made, in three passes.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/report.h"
+
 #include "use/report_parts.h"
 
 #include <stdio.h>

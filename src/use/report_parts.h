@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "fit/goodness.h"
 #include "use/curves.h"
-#include "use/report.h"
+#include "use/report_options.h"
 #include "use/show.h"
 
 /* Rows in tables, of these failed fits, points of the scatter plots besides; datasets whose residuals are shown; parameters in

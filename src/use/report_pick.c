@@ -3,7 +3,7 @@
 #include "use/report_parts.h"
 
 #include "base/random.h"
-#include "run/plan/selection_source.h"
+#include "run/plan/selection_request.h"
 
 #include <math.h>
 #include <stdlib.h>

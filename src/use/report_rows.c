@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/report_parts.h"
 
-#include "io/result_columns.h"
+#include "io/result_tables.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/option.h"
 #include "io/result.h"
-#include "run/plan/selection_source.h"
+#include "run/plan/selection_request.h"
 
 /* As they were given; NULL or false: not. */
 struct row_words {

@@ -40,6 +40,50 @@ void show_add_example(struct show_examples *examples, const char *id)
     examples->n++;
 }
 
+static int sign_of(double x, double length) { return x >= SHOW_NAMED * length ? 1 : x <= -SHOW_NAMED * length ? -1 : 0; }
+
+static bool is_same(const double *sums, double n, const double *weight, size_t n_parameter)
+{
+    for (size_t j = 0; j < n_parameter; j++)
+        if (sign_of(sums[j], n) != sign_of(weight[j], 1))
+            return false;
+    return true;
+}
+
+/* Adds one combination of a fit. */
+static void add_combination(struct show_summary *summary, const struct result_info *info, const char *id, const double *weight)
+{
+    struct show_flat *flat = NULL;
+    if (!weight) {
+        summary->n_other_flat++;
+        return;
+    }
+    for (size_t i = 0; i < summary->n_flat && !flat; i++)
+        if (is_same(summary->flat[i].weight, (double)summary->flat[i].fits.n, weight, info->n_parameter))
+            flat = &summary->flat[i];
+    if (!flat && summary->n_flat == SHOW_N_FLAT) {
+        summary->n_other_flat++;
+        return;
+    }
+    if (!flat) {
+        flat = &summary->flat[summary->n_flat];
+        flat->weight = summary->weights + summary->n_flat++ * info->n_parameter;
+    }
+    for (size_t j = 0; j < info->n_parameter; j++)
+        flat->weight[j] += weight[j];
+    show_add_example(&flat->fits, id);
+}
+
+static void add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
+                     const struct fit_record *record, double *scratch)
+{
+    if (!(record->n_flat > 0))
+        return;
+    summary->n_fit_flat++;
+    for (int number = 1; number <= show_n_combination(info, record); number++)
+        add_combination(summary, info, id, show_combination(info, record, number, scratch) ? scratch : NULL);
+}
+
 static void add_to_group(struct show_summary *summary, const char *id, enum outcome outcome, const char *message)
 {
     struct show_group *group = NULL;
@@ -142,7 +186,7 @@ static void add_success(struct show_summary *summary, const struct result_info *
         summary->parameter[j].n_at_upper += record->at_bound[j] > 0;
         summary->parameter[j].n_lack[record->lack[j] < N_LACK ? record->lack[j] : 0]++;
     }
-    show_add_flat(summary, info, id, record, scratch);
+    add_flat(summary, info, id, record, scratch);
     add_refits(summary, info, id, record);
 }
 

@@ -90,6 +90,8 @@ void show_summary_fini(struct show_summary *summary);
 void show_fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log);
 void show_add_example(struct show_examples *examples, const char *id);
 
+/* A parameter with a smaller weight in a direction is not named. */
+#define SHOW_NAMED 0.1
 /* show_flat.c: the record's flattest direction or, if there are several flat ones with no parameters in common, number 1, 2,
  * ...; into weight[n_parameter], in relative changes of the parameters, with length 1 and its first large entry positive.
  * False: it has none. */
@@ -98,9 +100,6 @@ bool show_combination(const struct result_info *info, const struct fit_record *r
 int show_n_combination(const struct result_info *info, const struct fit_record *record);
 /* "0.71 log p2 - 0.70 log p3": the main terms. Returns `text`. */
 const char *show_combination_text(const struct result_info *info, const double *weight, char *text, size_t size);
-/* Adds a fit to its group. `scratch` has n_parameter. */
-void show_add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
-                   const struct fit_record *record, double *scratch);
 
 /* From the record's covariance, n_parameter x n_parameter; NaN: unknown. False: there is no covariance. */
 bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation);

@@ -1,4 +1,4 @@
-/* Combinations of parameters that the data do not determine: their names, and the fits that share one.
+/* Combinations of parameters that the data do not determine.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/show.h"
 
@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A parameter with a smaller weight in a direction is not named. */
-static const double NAMED = 0.1;
 enum { MOST_NAMED = 6 };
 
 int show_n_combination(const struct result_info *info, const struct fit_record *record)
@@ -36,7 +34,7 @@ bool show_combination(const struct result_info *info, const struct fit_record *r
         return false;
     for (size_t j = 0; j < info->n_parameter; j++) {
         weight[j] /= sqrt(sum);
-        if (sign == 0 && fabs(weight[j]) >= NAMED)
+        if (sign == 0 && fabs(weight[j]) >= SHOW_NAMED)
             sign = weight[j] < 0 ? -1 : 1;
     }
     for (size_t j = 0; j < info->n_parameter; j++)
@@ -54,7 +52,7 @@ const char *show_combination_text(const struct result_info *info, const double *
         sum += weight[j] * weight[j];
     for (size_t j = 0; j < info->n_parameter && used < size; j++) {
         double part = weight[j] / sqrt(sum);
-        if (!(fabs(part) >= NAMED))
+        if (!(fabs(part) >= SHOW_NAMED))
             continue;
         if (++n_named > MOST_NAMED) {
             snprintf(text + used, size - used, " + ...");
@@ -69,48 +67,4 @@ const char *show_combination_text(const struct result_info *info, const double *
             memmove(text, log, strlen(log) + 1);
     }
     return text;
-}
-
-static int sign_of(double x, double length) { return x >= NAMED * length ? 1 : x <= -NAMED * length ? -1 : 0; }
-
-static bool is_same(const double *sums, double n, const double *weight, size_t n_parameter)
-{
-    for (size_t j = 0; j < n_parameter; j++)
-        if (sign_of(sums[j], n) != sign_of(weight[j], 1))
-            return false;
-    return true;
-}
-
-/* Adds one combination of a fit. */
-static void add_combination(struct show_summary *summary, const struct result_info *info, const char *id, const double *weight)
-{
-    struct show_flat *flat = NULL;
-    if (!weight) {
-        summary->n_other_flat++;
-        return;
-    }
-    for (size_t i = 0; i < summary->n_flat && !flat; i++)
-        if (is_same(summary->flat[i].weight, (double)summary->flat[i].fits.n, weight, info->n_parameter))
-            flat = &summary->flat[i];
-    if (!flat && summary->n_flat == SHOW_N_FLAT) {
-        summary->n_other_flat++;
-        return;
-    }
-    if (!flat) {
-        flat = &summary->flat[summary->n_flat];
-        flat->weight = summary->weights + summary->n_flat++ * info->n_parameter;
-    }
-    for (size_t j = 0; j < info->n_parameter; j++)
-        flat->weight[j] += weight[j];
-    show_add_example(&flat->fits, id);
-}
-
-void show_add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
-                   const struct fit_record *record, double *scratch)
-{
-    if (!(record->n_flat > 0))
-        return;
-    summary->n_fit_flat++;
-    for (int number = 1; number <= show_n_combination(info, record); number++)
-        add_combination(summary, info, id, show_combination(info, record, number, scratch) ? scratch : NULL);
 }

@@ -9,6 +9,7 @@
 #include "use/fitted.h"
 #include "use/plugin_reference.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,8 +121,8 @@ static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
 /* The options that the errors need. */
 struct said_errors {
     size_t n;
-    const char *name[3], *value[3];
-    char number[2][NUMBER_SIZE];
+    const char *name[1 + N_ERROR], *value[1 + N_ERROR];
+    char word[N_ERROR][40], number[N_ERROR][NUMBER_SIZE];
 };
 
 static void say_error(struct said_errors *said, const char *name, const char *value)
@@ -142,10 +143,14 @@ static void say_errors(struct bootstrap *bootstrap, struct said_errors *said)
     }
     if (recipe->error != ERROR_NORMAL)
         say_error(said, "error", error_kind_word[recipe->error]);
-    if (any[ERROR_HUBER])
-        say_error(said, "huber_k", number_text(said->number[0], recipe->huber_k));
-    if (any[ERROR_STUDENT])
-        say_error(said, "student_nu", number_text(said->number[1], recipe->student_nu));
+    for (int k = 0; k < N_ERROR; k++) {
+        if (!any[k] || !error_tuning[k].option)
+            continue;
+        snprintf(said->word[k], sizeof said->word[k], "%s", error_tuning[k].option);
+        for (char *dash; (dash = strchr(said->word[k], '-')) != NULL;)
+            *dash = '_'; /* attributes of /options are written with underscores */
+        say_error(said, said->word[k], number_text(said->number[k], recipe->tuning[k]));
+    }
 }
 
 /* The optional columns that measurements have. */

@@ -159,7 +159,7 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
     for (uint32_t k = 0; kind && abi->observable_error && k < abi->n_observable; k++)
         kind[k] = error_kind_of(abi->observable_error[k]) < 0 ? ERROR_NORMAL
                                                               : (enum error_kind)error_kind_of(abi->observable_error[k]);
-    synthetic->loss = kind ? campaign_losses(kind, abi->n_observable, LOSS_HUBER_K, LOSS_STUDENT_NU) : NULL;
+    synthetic->loss = kind ? campaign_losses(kind, abi->n_observable, NULL) : NULL;
     free(kind);
     if (block && synthetic->loss)
         return STATUS_OK;

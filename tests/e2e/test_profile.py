@@ -167,10 +167,10 @@ def test_far_bounds_are_reached_and_far_crossings_found(tmp):
         assert what[3] == "found" and abs(what[4] / exact - 1) < 1e-4, (what, exact)
 
 
-def test_limits_of_one_profile_agree_with_the_others(tmp):
-    """a exp(-b t) + c with few points: beyond a = 1.3 the lowest objective is on the branch of a straight line (b to 0, c to
-    -inf), through which the profiles of b and c pass. c in closed form, b on a grid: the profile of a never rises to the
-    threshold."""
+def straight_branch():
+    """Times and values of a exp(-b t) + c with sigma 0.05: beyond a = 1.3 the lowest objective is on the branch of a straight
+    line (b to 0, c to -inf), through which the profiles of b and c pass. c in closed form, b on a grid: the profile of a never
+    rises to the threshold."""
     t, y = np.array([[1.60700034, 0.66765585], [2.95035171, 0.44418983], [3.13252201, 0.47059527], [3.4920948, 0.44019472],
                      [3.84702554, 0.33384203], [4.05480519, 0.32498019], [5.57864817, 0.2523286], [5.63464232, 0.26161296]]).T
 
@@ -180,8 +180,17 @@ def test_limits_of_one_profile_agree_with_the_others(tmp):
         return 0.5 * np.sum((residual - residual.mean(axis=1, keepdims=True)) ** 2, axis=1).min() / 0.05 ** 2
     low = min(profile(a) for a in np.linspace(0.9, 1.1, 201))
     assert all((profile(a) - low) < 0.95 * chi2.ppf(0.95, 1) / 2 for a in np.geomspace(1.1, 1e5, 40))
-    (tmp / "m.ode").write_text("parameter a = 1\nparameter b = 0.5 in [0, inf] scale log\nparameter c = 0.3\n"
-                               "observe y = a*exp(-b*t) + c\n")
+    return t, y
+
+
+STRAIGHT = ("parameter a = 1\nparameter b = 0.5 in [0, inf] scale log\nparameter c = 0.3\n"
+            "observe y = a*exp(-b*t) + c\n")
+
+
+def test_limits_of_one_profile_agree_with_the_others(tmp):
+    """The profile of a alone would end at 1.3 (straight_branch)."""
+    t, y = straight_branch()
+    (tmp / "m.ode").write_text(STRAIGHT)
     h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d", "e"], [(d, *row) for d in (0, 1) for row in
                                                              zip(t, np.zeros(8), y, np.full(8, 0.05))])
     found = {}

@@ -14,6 +14,7 @@ import helpers as h
 from test_crash import problem as crash_problem
 from test_ranks import compare, fit, ranks, supervisors
 from test_shared import EQUATIONS, FORMULA, read, run_file, sample, write
+from test_shared_profile import INFINITE, straight
 
 ALL = ("--starts", 3, "--profile", "all", "--bootstrap", 5, "--keep-starts", "--keep-profile", "--keep-bootstrap")
 
@@ -37,6 +38,13 @@ def test_same_bits(tmp):
             found = fit(count, *words, "--overwrite", "--restart", "-j", 1 + count % 2)
             faults.same_fits(found, first, count)
             assert tables(path) == kept, count
+
+
+def test_reviews(tmp):
+    """Every rank learns where the other profiles ended."""
+    path, model = straight(tmp, "a,b")
+    found = compare(path, "--model", model, "--share", "a,b", "--profile", "all", numbers=(2, 3))
+    assert np.all(found["profile_upper_status"][:, 0] == INFINITE), found["profile_upper_status"]
 
 
 def test_first_rank_has_nothing_left(tmp):

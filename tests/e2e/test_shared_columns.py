@@ -42,6 +42,7 @@ CASES = {
     "log-normal": (P + DECAY, 0.05, ["--error", "log-normal"]),
     "log-normal, unknown": (P + DECAY, np.nan, ["--error", "log-normal"]),
     "differences": (P + "x(0) = a\nx' = -k*x\nobserve y = x + b", 0.05, ["--gradient", "differences"]),
+    "not certified": (P + DECAY, 0.05, ["--certify", "no"]),
     "cvodes": (P + "x(0) = a\nx' = -k*x\nobserve y = x + b", 0.05, ["--engine", "cvodes"]),
 }
 
@@ -66,13 +67,16 @@ def read(path):
         return {name: data[()] for name, data in f["fits"].items()}
 
 
-def same(one, other, what, tolerance):
+def same(one, other, what, tolerance, work=frozenset(WORK)):
     """The columns of two results, within what searches and integrations with the requested tolerances leave. Where a
-    search along a flat direction ends is not determined."""
+    search along a flat direction ends is not determined. Columns that measure the search are there in both, or missing."""
     assert one.keys() == other.keys()
     for name, ours in one.items():
         theirs = other[name]
-        if name in WORK:
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape, f"{what}: {name}"
+        if name in work:
+            there = [np.isfinite(values) if values.dtype.kind == "f" else values > 0 for values in (ours, theirs)]
+            np.testing.assert_array_equal(*there, err_msg=f"{what}: {name}")
             continue
         if name == "parameters":
             ours, theirs = (np.where(one["flat_group"] > 0, 0, values) for values in (ours, theirs))
@@ -90,9 +94,16 @@ def check(tmp, what, text, sigma, words, n_row=len(T), tolerance=2e-5, censored=
     model, names = write(path, text, rows, censored=censored)
     h.stiffit("run", path, "--model", model, *words, *exact, code=(0, 1))
     single = read(h.result_path(path))
-    for share in (names[0], names[-1], ",".join(names), names[0] + "@plate", f"{names[0]}@plate,{names[-1]}"):
+    shares = names[0], names[-1], ",".join(names), names[0] + "@plate", f"{names[0]}@plate,{names[-1]}"
+    for share in shares:
         h.stiffit("run", path, "--model", model, *words, *exact, "--share", share, code=(0, 1))
         same(single, read(h.result_path(path)), f"{what}, --share {share}", tolerance)
+    evaluate = "run", path, "--model", model, *words, "-j1", "--overwrite", "--evaluate"
+    h.stiffit(*evaluate)
+    single = read(h.result_path(path))
+    for share in (shares[0], *shares[2:4]):  # nothing is searched: all columns but times are the same, within a few roundings
+        h.stiffit(*evaluate, "--share", share)
+        same(single, read(h.result_path(path)), f"{what}, --evaluate --share {share}", 1e-12, {"seconds"})
 
 
 def test_all_columns_of_one_dataset(tmp):
@@ -188,6 +199,32 @@ def test_not_positive_definite(tmp):
         assert np.all(found["parameters"] == 0) and np.all(found["notes"] >> EXPECTED & 1 == 1), found
         n = 12 if words else 4
         np.testing.assert_allclose(found["standard_error"], np.sqrt((STUDENT + 3) / (STUDENT + 1) / n), rtol=1e-9)
+
+
+def test_gradient_norm(tmp):
+    """The largest entry of the whole fit's gradient: that of a shared parameter is a sum over the datasets that share it, and
+    one that a bound holds does not count. The formula is that of a straight line."""
+    n, plate, sigma, start = 4, np.array([0, 0, 1, 1]), 0.2, np.array([1.0, 0.5])
+    y = 3 + 0.1 * np.arange(n)[:, None] + 0.1 * T[:12]  # above the line at first, below it at last
+    r = (start[0] + start[1] * T[:12] - y) / sigma**2
+    slope = np.array([r.sum(axis=1), (r * T[:12]).sum(axis=1)]).T  # of each dataset
+    rows = [(d, t, 0, v, sigma) for d in range(n) for t, v in zip(T, y[d])]
+    for bounds in ("", " in [-5, 1]"):
+        model, names = write(tmp / "p.h5", f"parameter a = 1{bounds}\nparameter b = 0.5\nobserve y = a + b*t", rows)
+        with h5py.File(tmp / "p.h5", "a") as f:
+            f["datasets/covariates"][:] = plate[:, None]
+        for share in ([], ["b"], ["a", "b"], ["b@plate"], ["a@plate", "b"], ["a@plate", "b@plate"]):
+            key = {word.split("@")[0]: plate if "@" in word else np.zeros(n, int) for word in share}
+            sums = np.array([[slope[key[name] == key[name][d], j].sum() if name in key else slope[d, j]
+                              for j, name in enumerate(names)] for d in range(n)])
+            if bounds:
+                sums[:, 0] = np.maximum(sums[:, 0], 0)
+            fit = np.arange(n) if not share else plate if all("@" in word for word in share) else np.zeros(n, int)
+            right = [np.abs(sums[fit == fit[d]]).max() for d in range(n)]
+            words = ["--share", ",".join(share)] if share else []
+            h.stiffit("run", tmp / "p.h5", "--model", model, *words, "--evaluate", "--overwrite")
+            np.testing.assert_allclose(read(h.result_path(tmp / "p.h5"))["gradient_norm"], right, rtol=1e-12,
+                                       err_msg=f"{bounds} {share}")
 
 
 def test_priors_add_up(tmp):

@@ -9,10 +9,10 @@ from scipy.stats import chi2, f as f_distribution
 
 import faults
 import helpers as h
-from test_profile import CLOSE, scipy_limit
+from test_profile import CLOSE, STRAIGHT, scipy_limit, straight_branch
 from test_shared import EQUATIONS, FORMULA, T, curve, run_file, sample, write
 from test_shared_bootstrap import T as WAVE_T, waves
-from test_shared_faults import killed_often
+from test_shared_faults import kill_often, killed_often
 
 FOUND, BOUND, INFINITE, NO_FIT = 1, 2, 3, 7
 
@@ -152,6 +152,28 @@ def test_same_bits(tmp):
 
 def test_killed(tmp):
     killed_often(tmp, 200, 6, 4, "--profile", "ka")
+    kill_often(*straight(tmp, "a,b"), 6, 5, "--share", "a,b", "--profile", "all", "--overwrite")
+
+
+def straight(tmp, share):
+    """Which has the limits of one dataset: its measurements in two datasets that share all; or twice, with variances twice as
+    large and an offset of its own for each, so that the sum is the same."""
+    t, y = straight_branch()
+    rows = {"all": [(i % 2, t[i], 0, y[i], 0.05) for i in range(8)],
+            "a,b": [(d, x, 0, v + d, 0.05 * np.sqrt(2)) for d in (0, 1) for x, v in zip(t, y)]}
+    (tmp / "m.ode").write_text(STRAIGHT)
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d", "e"], sorted(rows[share]))
+    return tmp / "p.h5", tmp / "m.ode"
+
+
+def test_limits_agree_with_the_other_profiles(tmp):
+    for share in ("all", "a,b"):
+        path, model = straight(tmp, share)
+        for threads in (1, 2):
+            found = h.run(path, "--model", model, "--overwrite", "--share", share, "--profile", "all", "-j", threads)
+            limits(found, 0)
+            assert list(found["profile_upper_status"][:, 0]) == ["infinite"] * 2, (share, found["profile_upper_status"])
+            assert list(found["profile_upper_status"][:, 1]) == ["found"] * 2, (share, found["profile_upper_status"])
 
 
 def test_without_a_fit(tmp):

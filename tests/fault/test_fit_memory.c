@@ -5,6 +5,7 @@
 
 #include "fit/bootstrap.h"
 #include "fit/profile.h"
+#include "fit/single.h"
 
 enum call { ALLOCATE };
 static long countdown; /* the call that fails is this many away; 0: none does */
@@ -76,7 +77,6 @@ static bool ask(void *context, struct evaluation *const *evaluations, size_t n)
 }
 
 enum work { FIT, PROFILE, REPLICATE };
-enum { POINTS = 100 };
 static const struct way {
     const char *name;
     enum work work;
@@ -103,28 +103,27 @@ static const struct way {
 struct memory_case {
     struct fit_case *fit;
     struct arena scratch;
-    double best[2], point[2 * POINTS], *replicate;
+    double best[2];
 };
 
 static enum outcome work(struct memory_case *self, enum work work)
 {
     struct fit_case *fit = self->fit;
-    struct fit_profile_request request = {.parameter = 1, .side = 1};
-    struct fit_profile profile = {.max_point = POINTS, .point = self->point};
-    int64_t n_evaluation = 0, n_step = 0;
-    char reason[160] = "";
+    const struct fit_profile_request request = {.parameter = 1, .side = 1};
     if (work == FIT)
         return case_run(fit)->outcome;
-    struct fit_problem at_best = fit->problem;
-    at_best.start = self->best;
+    struct fit_single single = {.problem = fit->problem, .host = &fit->host, .arena = &fit->arena, .scratch = &self->scratch,
+                                .kind = BOOTSTRAP_RESIDUAL};
+    single.problem.start = self->best;
     arena_reset(&fit->arena);
-    if (work == PROFILE) {
-        fit_profile_run(&at_best, &fit->options, &fit->host, &fit->arena, &self->scratch, &request, &fit->result, &profile);
-        assert_true((fit->result.outcome == OUTCOME_converged) == (profile.limit == LIMIT_found));
+    const struct fit_subject subject = fit_subject_single(&single, &fit->options);
+    if (work == REPLICATE) {
+        fit_bootstrap_run(&subject, &fit->options, 3, &fit->result);
         return fit->result.outcome;
     }
-    return fit_bootstrap_replicate(&at_best, &fit->options, &fit->host, &fit->arena, BOOTSTRAP_RESIDUAL, 3, self->replicate,
-                                   &n_evaluation, &n_step, reason);
+    fit_profile_run(&subject, &fit->options, &fit->arena, &request, &fit->result);
+    assert_true((fit->result.outcome == OUTCOME_converged) == (fit->result.limit == LIMIT_found));
+    return fit->result.outcome;
 }
 
 /* From memory that is empty to memory that is empty. */
@@ -147,7 +146,6 @@ static void make(struct memory_case *self, size_t n_row)
 {
     memset(self, 0, sizeof *self);
     struct fit_case *fit = self->fit = case_new(&model, n_row);
-    self->replicate = calloc(n_row, sizeof(double));
     for (size_t i = 0; i < n_row; i++) {
         fit->time[i] = 400 * (double)i / (double)n_row;
         fit->value[i] = 2 * exp(-0.01 * fit->time[i]) + 0.1 * sin((double)i);
@@ -165,7 +163,7 @@ static void fail_each(const struct way *way, size_t n_row, long *n_tried, long *
     make(&self, n_row);
     self.fit->options.optimizer = way->optimizer;
     self.fit->options.gradient = way->gradient;
-    self.fit->loss[0] = fit_loss_of(way->error, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    self.fit->loss[0] = fit_loss_of(way->error, NULL);
     for (size_t i = 0; i < n_row && way->lacks_sigma; i++)
         self.fit->sigma[i] = NAN;
     assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
@@ -183,7 +181,6 @@ static void fail_each(const struct way *way, size_t n_row, long *n_tried, long *
         *n_tried += has_failed;
         *n_failed += outcome == OUTCOME_out_of_memory;
     }
-    free(self.replicate);
     case_free(self.fit);
 }
 

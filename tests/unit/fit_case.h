@@ -159,7 +159,7 @@ static inline struct fit_case *case_new(const struct stiffit_model *abi, size_t 
                                    .row_observable = self->row_observable};
     assert_true(abi->n_observable <= CASE_OBSERVABLES);
     for (uint32_t k = 0; k < CASE_OBSERVABLES; k++)
-        self->loss[k] = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
+        self->loss[k] = fit_loss_of(ERROR_NORMAL, NULL);
     self->problem = (struct fit_problem){.loss = self->loss, .model = &self->model, .n_experiment = 1, .task = &self->task,
         .measured = {.value = self->value, .sigma = self->sigma, .observable = self->row_observable},
         .n_parameter = abi->n_parameter, .to_model = self->to_model, .start = self->start,

@@ -40,13 +40,12 @@ static struct fit_case *two_observables(double sigma)
 
 static enum outcome draw(struct fit_case *self, enum bootstrap_kind kind, uint32_t replicate, double *value)
 {
-    int64_t n_evaluation = 0, n_step = 0;
-    char reason[160] = "";
+    struct fit_record record = {.n_evaluation = 0};
     arena_reset(&self->arena);
-    enum outcome outcome = fit_bootstrap_replicate(&self->problem, &self->options, &self->host, &self->arena, kind,
-                                                   replicate, value, &n_evaluation, &n_step, reason);
-    assert_int_equal(n_evaluation, 1);
-    assert_true(outcome == OUTCOME_converged || reason[0]);
+    enum outcome outcome = fit_bootstrap_values(&self->problem, &self->options, &self->host, &self->arena, kind, replicate,
+                                                value, &record);
+    assert_int_equal(record.n_evaluation, 1);
+    assert_true(outcome == OUTCOME_converged || record.reason[0]);
     return outcome;
 }
 

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "fit/bootstrap.h"
 #include "fit/profile.h"
+#include "fit/single.h"
 
 enum { N_EXPERIMENT = 3, N = 7, N_ROW = N_EXPERIMENT * N, K = 0, A1, A2, C, N_FIT };
 static const double APART = 1000;
@@ -294,15 +295,14 @@ static void test_profiles(void **state)
     for (int k = 0; k < 2; k++) {
         struct fit_case *self = k ? pair.joint : pair.split;
         struct arena scratch = {0};
-        double point[2 * FIT_MAX_POINT];
-        struct fit_profile profile = {.max_point = FIT_MAX_POINT, .point = point};
         const struct fit_profile_request request = {.parameter = A2, .side = 1};
         case_run(self);
         memcpy(self->start, self->result.parameter, N_FIT * sizeof *self->start);
-        self->options.certify = false;
-        fit_profile_run(&self->problem, &self->options, &self->host, &self->arena, &scratch, &request, &self->result, &profile);
-        assert_int_equal(profile.limit, LIMIT_found);
-        value[k] = profile.value;
+        struct fit_single single = {.problem = self->problem, .host = &self->host, .arena = &self->arena, .scratch = &scratch};
+        const struct fit_subject subject = fit_subject_single(&single, &self->options);
+        fit_profile_run(&subject, &self->options, &self->arena, &request, &self->result);
+        assert_int_equal(self->result.limit, LIMIT_found);
+        value[k] = self->result.parameter[A2];
         arena_fini(&scratch);
     }
     expect_near(value[0], value[1], 1e-4);
@@ -326,12 +326,11 @@ static void test_bootstrap(void **state)
         self->sigma[i] = 1;
     }
     for (uint32_t b = 0; b < 200; b++) {
-        int64_t n_evaluation = 0, n_step = 0;
-        char reason[160] = "";
+        struct fit_record record = {.n_evaluation = 0};
         arena_reset(&self->arena);
-        assert_int_equal(fit_bootstrap_replicate(&self->problem, &self->options, &self->host, &self->arena, BOOTSTRAP_RESIDUAL,
-                                                 b, value, &n_evaluation, &n_step, reason), OUTCOME_converged);
-        assert_int_equal(n_evaluation, 1);
+        assert_int_equal(fit_bootstrap_values(&self->problem, &self->options, &self->host, &self->arena, BOOTSTRAP_RESIDUAL,
+                                              b, value, &record), OUTCOME_converged);
+        assert_int_equal(record.n_evaluation, 1);
         for (size_t i = 0; i < N_ROW; i++) {
             const struct stiffit_point at = {.t = APART * (double)(i / N) + self->time[i], .p = truth};
             double h, size = pow(10, (double)(i / N));

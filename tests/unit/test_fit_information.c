@@ -103,7 +103,7 @@ static void make(struct information_case *self, const struct reference *referenc
     }
     bool any = isfinite(reference->low) || isfinite(reference->high);
     fit->problem.measured.censored = any ? self->censored : NULL;
-    fit->loss[0] = fit_loss_of(reference->error, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    fit->loss[0] = fit_loss_of(reference->error, NULL);
     fit->options.f_tolerance = 1e-15;
     fit->options.g_tolerance = 1e-11;
     const double start[MOST] = {1.9, -0.2, 0.4, reference->grows ? 0.01 : 0};

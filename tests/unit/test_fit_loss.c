@@ -51,10 +51,11 @@ static void test_censored_table(void **state)
 static const struct fit_loss *all_losses(size_t *n)
 {
     static struct fit_loss loss[N_ERROR + 2];
+    static const double more[N_ERROR] = {[ERROR_HUBER] = 0.3, [ERROR_STUDENT] = 1};
     for (int error = 0; error < N_ERROR; error++)
-        loss[error] = fit_loss_of((enum error_kind)error, 1.345, 4);
-    loss[N_ERROR] = fit_loss_of(ERROR_HUBER, 0.3, 0);
-    loss[N_ERROR + 1] = fit_loss_of(ERROR_STUDENT, 0, 1);
+        loss[error] = fit_loss_of((enum error_kind)error, NULL);
+    loss[N_ERROR] = fit_loss_of(ERROR_HUBER, more);
+    loss[N_ERROR + 1] = fit_loss_of(ERROR_STUDENT, more);
     *n = N_ERROR + 2;
     return loss;
 }
@@ -108,7 +109,7 @@ static void test_curvatures(void **state)
     (void)state;
     for (int error = 0; error < N_ERROR; error++)
         for (double r = -3.01; r < 3; r += 0.07) {
-            struct fit_loss loss = fit_loss_of((enum error_kind)error, 1.345, 4);
+            struct fit_loss loss = fit_loss_of((enum error_kind)error, NULL);
             bool is_laplace = loss.has_kink;
             double h = 1e-6, weight = fit_loss_at(&loss, r).weight;
             double slope = (fit_loss_at(&loss, r + h).weight * (r + h) - fit_loss_at(&loss, r - h).weight * (r - h)) / (2 * h);
@@ -128,7 +129,7 @@ static void test_table(void **state)
     char words[200] = "";
     (void)state;
     for (int error = 0; error < N_ERROR; error++) {
-        struct fit_loss loss = fit_loss_of((enum error_kind)error, 1.345, 4);
+        struct fit_loss loss = fit_loss_of((enum error_kind)error, NULL);
         double once = fit_loss_at(&loss, 5).rho, twice = fit_loss_at(&loss, 10).rho;
         bool is_square = is_near(twice, 4 * once, 1e-14), is_linear = is_near(twice, 2 * once, 1e-5); /* the rounded kink */
         assert_int_equal(error_row[error].growth, is_square ? GROWTH_SQUARE : is_linear ? GROWTH_LINEAR : GROWTH_OTHER);

@@ -3,6 +3,7 @@
 #include "fit_case.h"
 
 #include "fit/map.h"
+#include "fit/start.h"
 
 static const struct stiffit_model four = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1};
 
@@ -137,6 +138,13 @@ static void test_nonsense(void **state)
     }
 }
 
+static void draw(const struct fit_map *map, const struct fit_prior *prior, uint64_t seed, uint64_t dataset, uint32_t number,
+                 uint32_t n_row, double *theta)
+{
+    const struct fit_start start = {.seed = seed, .dataset = dataset, .number = number, .n_start = n_row + 1};
+    fit_start_theta(&start, map, prior, theta);
+}
+
 static void test_hypercube(void **state)
 {
     struct mapped *mapped = *state;
@@ -154,17 +162,17 @@ static void test_hypercube(void **state)
     unsigned char hit[4][ROWS] = {{0}};
     double theta[4], again[4];
     for (uint32_t k = 1; k <= ROWS; k++) {
-        fit_start_theta(&mapped->map, NULL, 5, 77, k, ROWS + 1, theta);
+        draw(&mapped->map, NULL, 5, 77, k, ROWS, theta);
         for (int j = 0; j < 4; j++) {
             int stratum = (int)floor((theta[j] - low[j]) / (high[j] - low[j]) * ROWS);
             assert_in_range(stratum, 0, ROWS - 1);
             hit[j][stratum]++;
         }
-        fit_start_theta(&mapped->map, NULL, 5, 77, k, ROWS + 1, again);
+        draw(&mapped->map, NULL, 5, 77, k, ROWS, again);
         assert_memory_equal(theta, again, sizeof theta);
-        fit_start_theta(&mapped->map, NULL, 5, 78, k, ROWS + 1, again);
+        draw(&mapped->map, NULL, 5, 78, k, ROWS, again);
         assert_memory_not_equal(theta, again, sizeof theta);
-        fit_start_theta(&mapped->map, NULL, 6, 77, k, ROWS + 1, again);
+        draw(&mapped->map, NULL, 6, 77, k, ROWS, again);
         assert_memory_not_equal(theta, again, sizeof theta);
     }
     for (int j = 0; j < 4; j++)
@@ -173,11 +181,11 @@ static void test_hypercube(void **state)
     /* coordinates are shuffled differently: the strata of two of them do not go together */
     int together = 0;
     for (uint32_t k = 1; k <= ROWS; k++) {
-        fit_start_theta(&mapped->map, NULL, 5, 77, k, ROWS + 1, theta);
+        draw(&mapped->map, NULL, 5, 77, k, ROWS, theta);
         together += (int)((theta[0] + 5) / 8 * ROWS) == (int)((theta[1] + 4) / 8 * ROWS);
     }
     assert_true(together < 10); /* one expected */
-    fit_start_theta(&mapped->map, NULL, 5, 77, 0, ROWS + 1, theta);
+    draw(&mapped->map, NULL, 5, 77, 0, ROWS, theta);
     assert_memory_equal(theta, mapped->map.start, sizeof theta);
 }
 
@@ -224,7 +232,7 @@ static void test_priors(void **state)
         unsigned char hit[ROWS] = {0};
         double first = cases[i].of(ends[0]), last = cases[i].of(ends[1]);
         for (uint32_t k = 1; k <= ROWS; k++) {
-            fit_start_theta(&map, &cases[i].prior, 5, 77, k, ROWS + 1, &theta);
+            draw(&map, &cases[i].prior, 5, 77, k, ROWS, &theta);
             assert_true(theta >= ends[0] && theta <= ends[1]);
             double place = (cases[i].of(theta) - first) / (last - first) * ROWS;
             assert_true(place > -1e-9 && place < ROWS + 1e-9);

@@ -14,7 +14,7 @@
 
 enum { ROWS = 9, N = 3, TRIALS = 40, ALL_ROWS = 2 * ROWS + N, MOST_FORMS = 8 * N_ERROR * N_ERROR };
 
-static const double HUBER_K = 1.345, STUDENT_NU = 4;
+static const double HUBER_K = 1.345;
 
 struct form {
     enum error_kind error;
@@ -69,7 +69,7 @@ static void fill(struct sample *s, const double *x, struct form form)
     s->prior[1] = (struct fit_prior_term){{PRIOR_LOG_NORMAL, false, -0.5, 0.4}, 1, 1};
     s->prior[2] = (struct fit_prior_term){{PRIOR_LAPLACE, false, 7, 0.2}, 2, 2};
     for (size_t k = 0; k < 2; k++)
-        s->loss[k] = fit_loss_of(error_of(form, k), HUBER_K, STUDENT_NU);
+        s->loss[k] = fit_loss_of(error_of(form, k), NULL);
     s->objective = (struct fit_objective){
         .n_row = ROWS, .has_noise = form.noise,
         .measured = {.value = s->value, .sigma = s->sigma, .observable = form.is_mixed ? s->observable : NULL,

@@ -3,8 +3,9 @@
 #include "fit_case.h"
 
 #include "fit/profile.h"
+#include "fit/single.h"
 
-enum { N = 10, MOST = 100 };
+enum { N = 10 };
 
 static int line(const struct stiffit_point *at, double *h)
 {
@@ -25,7 +26,7 @@ static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .n_parameter = 
 struct profiled {
     struct fit_case *self;
     struct arena arena, scratch;
-    double point[2 * MOST], error[2]; /* standard errors for sigma 1 */
+    double error[2]; /* standard errors for sigma 1 */
     double best, residual_error;
 };
 
@@ -56,15 +57,16 @@ static struct profiled *profiled_new(double sigma)
     return made;
 }
 
-static struct fit_profile run(struct profiled *made, size_t parameter, int side)
+static const struct fit_record *run(struct profiled *made, size_t parameter, int side)
 {
     struct fit_case *self = made->self;
-    struct fit_profile profile = {.max_point = MOST, .point = made->point};
+    struct fit_single single = {.problem = self->problem, .host = &self->host, .arena = &made->arena,
+                                .scratch = &made->scratch};
     const struct fit_profile_request request = {.parameter = parameter, .side = side};
     arena_reset(&made->arena);
-    fit_profile_run(&self->problem, &self->options, &self->host, &made->arena, &made->scratch, &request, &self->result,
-                    &profile);
-    return profile;
+    const struct fit_subject subject = fit_subject_single(&single, &self->options);
+    fit_profile_run(&subject, &self->options, &made->arena, &request, &self->result);
+    return &self->result;
 }
 
 static void profiled_free(struct profiled *made)
@@ -85,12 +87,12 @@ static void limits_of_a_line_are_the_normal_ones(void **state)
         double width = known ? 1.959963984540054 * 0.5 : 2.306004135204166 * made->residual_error;
         for (size_t i = 0; i < 2; i++)
             for (int side = -1; side <= 1; side += 2) {
-                struct fit_profile profile = run(made, i, side);
+                const struct fit_record *found = run(made, i, side);
                 double expected = made->self->start[i] + side * width * made->error[i];
-                assert_int_equal(profile.limit, LIMIT_found);
-                assert_true(fabs(profile.value - expected) < 1e-6 * width);
+                assert_int_equal(found->limit, LIMIT_found);
+                assert_true(fabs(found->parameter[i] - expected) < 1e-6 * width);
                 assert_int_equal(made->self->result.outcome, OUTCOME_converged);
-                assert_true(profile.n_point >= 2 && profile.n_point < 10);
+                assert_true(found->n_point >= 2 && found->n_point < 10);
             }
         profiled_free(made);
     }
@@ -102,18 +104,18 @@ static void bounds_and_fixed_parameters(void **state)
     struct profiled *made = profiled_new(0.5);
     struct fit_case *self = made->self;
     self->upper[0] = self->start[0] + 0.1; /* within the limit */
-    struct fit_profile profile = run(made, 0, 1);
-    assert_int_equal(profile.limit, LIMIT_bound);
-    assert_true(profile.value == self->upper[0]);
-    assert_true(profile.n_point >= 1 && made->point[2 * (profile.n_point - 1)] == self->upper[0]);
+    const struct fit_record *found = run(made, 0, 1);
+    assert_int_equal(found->limit, LIMIT_bound);
+    assert_true(found->parameter[0] == self->upper[0]);
+    assert_true(found->n_point >= 1 && found->point[2 * (found->n_point - 1)] == self->upper[0]);
     self->start[0] = self->upper[0];
-    profile = run(made, 0, 1);
-    assert_int_equal(profile.limit, LIMIT_bound);
-    assert_int_equal(profile.n_point, 0);
+    found = run(made, 0, 1);
+    assert_int_equal(found->limit, LIMIT_bound);
+    assert_int_equal(found->n_point, 0);
     self->fixed[1] = 1;
-    profile = run(made, 1, 1);
-    assert_int_equal(profile.limit, LIMIT_not_fitted);
-    assert_true(isnan(profile.value));
+    found = run(made, 1, 1);
+    assert_int_equal(found->limit, LIMIT_not_fitted);
+    assert_true(isnan(found->parameter[1]));
     profiled_free(made);
 }
 
@@ -122,7 +124,7 @@ static void a_better_fit_on_the_way_is_told(void **state)
     (void)state;
     struct profiled *made = profiled_new(0.5);
     made->self->start[0] -= 2; /* no best fit */
-    assert_int_equal(run(made, 0, 1).limit, LIMIT_better);
+    assert_int_equal(run(made, 0, 1)->limit, LIMIT_better);
     profiled_free(made);
 }
 
@@ -134,10 +136,10 @@ static void priors_count(void **state)
     struct fit_case *self = made->self;
     struct fit_prior prior[2] = {{PRIOR_NORMAL, false, self->start[0], 0.1}, {.kind = PRIOR_NONE}};
     self->problem.prior = prior;
-    struct fit_profile profile = run(made, 0, 1);
+    const struct fit_record *found = run(made, 0, 1);
     double variance = 1 / (1 / pow(0.5 * made->error[0], 2) + 100);
-    assert_int_equal(profile.limit, LIMIT_found);
-    assert_true(fabs(profile.value - self->start[0] - 1.959963984540054 * sqrt(variance)) < 1e-6);
+    assert_int_equal(found->limit, LIMIT_found);
+    assert_true(fabs(found->parameter[0] - self->start[0] - 1.959963984540054 * sqrt(variance)) < 1e-6);
     profiled_free(made);
 }
 
@@ -162,12 +164,12 @@ static void failures_have_a_reason(void **state)
     struct profiled *made = profiled_new(0.5);
     struct fit_case *self = made->self;
     self->spoil = fail_beyond;
-    assert_int_equal(run(made, 0, 1).limit, LIMIT_failed);
+    assert_int_equal(run(made, 0, 1)->limit, LIMIT_failed);
     assert_string_equal(self->result.reason, "beyond");
-    assert_int_equal(run(made, 0, -1).limit, LIMIT_found);
+    assert_int_equal(run(made, 0, -1)->limit, LIMIT_found);
     self->spoil = NULL;
     self->options.max_evaluations = 4;
-    assert_int_equal(run(made, 0, 1).limit, LIMIT_failed);
+    assert_int_equal(run(made, 0, 1)->limit, LIMIT_failed);
     assert_int_equal(self->result.outcome, OUTCOME_budget);
     assert_true(self->result.n_evaluation <= 4);
     self->options.max_evaluations = 1000;
@@ -183,7 +185,7 @@ static void no_freedom_no_limit(void **state)
     (void)state;
     struct profiled *made = profiled_new(NAN);
     made->self->task.n_row = made->self->task.n_time = 2;
-    assert_int_equal(run(made, 0, 1).limit, LIMIT_freedom);
+    assert_int_equal(run(made, 0, 1)->limit, LIMIT_freedom);
     assert_true(strstr(made->self->result.reason, "degrees of freedom") != NULL);
     profiled_free(made);
 }

@@ -141,7 +141,7 @@ static void test_closed_form(void **state)
     assert_int_equal(n_list, 2);
     assert_int_equal(longest, 8); /* all quotients in one list */
     assert_int_equal(n_with_sens, 0);
-    assert_int_equal(asker.n_evaluation, 9);
+    assert_int_equal(asker.used.n_evaluation, 9);
     case_free(self);
 }
 

@@ -57,7 +57,7 @@ static struct sample *make(bool has_noise, size_t n_row)
         s->prediction[i] = random_normal(4, 0, i);
         s->noise[i] = 0.5 + random_uniform(5, 0, i);
     }
-    s->loss = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    s->loss = fit_loss_of(ERROR_NORMAL, NULL);
     s->prior = (struct fit_prior_term){{PRIOR_NORMAL, true, 0.3, 0.5}, 3, 3};
     s->asker.map.n_free = N;
     s->asker.host = &s->host;

@@ -57,7 +57,7 @@ static struct problem *make(uint64_t k)
     }
     self->asker.map = (struct fit_map){.n_model = n, .n_free = n, .scale = self->scale, .lower = self->lower,
                                         .upper = self->upper};
-    self->loss = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    self->loss = fit_loss_of(ERROR_NORMAL, NULL);
     self->asker.objective = (struct fit_objective){.n_row = ROWS, .loss = &self->loss,
                                                    .measured = {.value = self->zero, .sigma = self->sigma}};
     self->point = (struct fit_point){.theta = self->theta, .gradient = self->gradient, .chain = self->one, .p = self->theta,

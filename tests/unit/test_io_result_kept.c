@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../journal_helpers.h"
-#include "io/result_columns.h"
+#include "io/result_tables.h"
 
 #include <math.h>
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/version.h"
+#include "run/plan/recipe_text.h"
 #include "run/plan/run_options.h"
 
 #include <math.h>
@@ -52,11 +53,16 @@ static const char *other_value(const struct option *option)
 static void the_description_follows_the_table(void **state)
 {
     (void)state;
-    static const struct recipe_uses all = {true, true, true, true}, none;
+    static const struct recipe_uses none;
+    struct recipe_uses all = {true, true, {false}};
     static struct option_words words;
     struct option_table table = run_options_table();
     char before[RECIPE_TEXT], now[RECIPE_TEXT], again[RECIPE_TEXT], bare[RECIPE_TEXT];
-    size_t n_conditional = 0;
+    size_t n_conditional = 0, n_tuned = 0;
+    for (int k = 0; k < N_ERROR; k++) {
+        all.error[k] = true;
+        n_tuned += error_tuning[k].option != NULL;
+    }
     run_options_init(&options);
     options.recipe.fit.max_evaluations = 1000; /* 0.1.0's default */
     recipe_print(&options.recipe, &all, before);
@@ -89,7 +95,7 @@ static void the_description_follows_the_table(void **state)
         recipe_print(&options.recipe, &none, now);
         n_conditional += option->effect >= RUN_FITS && !is_profile && !strcmp(now, bare);
     }
-    assert_int_equal(n_conditional, 4); /* the fields of struct recipe_uses */
+    assert_int_equal(n_conditional, 2 + n_tuned); /* the fields of struct recipe_uses */
 }
 
 /* Giving every option its default_text changes nothing. */
@@ -136,7 +142,7 @@ static void a_file_may_set_what_results_depend_on(void **state)
         assert_int_equal(run_options_apply(&options, option->name, other_value(option), &error),
                          may ? STATUS_OK : STATUS_USAGE);
     }
-    assert_int_equal(options.recipe.error, ERROR_STUDENT);
+    assert_int_equal(options.recipe.error, N_ERROR - 1); /* the last word */
     assert_int_equal(options.recipe.ode.linear_solver, LINEAR_KLU);
     assert_true(options.recipe.ode.rtol == 0.05);
     assert_true(options.shown.accept_failed.value == 7 && !options.shown.accept_failed.percent);

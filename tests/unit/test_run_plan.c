@@ -105,7 +105,7 @@ static void a_plan_comes_back(void **state)
     struct run_options options;
     struct run_plan plan = {.identity = example_identity(3, 3)}, back;
     assert_int_equal(parse(&options, words, 6), STATUS_OK);
-    plan.place.journal = strdup(directory);
+    plan.paths.journal = strdup(directory);
     plan.selection.n_dataset = plan.identity.n_dataset;
     size_t n_bit = (size_t)plan.identity.n_dataset / 8 + 1;
     plan.selection.bit = calloc(n_bit, 1);
@@ -115,10 +115,10 @@ static void a_plan_comes_back(void **state)
     assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_OK);
     assert_int_equal(run_plan_read(&back, directory, &error), STATUS_OK);
     assert_true(identity_equal(&back.identity, &plan.identity));
-    assert_true(back.recipe.n_start == 3 && back.recipe.ode.rtol == 1e-9 && back.shown.quiet && back.place.in_place);
+    assert_true(back.recipe.n_start == 3 && back.recipe.ode.rtol == 1e-9 && back.shown.quiet && back.paths.in_place);
     assert_string_equal(back.recipe.profile, "k");
-    assert_string_equal(back.place.result, "folder/p.h5");
-    assert_string_equal(back.place.journal, "folder/p.h5.journal");
+    assert_string_equal(back.paths.result, "folder/p.h5");
+    assert_string_equal(back.paths.journal, "folder/p.h5.journal");
     assert_string_equal(back.selection.text, "only=2:abc");
     assert_true(back.selection.n == 2 && selection_has(&back.selection, 4) && !selection_has(&back.selection, 0));
     run_plan_fini(&back);

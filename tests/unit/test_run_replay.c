@@ -70,51 +70,51 @@ static void answer(struct asked *asked, enum kind kind, int number)
     }
 }
 
-struct place {
+struct run_paths {
     char *journal, file[400];
     struct run_identity identity;
     struct replays replays;
     struct replay replay;
 };
 
-static void place_init(struct place *place)
+static void run_paths_init(struct run_paths *paths)
 {
-    memset(place, 0, sizeof *place);
-    place->journal = scratch_directory();
-    place->identity = example_identity(N_MODEL, 1);
-    snprintf(place->file, sizeof place->file, "%s/answers/%d-0.log", place->journal, FIT);
-    assert_true(replays_init(&place->replays, place->journal, &place->identity));
-    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, tasks, 3);
+    memset(paths, 0, sizeof *paths);
+    paths->journal = scratch_directory();
+    paths->identity = example_identity(N_MODEL, 1);
+    snprintf(paths->file, sizeof paths->file, "%s/answers/%d-0.log", paths->journal, FIT);
+    assert_true(replays_init(&paths->replays, paths->journal, &paths->identity));
+    replay_begin(&paths->replay, &paths->replays, FIT, N_MODEL, tasks, 3);
 }
 
 /* As in the next process. */
-static void again(struct place *place)
+static void again(struct run_paths *paths)
 {
-    replays_look(&place->replays, place->journal, &place->identity);
-    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, tasks, 3);
+    replays_look(&paths->replays, paths->journal, &paths->identity);
+    replay_begin(&paths->replay, &paths->replays, FIT, N_MODEL, tasks, 3);
 }
 
-static void place_fini(struct place *place)
+static void run_paths_fini(struct run_paths *paths)
 {
     struct error error;
-    replay_fini(&place->replay);
-    replays_fini(&place->replays);
-    assert_int_equal(answers_remove(place->journal, &error), STATUS_OK);
-    remove_scratch(place->journal);
+    replay_fini(&paths->replay);
+    replays_fini(&paths->replays);
+    assert_int_equal(answers_remove(paths->journal, &error), STATUS_OK);
+    remove_scratch(paths->journal);
 }
 
-static bool has_file(const struct place *place) { return access(place->file, F_OK) == 0; }
+static bool has_file(const struct run_paths *paths) { return access(paths->file, F_OK) == 0; }
 
 /* Answers `number` of each kind, as if computed at so many tenths of a second. */
-static void compute(struct place *place, int number, int64_t elapsed_ns)
+static void compute(struct run_paths *paths, int number, int64_t elapsed_ns)
 {
     struct asked asked;
     ask(&asked, (enum kind)(number % N_KIND), number);
     answer(&asked, (enum kind)(number % N_KIND), number);
-    replay_keep(&place->replay, &asked.evaluation, elapsed_ns);
+    replay_keep(&paths->replay, &asked.evaluation, elapsed_ns);
 }
 
-static void expect(struct place *place, int number, int64_t elapsed_ns)
+static void expect(struct run_paths *paths, int number, int64_t elapsed_ns)
 {
     struct asked asked, want;
     int64_t elapsed = -1;
@@ -122,7 +122,7 @@ static void expect(struct place *place, int number, int64_t elapsed_ns)
     ask(&asked, kind, number);
     want = asked;
     answer(&want, kind, number);
-    assert_true(replay_answer(&place->replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
+    assert_true(replay_answer(&paths->replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
     assert_int_equal(elapsed, elapsed_ns);
     assert_int_equal(asked.evaluation.outcome, want.evaluation.outcome);
     assert_int_equal(asked.evaluation.crosses, want.evaluation.crosses);
@@ -132,35 +132,35 @@ static void expect(struct place *place, int number, int64_t elapsed_ns)
     assert_memory_equal(asked.numbers, want.numbers, sizeof want.numbers); /* and what is no part of it stays 0 */
 }
 
-static void expect_unknown(struct place *place, int number)
+static void expect_unknown(struct run_paths *paths, int number)
 {
     struct asked asked;
     int64_t elapsed;
     ask(&asked, (enum kind)(number % N_KIND), number);
-    assert_false(replay_answer(&place->replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
+    assert_false(replay_answer(&paths->replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
 }
 
 static void every_kind_of_answer_comes_back(void **state)
 {
     (void)state;
-    struct place place;
-    place_init(&place);
+    struct run_paths paths;
+    run_paths_init(&paths);
     for (int i = 0; i < 3 * N_KIND; i++) {
-        expect_unknown(&place, i);
-        compute(&place, i, tenth * (i + 1));
+        expect_unknown(&paths, i);
+        compute(&paths, i, tenth * (i + 1));
     }
-    again(&place);
+    again(&paths);
     for (int i = 0; i < 3 * N_KIND; i++)
-        expect(&place, i, tenth * (i + 1));
-    expect_unknown(&place, 3 * N_KIND);
-    assert_int_equal(counter_get(&place.replays.n_replayed), 3 * N_KIND);
-    compute(&place, 3 * N_KIND, tenth * (3 * N_KIND + 1));
-    again(&place);
+        expect(&paths, i, tenth * (i + 1));
+    expect_unknown(&paths, 3 * N_KIND);
+    assert_int_equal(counter_get(&paths.replays.n_replayed), 3 * N_KIND);
+    compute(&paths, 3 * N_KIND, tenth * (3 * N_KIND + 1));
+    again(&paths);
     for (int i = 0; i < 3 * N_KIND + 1; i++)
-        expect(&place, i, tenth * (i + 1));
-    replay_end(&place.replay);
-    assert_false(has_file(&place));
-    place_fini(&place);
+        expect(&paths, i, tenth * (i + 1));
+    replay_end(&paths.replay);
+    assert_false(has_file(&paths));
+    run_paths_fini(&paths);
 }
 
 static void change(struct asked *asked, int what)
@@ -188,82 +188,82 @@ static void another_request_gets_no_answer_and_is_computed(void **state)
 {
     (void)state;
     for (int what = 0; what < 14; what++) {
-        struct place place;
+        struct run_paths paths;
         struct asked asked;
         int64_t elapsed;
-        place_init(&place);
+        run_paths_init(&paths);
         for (int i = 0; i < 4; i++) {
             ask(&asked, DERIVATIVES, i == 2 ? 0 : i);
             answer(&asked, DERIVATIVES, i);
-            replay_keep(&place.replay, &asked.evaluation, tenth * (i + 1));
+            replay_keep(&paths.replay, &asked.evaluation, tenth * (i + 1));
         }
-        again(&place);
+        again(&paths);
         for (int i = 0; i < 2; i++) {
             ask(&asked, DERIVATIVES, i);
-            assert_true(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
+            assert_true(replay_answer(&paths.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
         }
         ask(&asked, DERIVATIVES, 0);
         change(&asked, what);
-        assert_false(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
+        assert_false(replay_answer(&paths.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
         ask(&asked, DERIVATIVES, 0); /* from there on nothing is believed */
-        assert_false(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
+        assert_false(replay_answer(&paths.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
         answer(&asked, DERIVATIVES, 77);
-        replay_keep(&place.replay, &asked.evaluation, tenth * 9);
-        again(&place);
+        replay_keep(&paths.replay, &asked.evaluation, tenth * 9);
+        again(&paths);
         for (int i = 0; i < 3; i++) {
             ask(&asked, DERIVATIVES, i % 2);
-            assert_true(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
+            assert_true(replay_answer(&paths.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
         }
         assert_int_equal(asked.evaluation.n_rhs, 79);
         assert_int_equal(elapsed, tenth * 9);
         ask(&asked, DERIVATIVES, 3);
-        assert_false(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
-        place_fini(&place);
+        assert_false(replay_answer(&paths.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
+        run_paths_fini(&paths);
     }
 }
 
 static void quick_fits_have_no_file(void **state)
 {
     (void)state;
-    struct place place;
-    place_init(&place);
+    struct run_paths paths;
+    run_paths_init(&paths);
     for (int i = 0; i < 50; i++)
-        compute(&place, i, tenth / 51 * i);
-    assert_false(has_file(&place));
-    replay_leave(&place.replay, tenth - 1);
-    assert_false(has_file(&place));
-    replay_leave(&place.replay, tenth); /* given up in the middle, as at a stop */
-    assert_true(has_file(&place));
-    again(&place);
+        compute(&paths, i, tenth / 51 * i);
+    assert_false(has_file(&paths));
+    replay_leave(&paths.replay, tenth - 1);
+    assert_false(has_file(&paths));
+    replay_leave(&paths.replay, tenth); /* given up in the middle, as at a stop */
+    assert_true(has_file(&paths));
+    again(&paths);
     for (int i = 0; i < 50; i++)
-        expect(&place, i, tenth / 51 * i);
-    place_fini(&place);
+        expect(&paths, i, tenth / 51 * i);
+    run_paths_fini(&paths);
 }
 
 static void the_file_is_written_once_in_a_tenth_of_a_second(void **state)
 {
     (void)state;
-    struct place place;
-    place_init(&place);
+    struct run_paths paths;
+    run_paths_init(&paths);
     for (int i = 0; i < 25; i++)
-        compute(&place, i, tenth / 10 * (i + 1)); /* written behind the 10th and the 20th */
-    again(&place);
+        compute(&paths, i, tenth / 10 * (i + 1)); /* written behind the 10th and the 20th */
+    again(&paths);
     for (int i = 0; i < 20; i++)
-        expect(&place, i, tenth / 10 * (i + 1));
-    expect_unknown(&place, 20);
-    place_fini(&place);
+        expect(&paths, i, tenth / 10 * (i + 1));
+    expect_unknown(&paths, 20);
+    run_paths_fini(&paths);
 }
 
 /* Rows enough that few answers fill the memory. */
-static void keep_large(struct place *place, int n, int64_t each_ns)
+static void keep_large(struct run_paths *paths, int n, int64_t each_ns)
 {
     enum { N = 4096 };
     double *numbers = calloc(N, sizeof *numbers), p[N_MODEL] = {1, 2, 3};
     const struct ode_task task = {.n_row = N};
-    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, &task, 1);
+    replay_begin(&paths->replay, &paths->replays, FIT, N_MODEL, &task, 1);
     for (int i = 0; i < n; i++) {
         const struct evaluation evaluation = {.task = &task, .p = p, .prediction = numbers};
-        replay_keep(&place->replay, &evaluation, each_ns * (i + 1));
+        replay_keep(&paths->replay, &evaluation, each_ns * (i + 1));
     }
     free(numbers);
 }
@@ -271,82 +271,82 @@ static void keep_large(struct place *place, int n, int64_t each_ns)
 static void large_answers_are_kept_as_far_as_they_are_worth_it(void **state)
 {
     (void)state;
-    struct place place;
-    place_init(&place);
-    keep_large(&place, 100, 100000); /* 32 KiB each 0.1 ms: computing them anew is as quick */
-    assert_false(has_file(&place));
-    assert_null(place.replay.answers.folder);
-    assert_true(place.replay.answers.capacity <= 1 << 20);
-    keep_large(&place, 100, 5000000); /* each 5 ms */
-    assert_true(has_file(&place));
-    assert_true(place.replay.answers.capacity <= 1 << 20);
-    place_fini(&place);
+    struct run_paths paths;
+    run_paths_init(&paths);
+    keep_large(&paths, 100, 100000); /* 32 KiB each 0.1 ms: computing them anew is as quick */
+    assert_false(has_file(&paths));
+    assert_null(paths.replay.answers.folder);
+    assert_true(paths.replay.answers.capacity <= 1 << 20);
+    keep_large(&paths, 100, 5000000); /* each 5 ms */
+    assert_true(has_file(&paths));
+    assert_true(paths.replay.answers.capacity <= 1 << 20);
+    run_paths_fini(&paths);
 }
 
 static void what_depends_on_the_moment_is_not_kept(void **state)
 {
     (void)state;
-    struct place place;
+    struct run_paths paths;
     struct asked asked;
-    place_init(&place);
-    compute(&place, 0, tenth);
+    run_paths_init(&paths);
+    compute(&paths, 0, tenth);
     ask(&asked, DERIVATIVES, 1);
     asked.evaluation.outcome = EVALUATION_NO_MEMORY;
-    replay_keep(&place.replay, &asked.evaluation, 2 * tenth);
-    compute(&place, 1, 3 * tenth);
-    again(&place);
-    expect(&place, 0, tenth);
-    expect(&place, 1, 3 * tenth);
-    expect_unknown(&place, 2);
-    place_fini(&place);
+    replay_keep(&paths.replay, &asked.evaluation, 2 * tenth);
+    compute(&paths, 1, 3 * tenth);
+    again(&paths);
+    expect(&paths, 0, tenth);
+    expect(&paths, 1, 3 * tenth);
+    expect_unknown(&paths, 2);
+    run_paths_fini(&paths);
 }
 
 /* Three are asked for at once and answered last to first; the next process gets two of them and computes the third. */
 static void answers_in_any_order(void **state)
 {
     (void)state;
-    struct place place;
+    struct run_paths paths;
     struct asked asked[3];
     struct evaluation *const all[3] = {&asked[0].evaluation, &asked[1].evaluation, &asked[2].evaluation};
     int64_t elapsed;
-    place_init(&place);
+    run_paths_init(&paths);
     for (int i = 2; i > 0; i--)
-        compute(&place, i, tenth * (4 - i));
-    again(&place);
+        compute(&paths, i, tenth * (4 - i));
+    again(&paths);
     for (int i = 0; i < 3; i++)
         ask(&asked[i], (enum kind)i, i);
-    assert_true(replay_answer(&place.replay, all, 3, &elapsed));
+    assert_true(replay_answer(&paths.replay, all, 3, &elapsed));
     assert_true(asked[2].evaluation.is_finished && !asked[1].evaluation.is_finished);
     assert_int_equal(asked[2].evaluation.n_rhs, 4);
-    assert_true(replay_answer(&place.replay, all, 3, &elapsed));
+    assert_true(replay_answer(&paths.replay, all, 3, &elapsed));
     assert_true(asked[1].evaluation.is_finished && !asked[0].evaluation.is_finished);
     assert_int_equal(asked[1].evaluation.n_rhs, 3);
-    assert_false(replay_answer(&place.replay, all, 3, &elapsed));
-    place_fini(&place);
+    assert_false(replay_answer(&paths.replay, all, 3, &elapsed));
+    run_paths_fini(&paths);
 }
 
 static void trouble_is_told_once_and_stops_nothing(void **state)
 {
     (void)state;
-    struct place place;
+    struct run_paths paths;
     struct error error;
     char path[300];
-    place_init(&place);
-    snprintf(path, sizeof path, "%s/answers", place.journal);
+    run_paths_init(&paths);
+    snprintf(path, sizeof path, "%s/answers", paths.journal);
     FILE *file = fopen(path, "w"); /* in the folder's place */
     assert_non_null(file);
     fclose(file);
-    assert_false(replays_tell(&place.replays, &error));
+    assert_false(replays_tell(&paths.replays, &error));
     for (int i = 0; i < 5; i++) {
-        compute(&place, i, tenth * (i + 1));
-        replay_begin(&place.replay, &place.replays, FIT + 1 + (uint64_t)i, N_MODEL, tasks, 3);
+        compute(&paths, i, tenth * (i + 1));
+        replay_begin(&paths.replay, &paths.replays, FIT + 1 + (uint64_t)i, N_MODEL, tasks, 3);
     }
-    assert_true(replays_tell(&place.replays, &error));
+    assert_true(replays_tell(&paths.replays, &error));
     assert_non_null(strstr(error.message, path));
-    assert_false(replays_tell(&place.replays, &error));
-    assert_null(place.replay.answers.folder); /* nothing is tried any more */
+    assert_false(replays_tell(&paths.replays, &error));
+    assert_null(paths.replay.answers.folder); /* nothing is tried any more */
     unlink(path);
-    place_fini(&place);
+    run_paths_fini(&paths);
 }
 
 static void without_a_place_there_is_nothing(void **state)

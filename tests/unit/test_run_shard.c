@@ -1,6 +1,6 @@
 /* --shard: k/K, SLURM's environment, names of results, and dealing by cost.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/selection_source.h"
+#include "run/plan/selection_cost.h"
 #include "run/plan/selection.h"
 
 #include <setjmp.h>

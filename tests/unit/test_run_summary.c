@@ -84,10 +84,10 @@ static void test_a_result_that_is_not_there(void **state)
     (void)state;
     static char path[] = "/no/such/folder/r.h5";
     struct run_summary summary = {0};
-    const struct place place = {.problem = "p.h5", .result = path};
+    const struct run_paths paths = {.problem = "p.h5", .result = path};
     struct run_identity identity = {.n_start = 1};
     struct error error;
-    assert_int_equal(summary_look(&place, &identity, &summary, &error), STATUS_OK);
+    assert_int_equal(summary_look(&paths, &identity, &summary, &error), STATUS_OK);
     assert_false(summary.already_complete);
 }
 
@@ -101,16 +101,16 @@ static void test_a_file_that_is_no_result_is_kept(void **state)
     assert_int_equal(write(file, "text", 4), 4);
     close(file);
     struct run_summary summary = {0};
-    struct place place = {.problem = "p.h5", .result = path};
+    struct run_paths paths = {.problem = "p.h5", .result = path};
     struct run_identity identity = {.n_start = 1};
     struct error error;
-    assert_int_equal(summary_look(&place, &identity, &summary, &error), STATUS_SYSTEM);
+    assert_int_equal(summary_look(&paths, &identity, &summary, &error), STATUS_SYSTEM);
     assert_non_null(strstr(error.message, "--overwrite"));
-    place.overwrite = true;
-    assert_int_equal(summary_look(&place, &identity, &summary, &error), STATUS_OK);
+    paths.overwrite = true;
+    assert_int_equal(summary_look(&paths, &identity, &summary, &error), STATUS_OK);
     unlink(path);
-    place.result = device; /* which nothing replaces */
-    assert_int_equal(summary_look(&place, &identity, &summary, &error), STATUS_SYSTEM);
+    paths.result = device; /* which nothing replaces */
+    assert_int_equal(summary_look(&paths, &identity, &summary, &error), STATUS_SYSTEM);
     assert_non_null(strstr(error.message, "/dev/null: is a device"));
 }
 

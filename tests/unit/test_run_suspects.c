@@ -65,28 +65,28 @@ static int status_of(int signal_number, int code)
     return wait_status;
 }
 
-static struct verdict judge(int wait_status)
+static struct death judge(int wait_status)
 {
-    struct verdict verdict;
+    struct death death;
     board->died = true;
     board->wait_status = wait_status;
-    assert_true(suspects_judge(board, &slots, has, ended, &verdict));
+    assert_true(suspects_judge(board, &slots, has, ended, &death));
     assert_false(board->died);
-    return verdict;
+    return death;
 }
 
 static void test_who_was_alone_is_guilty(void **state)
 {
     (void)state;
     busy(2, 17);
-    struct verdict verdict = judge(status_of(SIGSEGV, 0));
-    assert_int_equal(verdict.n_guilty, 1);
-    assert_int_equal(verdict.guilty[0], 17);
-    assert_int_equal(verdict.slot[0], 2);
+    struct death death = judge(status_of(SIGSEGV, 0));
+    assert_int_equal(death.n_guilty, 1);
+    assert_int_equal(death.guilty[0], 17);
+    assert_int_equal(death.slot[0], 2);
     assert_int_equal(board->n_suspect, 0);
     assert_int_equal(suspects_n_guilty(board), 1);
-    assert_non_null(strstr(verdict.how, "signal 11"));
-    verdict_fini(&verdict);
+    assert_non_null(strstr(death.how, "signal 11"));
+    death_fini(&death);
 }
 
 static void test_several_are_suspects(void **state)
@@ -94,35 +94,35 @@ static void test_several_are_suspects(void **state)
     (void)state;
     busy(0, 0); /* fit number 0 is one too */
     busy(3, 9);
-    struct verdict verdict = judge(status_of(0, 3));
-    assert_int_equal(verdict.n_guilty, 0);
-    assert_int_equal(verdict.n_put_off, 2);
-    assert_string_equal(verdict.how, "the model's code called exit(3)");
+    struct death death = judge(status_of(0, 3));
+    assert_int_equal(death.n_guilty, 0);
+    assert_int_equal(death.n_put_off, 2);
+    assert_string_equal(death.how, "the model's code called exit(3)");
     assert_int_equal(board->n_suspect, 2);
     assert_int_equal(suspects_n_guilty(board), 1); /* one of the two at the least */
-    verdict_fini(&verdict);
+    death_fini(&death);
     /* Their trial, alone: the second dies. */
     counter_set(&board_slot(&slots, 0)->fit, 0);
     board->is_apart = true;
     board->n_group_death = 0;
     ended[0] = 1;
-    verdict = judge(status_of(SIGKILL, 0));
-    assert_int_equal(verdict.n_guilty, 1);
-    assert_int_equal(verdict.guilty[0], 9);
+    death = judge(status_of(SIGKILL, 0));
+    assert_int_equal(death.n_guilty, 1);
+    assert_int_equal(death.guilty[0], 9);
     assert_int_equal(board->n_suspect, 0); /* the innocent has ended, the guilty is known */
     assert_false(board->is_apart);
-    verdict_fini(&verdict);
+    death_fini(&death);
 }
 
 static void test_sigkill_comes_from_outside(void **state)
 {
     (void)state;
     busy(1, 5);
-    struct verdict verdict = judge(status_of(SIGKILL, 0));
-    assert_int_equal(verdict.n_guilty, 0);
+    struct death death = judge(status_of(SIGKILL, 0));
+    assert_int_equal(death.n_guilty, 0);
     assert_int_equal(board->n_suspect, 1);
     assert_int_equal(board->suspect[0], 5);
-    verdict_fini(&verdict);
+    death_fini(&death);
 }
 
 static void test_who_has_ended_is_no_suspect(void **state)
@@ -131,10 +131,10 @@ static void test_who_has_ended_is_no_suspect(void **state)
     busy(0, 7);
     busy(1, 8);
     ended[0] = 8; /* fit 7 */
-    struct verdict verdict = judge(status_of(SIGABRT, 0));
-    assert_int_equal(verdict.n_guilty, 1);
-    assert_int_equal(verdict.guilty[0], 8);
-    verdict_fini(&verdict);
+    struct death death = judge(status_of(SIGABRT, 0));
+    assert_int_equal(death.n_guilty, 1);
+    assert_int_equal(death.guilty[0], 8);
+    death_fini(&death);
 }
 
 static void test_only_the_silent_hang(void **state)
@@ -146,14 +146,14 @@ static void test_only_the_silent_hang(void **state)
     counter_set(&board_slot(&slots, 3)->hung, 1);
     board->hung = true;
     board->hang_s = 60;
-    struct verdict verdict = judge(status_of(SIGKILL, 0));
-    assert_true(verdict.hung);
-    assert_string_equal(verdict.how, "no step finished for 60 s");
-    assert_int_equal(verdict.n_guilty, 2);
-    assert_int_equal(verdict.guilty[0], 11);
-    assert_int_equal(verdict.guilty[1], 13);
+    struct death death = judge(status_of(SIGKILL, 0));
+    assert_true(death.hung);
+    assert_string_equal(death.how, "no step finished for 60 s");
+    assert_int_equal(death.n_guilty, 2);
+    assert_int_equal(death.guilty[0], 11);
+    assert_int_equal(death.guilty[1], 13);
     assert_int_equal(board->n_suspect, 0);
-    verdict_fini(&verdict);
+    death_fini(&death);
 }
 
 /* Two lanes each: a worker that hangs with one fit in both, and one with two fits, of which either may be the one. */
@@ -167,13 +167,13 @@ static void test_lanes_of_a_worker(void **state)
         counter_set(&board_slot(&slots, i)->hung, 1);
     }
     board->hung = true;
-    struct verdict verdict = judge(status_of(SIGKILL, 0));
-    assert_int_equal(verdict.n_guilty, 1);
-    assert_int_equal(verdict.guilty[0], 10);
-    assert_int_equal(verdict.n_put_off, 2);
-    assert_int_equal(verdict.put_off, 12);
+    struct death death = judge(status_of(SIGKILL, 0));
+    assert_int_equal(death.n_guilty, 1);
+    assert_int_equal(death.guilty[0], 10);
+    assert_int_equal(death.n_put_off, 2);
+    assert_int_equal(death.put_off, 12);
     assert_int_equal(board->n_suspect, 2);
-    verdict_fini(&verdict);
+    death_fini(&death);
 }
 
 /* The same fit in several lanes is one, and no other was under way. */
@@ -182,20 +182,20 @@ static void test_one_fit_in_all_lanes_is_guilty(void **state)
     (void)state;
     for (size_t i = 0; i < N_WORKER; i++)
         busy(i, 7);
-    struct verdict verdict = judge(status_of(SIGSEGV, 0));
-    assert_int_equal(verdict.n_guilty, 1);
-    assert_int_equal(verdict.guilty[0], 7);
-    verdict_fini(&verdict);
+    struct death death = judge(status_of(SIGSEGV, 0));
+    assert_int_equal(death.n_guilty, 1);
+    assert_int_equal(death.guilty[0], 7);
+    death_fini(&death);
 }
 
 static void test_nobody_at_work_nobody_to_blame(void **state)
 {
     (void)state;
-    struct verdict verdict = judge(status_of(SIGSEGV, 0));
-    assert_true(verdict.died);
-    assert_int_equal(verdict.n_guilty + verdict.n_put_off, 0);
+    struct death death = judge(status_of(SIGSEGV, 0));
+    assert_true(death.died);
+    assert_int_equal(death.n_guilty + death.n_put_off, 0);
     assert_int_equal(suspects_n_guilty(board), 0);
-    verdict_fini(&verdict);
+    death_fini(&death);
 }
 
 static void test_a_suspect_once_and_no_more_than_fit(void **state)
@@ -214,12 +214,12 @@ static void test_reasons(void **state)
     static const char *const names[] = {"k", "A"};
     const double p[] = {0.125, 2.5};
     char reason[SUSPECTS_REASON];
-    struct verdict verdict = {.how = "signal 6 (Aborted)"};
+    struct death death = {.how = "signal 6 (Aborted)"};
     struct board_slot *slot = board_slot(&slots, 0);
-    suspects_reason(&verdict, slot, names, 2, reason);
+    suspects_reason(&death, slot, names, 2, reason);
     assert_string_equal(reason, "signal 6 (Aborted)"); /* nothing had been asked yet */
     board_slot_ask(slot, &slot->heartbeat, p, 2);
-    suspects_reason(&verdict, slot, names, 2, reason);
+    suspects_reason(&death, slot, names, 2, reason);
     assert_string_equal(reason, "signal 6 (Aborted) at k = 0.125, A = 2.5");
 }
 
@@ -231,7 +231,7 @@ static void test_a_long_reason_ends_in_dots(void **state)
     const char *names[MANY];
     double p[MANY];
     struct board_slots wide = {.memory = NULL};
-    struct verdict verdict = {.how = "signal 11 (Segmentation fault)"};
+    struct death death = {.how = "signal 11 (Segmentation fault)"};
     for (uint32_t i = 0; i < MANY; i++) {
         names[i] = "parameter_name";
         p[i] = 1.23456789e-5;
@@ -241,7 +241,7 @@ static void test_a_long_reason_ends_in_dots(void **state)
         memset(reason, 'x', sizeof reason);
         assert_true(board_slots_make(board, 1, 1, n, &wide));
         board_slot_ask(board_slot(&wide, 0), &board_slot(&wide, 0)->heartbeat, p, n);
-        suspects_reason(&verdict, board_slot(&wide, 0), names, n, reason);
+        suspects_reason(&death, board_slot(&wide, 0), names, n, reason);
         assert_non_null(memchr(reason, '\0', sizeof reason));
         size_t n_named = 0;
         for (const char *at = reason; (at = strstr(at, "1.23456789e-05")); at++)

@@ -22,7 +22,7 @@ static struct residual single(const struct residual_kind *kind, double measured,
 
 static struct residual of(enum error_kind error, bool likelihood, int8_t censored)
 {
-    struct fit_loss loss = fit_loss_of(error, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    struct fit_loss loss = fit_loss_of(error, NULL);
     const struct residual_kind kind = {.loss = &loss, .likelihood = likelihood};
     return single(&kind, value, sigma, NAN, censored);
 }
@@ -73,7 +73,7 @@ static void censored_ones_have_a_loss_alone(void **state)
 static void missing_ones_have_nothing(void **state)
 {
     (void)state;
-    struct fit_loss loss = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    struct fit_loss loss = fit_loss_of(ERROR_NORMAL, NULL);
     const struct residual_kind kind = {.loss = &loss};
     struct residual missing = single(&kind, NAN, NAN, 0.3, 0);
     expect(missing.sigma, 0.3, 0); /* the model's noise, as the measurement has none */

@@ -1,5 +1,5 @@
-/* The state of the compute process, shared by its files: compute.c sets it up, compute_pass.c runs the passes over the
- * datasets, compute_spot.c first checks a plugin's derivatives, and compute_judge.c handles the death of an earlier process.
+/* The state of the compute process, and what all of its parts do. compute_run.c sets it up;
+ * compute_single.c and compute_joint.c fit, by passes over the datasets (compute_pass.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "par/monitor.h"
 #include "run/supervise/board.h"
 #include "run/plan/campaign.h"
-#include "run/compute/feed.h"
+#include "run/compute/block_ring.h"
 #include "run/compute/fit_job.h"
 #include "run/compute/replay.h"
 #include "run/run.h"
@@ -25,84 +25,79 @@ struct compute_lane {
     char padding[64]; /* workers do not share cache lines */
 };
 
-/* A pass over all datasets through the pool, for some of the tasks of each. Later passes need the results of earlier ones. */
-struct compute;
+struct pass_tasks;
+
+/* A pass over all datasets through the pool, for some of the tasks of each. */
 struct stage {
+    const struct pass_tasks *tasks;
     uint32_t first_task, n_task; /* of each dataset */
     bool (*wanted)(const void *context, uint64_t dataset); /* whether a dataset takes part; NULL: all do */
     const void *wanted_context;
     bool apart;                  /* only tasks that were set aside, one after another */
-    /* Of fits over many datasets, in place of `wanted`: the main thread calls it between reads, and it feeds one pass over the
-     * file after another, until nothing is left to wait for. */
-    enum status (*serve)(struct compute *compute, bool *goes_on, struct error *error);
     uint64_t n_before;           /* tasks done before it begins, for the display */
     uint64_t n_wanted;
+};
+
+/* The pass under way; compute_pass.c runs it. */
+struct pass {
+    struct stage stage;
+    struct block_ring ring;
+    struct schedule *schedule;
+    uint64_t *suspects, n_suspect;    /* of the board when the pass began, sorted */
+    struct counter n_done, n_put_off; /* tasks; n_done includes those set aside */
+};
+
+/* The threads that compute, of all passes. */
+struct workers {
+    size_t n, n_lane;                 /* lanes of each */
+    struct engine_pool *pool;
+    struct engine **engine;           /* n */
+    struct counter **heartbeat, **thread; /* n */
+    struct compute_lane *lanes;       /* n x n_lane */
+    struct board_slots slots;
+};
+
+/* Why the process may have to end before all is done. */
+struct trouble {
+    struct counter n_short_of_memory; /* fits that have failed for lack of memory in this process */
+    struct counter is_broken;         /* 1: the journal cannot be written */
+    struct counter wants_fresh;       /* 1: a new process must do the rest */
+    struct monitor lock;
+    struct error first;               /* under the lock */
+};
+
+/* Datasets of fits over many that crashed in an earlier process or hung; compute_ranks.h. */
+struct crashes {
+    struct compute_crash *of;
+    size_t n;
 };
 
 struct compute {
     struct campaign campaign;
     struct board private_board, *board;
-    struct board_slots slots;
-    struct engine_pool *pool;
-    struct feed feed;
-    struct schedule *schedule;
-    struct compute_lane *lanes;              /* n_worker x n_lane */
-    struct engine **engine;                  /* n_worker */
-    struct counter **heartbeat, **thread;    /* n_worker */
-    size_t n_worker, n_lane;
+    struct workers workers;
+    struct pass pass;
+    struct trouble trouble;
     struct journal *journal;
     struct journal_reader *earlier;
-    struct verdict verdict;                  /* on the death of an earlier process; not in `earlier` */
-    FILE *output;                            /* standard output, hidden from the model; NULL: use stdout */
-    struct trace *trace;                     /* NULL: none is written */
-    struct replays replays;                  /* what is known of fits that had not ended */
-    struct rank_link ranks;                  /* if joined: the processes of other ranks */
-    struct searches *searches;               /* fits over many datasets, while they run */
-    struct compute_crash *crash;             /* n_crash: of these, what crashed or hung before */
-    size_t n_crash;
-    int64_t max_crashes;                     /* --max-crashes */
-    const char *shard_origin;                /* where --shard slurm found it, or "" */
+    struct death death;           /* on the death of an earlier process; not in `earlier` */
+    struct crashes crashes;
+    FILE *output;                     /* standard output, hidden from the model; NULL: use stdout */
+    struct trace *trace;              /* NULL: none is written */
+    struct replays replays;           /* what is known of fits that had not ended */
+    struct rank_link ranks;           /* if joined: the processes of other ranks */
+    struct searches *searches;        /* fits over many datasets, while they run */
+    int64_t max_crashes;              /* --max-crashes */
+    const char *shard_origin;         /* where --shard slurm found it, or "" */
     const struct run_hooks *hooks;
-    uint64_t n_fit;                          /* tasks of all stages, each once */
-    struct stage stage;
-    uint64_t *suspects, n_suspect;           /* of the board when the pass began, sorted */
-    struct counter n_done, n_put_off;        /* tasks of this pass; n_done includes those set aside */
-    struct counter n_short_of_memory;        /* fits that have failed for lack of memory in this process */
-    struct counter broken;                   /* 1: the journal cannot be written */
-    struct counter wants_fresh;              /* 1: a new process must do the rest */
-    struct monitor failure_lock;
-    struct error failure;                    /* the first one, under failure_lock */
+    uint64_t n_fit;                   /* tasks of all stages, each once */
 };
 
-/* All passes, in the order of their needs. *journal_gone, with an error: another process has removed the journal. */
-enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error);
-/* One stage, and what was set aside in it. Also OK if it was stopped. `prepare`: as in the feed, or NULL. */
-enum status compute_stage(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
-                          bool *journal_gone, struct error *error);
-/* The stage alone. */
-enum status compute_run_pass(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
-                             bool *journal_gone, struct error *error);
-/* Worker: a task of the stage is done. */
-void compute_count_done(struct compute *compute);
-/* Whether a fit of this dataset is a suspect; the context is the struct compute. */
-bool compute_has_suspects(const void *context, uint64_t dataset);
-/* Whether the last stage did all that was wanted. */
-bool compute_is_complete(const struct compute *compute);
-/* Instead of the passes of independent fits: fits over many datasets. The records of each are journalled at its end. */
-enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error);
-/* Shares fits over many datasets with the other ranks that were launched, if any. After campaign_open. */
-enum status compute_join(struct compute *compute, struct run_options *options, struct error *error);
 /* In place of joint_ranks' for what only rank 0 must have. */
 static inline bool compute_is_first(const struct compute *compute)
 {
-    return !compute->ranks.is_joined || compute->ranks.place.rank == 0;
+    return !compute->ranks.is_joined || compute->ranks.info.rank == 0;
 }
-/* Refuses a plugin whose derivatives are certainly wrong at the starts of some datasets. Call before there are other
- * threads. */
-enum status compute_spot_check(struct compute *compute, struct error *error);
-/* What the death of the process before this one says of its fits: the guilty are journalled. An error if there are too many.
- * Before the workers begin. */
-enum status compute_judge(struct compute *compute, struct error *error);
 /* Reads what has been journalled until now. */
 enum status compute_read_journal(struct compute *compute, struct error *error);
 

@@ -1,4 +1,4 @@
-/* Runs the searches of fits over many datasets: begins them, feeds their blocks to the workers, and
+/* Runs the searches of fits over many datasets: begins them, hands their blocks to the workers, and
  * resumes each when its blocks have been evaluated. Every dataset is an item of the scheduler, so
  * that evaluations of all fits are spread over workers and lanes like those of independent fits.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -6,7 +6,10 @@
 
 #include "fit/joint_ranks.h"
 #include "par/coroutine.h"
-#include "run/compute/search.h"
+#include "run/compute/compute_pass.h"
+#include "run/compute/compute_ranks.h"
+#include "run/compute/joint_refits.h"
+#include "run/compute/search_tasks.h"
 #include "run/supervise/child.h"
 
 #include <math.h>
@@ -18,7 +21,7 @@
  * reads the problem. */
 enum { MAX_LIVE = 256, STACK_BYTES = 1024 * 1024 };
 
-static struct search *find(const struct compute *compute, uint64_t dataset, size_t *block)
+static struct search *search_of(const struct compute *compute, uint64_t dataset, size_t *block)
 {
     return (struct search *)campaign_fit_of(&compute->campaign, dataset, block);
 }
@@ -29,29 +32,42 @@ static void count(struct compute *compute, struct search *search)
     uint64_t n_wanted = search->n_wanted;
     compute_count_done(compute);
     if (counter_add(&search->n_done, 1) == n_wanted)
-        feed_wake(&compute->feed);
+        block_ring_wake(&compute->pass.ring);
 }
 
-void compute_block_done(struct compute *compute, uint64_t dataset, double seconds)
+static bool find_block(const struct compute *compute, uint64_t dataset, uint32_t number,
+                       uint32_t *task)
 {
     size_t i;
-    struct search *search = find(compute, dataset, &i);
-    search->fit.joint.block[i].seconds += seconds;
+    const struct search *search = search_of(compute, dataset, &i);
+    (void)number;
+    *task = search ? search->fit.joint.task : 0;
+    return search && i < search->fit.joint.n_block;
+}
+
+static void finish_block(struct compute *compute, struct fit_job *job)
+{
+    const struct fit_record *record = fit_job_record(job);
+    size_t i;
+    struct search *search = search_of(compute, record->dataset, &i);
+    search->fit.joint.block[i].seconds += record->seconds;
     count(compute, search);
 }
 
-void compute_block_fail(struct compute *compute, uint64_t dataset, enum outcome outcome, const char *reason)
+static void fail_block(struct compute *compute, uint64_t dataset, uint32_t task,
+                       enum outcome outcome, const char *reason)
 {
     size_t i;
-    struct search *search = find(compute, dataset, &i);
+    struct search *search = search_of(compute, dataset, &i);
+    (void)task;
     joint_block_fail(&search->fit.joint, i, outcome, false, reason);
     count(compute, search);
 }
 
-void compute_block_put_off(struct compute *compute, uint64_t dataset)
+static void put_off_block(struct compute *compute, uint64_t dataset)
 {
     size_t i;
-    struct search *search = find(compute, dataset, &i);
+    struct search *search = search_of(compute, dataset, &i);
     counter_add(&search->n_put_off, 1);
     count(compute, search);
 }
@@ -63,7 +79,7 @@ static enum status prepare(void *context, struct problem_block *block, struct er
     size_t n = compute->campaign.n_parameter, own;
     (void)error;
     for (size_t row = 0; row < block->n; row++) {
-        const struct search *search = find(compute, block->dataset[row], &own);
+        const struct search *search = search_of(compute, block->dataset[row], &own);
         const struct joint_request *request = search ? search->request : NULL;
         if (!request || own >= search->fit.joint.n_block || !request->weight[own])
             continue;
@@ -81,13 +97,14 @@ static bool is_of_pass(const struct search *search, size_t block)
     const struct joint *joint = &search->fit.joint;
     if (block >= joint->n_block)
         return false;
-    return joint->part.stride || joint->weight ? joint_wants(joint, block) : joint_evaluates(joint, block);
+    bool are_some = joint->part.stride || joint->weight;
+    return are_some ? joint_wants(joint, block) : joint_evaluates(joint, block);
 }
 
 static bool is_wanted(const void *context, uint64_t dataset)
 {
     size_t block;
-    const struct search *search = find(context, dataset, &block);
+    const struct search *search = search_of(context, dataset, &block);
     return search && search->state == SEARCH_WANTS && is_of_pass(search, block);
 }
 
@@ -107,7 +124,7 @@ static void free_search(struct compute *compute, struct search *search)
     if (search->coroutine)
         coroutine_free(search->coroutine);
     campaign_fit_fini(&search->fit);
-    joint_refits_fini(&search->refits);
+    joint_refits_free(search->refits);
     free(search->kept);
     free(search);
 }
@@ -142,7 +159,8 @@ static enum status resume(struct compute *compute, size_t i, struct error *error
         status = search->status;
         *error = search->error;
     }
-    memmove(searches->live + i, searches->live + i + 1, (searches->n_live - i - 1) * sizeof *searches->live);
+    memmove(searches->live + i, searches->live + i + 1,
+            (searches->n_live - i - 1) * sizeof *searches->live);
     searches->n_live--;
     free_search(compute, search);
     return status;
@@ -162,11 +180,11 @@ static bool look(struct searches *searches)
     return is_under_way;
 }
 
-/* Hands the blocks of all searches that want it to the feed. */
-static enum status feed_searches(struct compute *compute, bool *is_fed, struct error *error)
+/* Begins a pass over the file for the blocks of all searches that want one. */
+static enum status begin_pass(struct compute *compute, bool *has_begun, struct error *error)
 {
     struct searches *searches = compute->searches;
-    *is_fed = false;
+    *has_begun = false;
     for (size_t i = 0; i < searches->n_live; i++) {
         struct search *search = searches->live[i];
         if (search->state != SEARCH_WANTS)
@@ -176,14 +194,14 @@ static enum status feed_searches(struct compute *compute, bool *is_fed, struct e
             search->n_wanted += is_of_pass(search, k);
         counter_set(&search->n_done, 0);
         counter_set(&search->n_put_off, 0);
-        *is_fed = true;
+        *has_begun = true;
     }
-    if (!*is_fed)
+    if (!*has_begun)
         return STATUS_OK;
     problem_select(compute->campaign.problem, is_wanted, compute);
     enum status status = problem_rewind(compute->campaign.problem, error);
     if (!status)
-        feed_again(&compute->feed);
+        block_ring_again(&compute->pass.ring);
     return status;
 }
 
@@ -192,8 +210,8 @@ static enum status serve(struct compute *compute, bool *goes_on, struct error *e
 {
     struct searches *searches = compute->searches;
     enum status status = STATUS_OK;
-    bool is_fed;
-    if (!compute->feed.is_read)
+    bool has_begun;
+    if (!compute->pass.ring.is_read)
         return STATUS_OK;
     for (size_t i = 0; i < searches->n_live; i++)
         if (searches->live[i]->state == SEARCH_WANTS) /* its blocks have been read */
@@ -207,24 +225,59 @@ static enum status serve(struct compute *compute, bool *goes_on, struct error *e
             status = resume(compute, i, error);
         i += n == searches->n_live;
     }
-    while (!status && searches->n_live < MAX_LIVE && searches->next < compute->campaign.share.components.n) {
+    while (!status && searches->n_live < MAX_LIVE
+           && searches->next < compute->campaign.share.components.n) {
         status = begin_search(compute, error);
         if (!status)
             status = resume(compute, searches->n_live - 1, error);
     }
     if (!status)
-        status = feed_searches(compute, &is_fed, error);
+        status = begin_pass(compute, &has_begun, error);
     if (!status)
         searches_write_states(compute);
-    *goes_on = status || is_fed || is_under_way;
+    *goes_on = status || has_begun || is_under_way;
     return status;
 }
+
+static void show_searches(struct compute *compute)
+{
+    struct searches *searches = compute->searches;
+    uint64_t n_done = searches->n_before + searches->n_ended, n_block = 0, n_wanted = 0;
+    char where[120] = "";
+    int64_t n_pass = 0;
+    double objective = 0;
+    for (size_t i = 0; i < searches->n_live; i++) {
+        const struct search *search = searches->live[i];
+        n_block += counter_get(&search->n_done);
+        n_wanted += search->n_wanted;
+        n_pass = search->n_pass > n_pass ? search->n_pass : n_pass;
+        objective += search->fit.joint.end.has_best ? search->fit.joint.above.f : (double)NAN;
+    }
+    int n = snprintf(where, sizeof where, "pass %lld", (long long)n_pass);
+    if (isfinite(objective))
+        n += snprintf(where + n, sizeof where - (size_t)n, ", objective %.6g", objective);
+    snprintf(where + n, sizeof where - (size_t)n, ", %llu/%llu datasets",
+             (unsigned long long)n_block,
+             (unsigned long long)n_wanted);
+    compute->hooks->progress(compute->hooks->context, n_done,
+                             counter_get(&compute->board->n_failed),
+                             searches->n_live ? where : "");
+}
+
+static const struct pass_tasks blocks = {.find = find_block, .finish = finish_block,
+                                         .fail = fail_block,
+                                         .put_off = put_off_block, .show = show_searches};
+static const struct pass_tasks served = {.find = find_block, .finish = finish_block,
+                                         .fail = fail_block,
+                                         .put_off = put_off_block, .show = show_searches,
+                                         .serve = serve};
 
 /* Suspects, tried alone. */
 static enum status run_parked(struct compute *compute, bool *journal_gone, struct error *error)
 {
     struct searches *searches = compute->searches;
-    struct stage stage = {.n_task = 1, .apart = true, .wanted = compute_has_suspects, .wanted_context = compute};
+    struct stage stage = {.tasks = &blocks, .n_task = 1, .apart = true,
+                          .wanted = compute_has_suspects, .wanted_context = compute};
     for (size_t i = 0; i < searches->n_live; i++)
         stage.n_wanted += counter_get(&searches->live[i]->n_put_off);
     compute->board->n_group_death = 0; /* from now on each is found individually */
@@ -259,29 +312,6 @@ uint64_t compute_n_search_before(const struct compute *compute)
     return n;
 }
 
-void compute_show_searches(struct compute *compute)
-{
-    struct searches *searches = compute->searches;
-    uint64_t n_done = searches->n_before + searches->n_ended, n_block = 0, n_wanted = 0;
-    char where[120] = "";
-    int64_t n_pass = 0;
-    double objective = 0;
-    for (size_t i = 0; i < searches->n_live; i++) {
-        const struct search *search = searches->live[i];
-        n_block += counter_get(&search->n_done);
-        n_wanted += search->n_wanted;
-        n_pass = search->n_pass > n_pass ? search->n_pass : n_pass;
-        objective += search->fit.joint.end.has_best ? search->fit.joint.above.f : (double)NAN;
-    }
-    int n = snprintf(where, sizeof where, "pass %lld", (long long)n_pass);
-    if (isfinite(objective))
-        n += snprintf(where + n, sizeof where - (size_t)n, ", objective %.6g", objective);
-    snprintf(where + n, sizeof where - (size_t)n, ", %llu/%llu datasets", (unsigned long long)n_block,
-             (unsigned long long)n_wanted);
-    compute->hooks->progress(compute->hooks->context, n_done, counter_get(&compute->board->n_failed),
-                             searches->n_live ? where : "");
-}
-
 static enum status stopped(const struct compute *compute, struct error *error)
 {
     const struct searches *searches = compute->searches;
@@ -289,16 +319,19 @@ static enum status stopped(const struct compute *compute, struct error *error)
     const char *by = counter_get(&compute->board->time_is_up) ? "--time-limit" : "a signal";
     uint64_t n = compute_n_search(compute), n_done = searches->n_before + searches->n_ended;
     if (n == 1 && first)
-        return error_set(error, STATUS_STOPPED, "stopped by %s in pass %lld of the fit, after %lld steps; the same command "
-                         "resumes", by, (long long)first->n_pass, (long long)first->fit.joint.search.n_iteration);
-    return error_set(error, STATUS_STOPPED, "stopped by %s after %llu of %llu fits; the same command resumes", by,
+        return error_set(error, STATUS_STOPPED,
+                         "stopped by %s in pass %lld of the fit, after %lld steps; the same command "
+                         "resumes", by, (long long)first->n_pass,
+                         (long long)first->fit.joint.search.n_iteration);
+    return error_set(error, STATUS_STOPPED,
+                     "stopped by %s after %llu of %llu fits; the same command resumes", by,
                      (unsigned long long)n_done, (unsigned long long)n);
 }
 
 static enum status run_searches(struct compute *compute, bool *journal_gone, struct error *error)
 {
     const struct searches *searches = compute->searches;
-    struct stage stage = {.n_task = 1, .serve = serve, .n_wanted = UINT64_MAX / 2};
+    struct stage stage = {.tasks = &served, .n_task = 1, .n_wanted = UINT64_MAX / 2};
     enum status status = STATUS_OK;
     for (bool goes_on = true; !status && goes_on;) {
         status = compute_run_pass(compute, &stage, prepare, compute, journal_gone, error);
@@ -315,7 +348,8 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
 {
     struct searches *searches = compute->searches = calloc(1, sizeof *searches);
     enum status status = searches ? compute_read_journal(compute, error)
-                                  : error_set(error, STATUS_NO_MEMORY, "out of memory for the fits");
+                                  : error_set(error, STATUS_NO_MEMORY,
+                                              "out of memory for the fits");
     if (searches && !(searches->live = calloc(MAX_LIVE, sizeof *searches->live)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits");
     if (!status)
@@ -329,10 +363,10 @@ enum status compute_joint(struct compute *compute, bool *journal_gone, struct er
     if (searches)
         stop_searches(compute);
     if (!status) {
-        compute->stage = (struct stage){.n_task = 1, .n_wanted = compute->n_fit};
-        counter_set(&compute->n_done, compute->n_fit);
-        counter_set(&compute->n_put_off, 0);
-        compute_show_searches(compute);
+        compute->pass.stage = (struct stage){.tasks = &blocks, .n_task = 1, .n_wanted = compute->n_fit};
+        counter_set(&compute->pass.n_done, compute->n_fit);
+        counter_set(&compute->pass.n_put_off, 0);
+        show_searches(compute);
     }
     if (searches) {
         free(searches->live);

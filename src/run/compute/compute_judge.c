@@ -1,6 +1,6 @@
 /* Handles the death of an earlier compute process: journals its guilty fits and informs the user before the others continue.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute.h"
+#include "run/compute/compute_judge.h"
 
 #include "base/arena.h"
 #include "run/supervise/suspects.h"
@@ -37,17 +37,17 @@ static void name_fit(struct compute *compute, uint64_t fit, char name[NAME_SIZE]
             *c = '?';
 }
 
-static void tell_suspects(struct compute *compute, const struct verdict *verdict)
+static void tell_suspects(struct compute *compute, const struct death *death)
 {
     char name[NAME_SIZE];
-    if (verdict->n_put_off == 0) {
-        compute_say(compute, "the computing process died (%s) while no fit was under way; a new one continues", verdict->how);
+    if (death->n_put_off == 0) {
+        compute_say(compute, "the computing process died (%s) while no fit was under way; a new one continues", death->how);
         return;
     }
-    name_fit(compute, verdict->put_off, name);
+    name_fit(compute, death->put_off, name);
     compute_say(compute, "the computing process died (%s) with %zu fit%s under way, %s%s; %s tried again, alone, when the "
-                "others are done", verdict->how, verdict->n_put_off, verdict->n_put_off == 1 ? "" : "s", name,
-                verdict->n_put_off == 1 ? "" : " among them", verdict->n_put_off == 1 ? "it is" : "they are");
+                "others are done", death->how, death->n_put_off, death->n_put_off == 1 ? "" : "s", name,
+                death->n_put_off == 1 ? "" : " among them", death->n_put_off == 1 ? "it is" : "they are");
 }
 
 static enum status too_many(struct compute *compute, const char *example, const char *reason, struct error *error)
@@ -58,21 +58,21 @@ static enum status too_many(struct compute *compute, const char *example, const 
                      (unsigned long long)suspects_n_guilty(compute->board), example, reason);
 }
 
-static enum status journal_guilty(struct compute *compute, const struct verdict *verdict, const struct board_slots *slots,
+static enum status journal_guilty(struct compute *compute, const struct death *death, const struct board_slots *slots,
                                   char *example, char *reason, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     enum status status = STATUS_OK;
-    uint64_t n_told = compute->board->n_guilty - verdict->n_guilty;
-    for (size_t i = 0; !status && i < verdict->n_guilty; i++, n_told++) {
-        uint64_t fit = verdict->guilty[i];
+    uint64_t n_told = compute->board->n_guilty - death->n_guilty;
+    for (size_t i = 0; !status && i < death->n_guilty; i++, n_told++) {
+        uint64_t fit = death->guilty[i];
         name_fit(compute, fit, example);
-        suspects_reason(verdict, board_slot(slots, verdict->slot[i]), problem_parameter_name(campaign->problem),
+        suspects_reason(death, board_slot(slots, death->slot[i]), problem_parameter_name(campaign->problem),
                         campaign->n_parameter, reason);
         status = compute_journal_failure(compute, fit / campaign->n_task, (uint32_t)(fit % campaign->n_task),
-                                         verdict->hung ? OUTCOME_timeout : OUTCOME_crashed, reason, error);
+                                         death->hung ? OUTCOME_timeout : OUTCOME_crashed, reason, error);
         if (n_told < MAX_TOLD)
-            compute_say(compute, "%s: %s: %s; %s", example, verdict->hung ? "hung" : "the model crashed", reason,
+            compute_say(compute, "%s: %s: %s; %s", example, death->hung ? "hung" : "the model crashed", reason,
                         !campaign_is_shared(campaign) ? "the others continue"
                         : campaign->share.leaves_out  ? "the others go on without it"
                                                       : "this ends the fit of all datasets that share parameters with it");
@@ -82,11 +82,11 @@ static enum status journal_guilty(struct compute *compute, const struct verdict 
     return status;
 }
 
-static uint64_t n_allowed(const struct compute *compute, const struct verdict *verdict)
+static uint64_t n_allowed(const struct compute *compute, const struct death *death)
 {
     if (compute->max_crashes >= 0)
         return (uint64_t)compute->max_crashes;
-    return verdict->hung && counter_get(&compute->board->n_finished) == 0 ? MAX_FIRST_HUNG : MAX_CRASHES;
+    return death->hung && counter_get(&compute->board->n_finished) == 0 ? MAX_FIRST_HUNG : MAX_CRASHES;
 }
 
 enum status compute_judge(struct compute *compute, struct error *error)
@@ -94,28 +94,28 @@ enum status compute_judge(struct compute *compute, struct error *error)
     char example[NAME_SIZE] = "", reason[SUSPECTS_REASON] = "";
     struct board *board = compute->board;
     struct board_slots slots = {.memory = NULL};
-    struct verdict *verdict = &compute->verdict;
+    struct death *death = &compute->death;
     enum status status = STATUS_OK;
     if (!board->died)
         return STATUS_OK;
     board_slots_look(board, &slots);
-    if (!suspects_judge(board, &slots, has_ended, compute->earlier, verdict)) {
+    if (!suspects_judge(board, &slots, has_ended, compute->earlier, death)) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", slots.n);
-    } else if (verdict->n_guilty) {
-        status = journal_guilty(compute, verdict, &slots, example, reason, error);
+    } else if (death->n_guilty) {
+        status = journal_guilty(compute, death, &slots, example, reason, error);
     } else {
         if (board->n_group_death <= MAX_TOLD)
-            tell_suspects(compute, verdict);
-        snprintf(reason, sizeof reason, "%s", verdict->how);
+            tell_suspects(compute, death);
+        snprintf(reason, sizeof reason, "%s", death->how);
         char name[NAME_SIZE];
-        if (verdict->n_put_off)
-            name_fit(compute, verdict->put_off, name);
-        if (verdict->n_put_off == 1)
+        if (death->n_put_off)
+            name_fit(compute, death->put_off, name);
+        if (death->n_put_off == 1)
             snprintf(example, sizeof example, "%s", name);
-        else if (verdict->n_put_off)
-            snprintf(example, sizeof example, "%s or another of %zu at once", name, verdict->n_put_off);
+        else if (death->n_put_off)
+            snprintf(example, sizeof example, "%s or another of %zu at once", name, death->n_put_off);
     }
-    if (!status && suspects_n_guilty(board) > n_allowed(compute, verdict) && example[0])
+    if (!status && suspects_n_guilty(board) > n_allowed(compute, death) && example[0])
         status = too_many(compute, example, reason, error);
     board_slots_fini(&slots);
     return status;

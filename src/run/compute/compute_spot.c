@@ -2,12 +2,12 @@
  * errors, and no fit could detect this. It runs in a child process, because the model may crash or hang at a start; such a
  * failure is left to the fit from that start.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/compute.h"
+#include "run/compute/compute_spot.h"
 
 #include "base/clock.h"
 #include "fit/map.h"
 #include "model/check.h"
-#include "run/supervise/child.h"
+#include "run/supervise/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -136,12 +136,12 @@ void replays_fini(struct replays *replays)
 
 bool replays_tell(struct replays *replays, struct error *trouble)
 {
-    if (!replays->folder || replays->is_told || counter_get(&replays->has_trouble) == 0)
+    if (!replays->folder || replays->is_reported || counter_get(&replays->has_trouble) == 0)
         return false;
     monitor_enter(&replays->lock);
     *trouble = replays->trouble;
     monitor_leave(&replays->lock);
-    replays->is_told = true;
+    replays->is_reported = true;
     return true;
 }
 

@@ -18,7 +18,7 @@ struct replays {
     struct counter has_trouble; /* 1: a file could not be written, and no more answers are recorded */
     struct monitor lock;
     struct error trouble;       /* under the lock */
-    bool is_told;
+    bool is_reported;
 };
 
 /* False: out of memory; nothing is recorded then, and replays_fini is legal. */

@@ -6,6 +6,7 @@
 
 #include "ode/engine.h"
 #include "run/compute/job.h"
+#include "run/compute/schedule_options.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,20 +30,6 @@ struct schedule_client {
     /* It leaves the lane. For evaluations of the same job calls come one after the other. */
     void (*end)(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished);
 };
-
-struct schedule_options {
-    size_t n_worker, n_lane;  /* lanes of each worker: at most the engines' capacity */
-    struct engine *const *engine;     /* n_worker */
-    struct counter *const *heartbeat; /* n_worker: see struct engine_turn; or NULL */
-    struct counter *const *thread;    /* n_worker: gets the number of the worker's thread; or NULL */
-    double turn_medians;      /* a turn, in running median costs of a job: 16 */
-    int64_t first_turn_ns;    /* before there is a median: 1 ms */
-    size_t max_suspended;     /* yielded jobs beyond which fresh ones wait: 1024 */
-    int64_t (*now_ns)(void);  /* a monotonic clock; NULL: the system's */
-};
-
-#define SCHEDULE_OPTIONS_DEFAULT \
-    {.n_worker = 1, .n_lane = 1, .turn_medians = 16, .first_turn_ns = 1000000, .max_suspended = 1024}
 
 struct schedule;
 struct schedule *schedule_new(const struct schedule_options *options, const struct schedule_client *client,

@@ -6,7 +6,8 @@
 
 #include "par/monitor.h"
 #include "par/range.h"
-#include "run/compute/schedule.h"
+#include "run/compute/job.h"
+#include "run/compute/schedule_options.h"
 #include "run/compute/turn_length.h"
 
 enum { POLICY_N_SAMPLE = 16 };

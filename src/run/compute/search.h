@@ -7,9 +7,9 @@
 #pragma once
 
 #include "run/compute/compute.h"
-#include "run/compute/joint_refits.h"
 
 struct coroutine;
+struct joint_refits;
 
 /* WANTS: its blocks are to be fed; RUNS: workers have them; PARKED: some are suspects, which are
  * tried alone. */
@@ -21,7 +21,7 @@ struct search {
     struct coroutine *coroutine;
     enum search_state state;
     const struct joint_request *request; /* of the fit under way; NULL: it is a start */
-    struct joint_refits refits;
+    struct joint_refits *refits; /* NULL: not open */
     uint64_t n_wanted;         /* blocks of the pass; */
     struct counter n_done, n_put_off; /* those done, put off ones included */
     int64_t n_pass;            /* of the fit under way */
@@ -29,6 +29,7 @@ struct search {
     const unsigned char *loaded; /* or that of an earlier process, in searches->saved */
     size_t n_kept;
     int64_t kept_ns;
+    bool is_due;               /* a state is to be kept after this pass */
     enum status status;        /* once it has ended */
     struct error error;
 };
@@ -39,14 +40,17 @@ struct searches {
     bool is_stopping;
     unsigned char *saved;      /* n_saved bytes: the states that an earlier process left */
     size_t n_saved;
-    bool keeps, is_due;        /* keeps: states can be written; is_due: some state is newer than the file */
+    /* Keeps: states can be written; is_due: some state is newer than the file. */
+    bool keeps,
+        is_due;
     int64_t written_ns, cost_ns;
     uint64_t n_before, n_ended; /* fits that an earlier process ended, and all that have ended */
 };
 
 /* How a fit begins. */
 struct joint_request {
-    const uint32_t *weight;     /* of this process's blocks: how often each counts; 0: it does not take part */
+    /* Of this process's blocks: how often each counts; 0: it does not take part. */
+    const uint32_t *weight;
     struct fit_options options;
     const double *start;        /* of this process's blocks x n parameters; */
     const uint8_t *held;        /* likewise, instead of the file's, or NULL; */
@@ -56,20 +60,13 @@ struct joint_request {
 
 /* Inside a search: the fit of that task, a start (request: NULL) or a refit, until joint_record can
  * tell. Also OK if it was stopped: then *has_ended is false. */
-enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request, bool *has_ended,
+enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request,
+                       bool *has_ended,
                        struct error *error);
-/* All tasks of the search, in search_tasks.c. */
-enum status search_run_tasks(struct search *search, struct error *error);
-/* Whether an earlier process has written all records of that task of a component, by this process's
- * journal. */
-bool search_is_written(const struct compute *compute, size_t component, uint32_t task);
+/* Frees what search_fit has kept of the state; nothing reads it after the end of the fit. */
+void search_forget(struct search *search);
 
-/* States between two passes, in search_state.c. The bytes that an earlier process left are read,
- * and given to all ranks; */
+/* States between two passes. The bytes that an earlier process left are read, and given to all
+ * ranks; and the file is written, if that is due. */
 enum status searches_read_states(struct compute *compute, struct error *error);
-/* those of a component's search are found, or NULL; a search keeps its own, if that is worth it;
- * and the file is written, if that is due. After a pass: whether some rank was asked to stop. */
-const unsigned char *searches_find_state(const struct searches *searches, size_t component, size_t *n);
-void search_keep_state(void *search);
-bool search_is_stopped(const struct search *search);
 void searches_write_states(struct compute *compute);

@@ -1,79 +1,86 @@
-/* What a search does: the starts and refits of its component, one after another, each of them
- * passes over its blocks until the fit has ended. Sequential code on the search's coroutine.
+/* Starts and their records.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/search.h"
+#include "run/compute/search_tasks.h"
 
-#include "base/clock.h"
 #include "fit/joint_ranks.h"
-#include "par/coroutine.h"
-#include "run/compute/compute_joint.h"
+#include "run/compute/compute_ranks.h"
+#include "run/compute/joint_refits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* From the beginning of that task. */
-static enum status begin(struct search *search, uint32_t task, uint32_t n_redrawn, struct error *error)
-{
-    struct campaign_fit *fit = &search->fit;
-    const struct joint_request *request = search->request;
-    struct campaign *campaign = &search->compute->campaign;
-    joint_fini(&fit->joint);
-    fit->joint = (struct joint){.task = task};
-    bool is_good = campaign_fit_init(fit, campaign, fit->component, task, request ? request->weight : NULL,
-                                     request ? &request->options : NULL);
-    fit->joint.n_redrawn = n_redrawn;
-    return is_good ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",
-                                           components_size(&campaign->share.components, fit->component));
-}
+/* Bytes of records that rank 0 receives at once. */
+static const size_t RECORDS_AT_ONCE = (size_t)64 << 20;
 
-/* Continues where another process was. */
-static enum status take_state(struct search *search, struct error *error)
-{
-    struct joint *joint = &search->fit.joint;
-    size_t n;
-    const unsigned char *bytes = searches_find_state(search->compute->searches, search->fit.component, &n);
-    if (!bytes)
-        return STATUS_OK;
-    if (!joint_load(joint, bytes, n))
-        return begin(search, joint->task, 0, error);
-    if (search->compute->campaign.share.components.n == 1)
-        compute_say(search->compute, "resuming: the search goes on after %lld steps", (long long)joint->search.n_iteration);
-    search->loaded = bytes;
-    search->n_kept = n;
-    return STATUS_OK;
-}
-
-/* Datasets that crashed in an earlier process or hung: they end the fit. */
-static void take_crashes(struct search *search)
+/* Of block i of this process. */
+static void make_record(struct search *search, size_t i, struct fit_record *record)
 {
     const struct compute *compute = search->compute;
     struct joint *joint = &search->fit.joint;
-    for (size_t k = 0; k < compute->n_crash; k++) {
-        const struct compute_crash *crash = &compute->crash[k];
-        size_t i;
-        if (campaign_fit_of(&compute->campaign, crash->dataset, &i) == &search->fit && crash->task == joint->task
-            && i < joint->n_block)
-            joint_block_fail(joint, i, (enum outcome)crash->outcome, true, crash->reason);
+    const uint32_t *member = components_members(&compute->campaign.share.components,
+                                                search->fit.component);
+    joint_record(joint, i, record);
+    record->dataset = member[joint->ranks.first + i];
+    record->seconds = joint->block[i].seconds;
+    counter_add(&compute->board->n_finished, 1);
+}
+
+/* Rank 0's, of what all ranks have sent. */
+static enum status take_records(struct compute *compute, const unsigned char *bytes, size_t n_byte,
+                                struct fit_record *room, struct error *error)
+{
+    size_t n = compute->campaign.n_parameter, each = fit_record_bytes(n);
+    enum status status = STATUS_OK;
+    for (size_t at = 0; !status && at + each <= n_byte; at += each) {
+        fit_record_from_bytes(room, n, bytes + at);
+        status = journal_append(compute->journal, room, error);
     }
+    return status;
+}
+
+/* All ranks send theirs to rank 0, some at a time. */
+static enum status send_records(struct search *search, struct fit_record *room, struct error *error)
+{
+    struct compute *compute = search->compute;
+    struct joint *joint = &search->fit.joint;
+    struct joint_facts facts = {.most = (double)joint->n_block};
+    size_t n = compute->campaign.n_parameter, each = fit_record_bytes(n), n_byte;
+    size_t batch = RECORDS_AT_ONCE / each / joint->ranks.n + 1;
+    unsigned char *bytes = malloc((batch < joint->n_block ? batch : joint->n_block) * each + 1);
+    enum status status = STATUS_OK;
+    if (!bytes)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the records");
+    else
+        joint_agree(joint, &facts);
+    for (size_t first = 0; !status && (double)first < facts.most; first += batch) {
+        size_t end = first + batch < joint->n_block ? first + batch : joint->n_block, used = 0;
+        for (size_t i = first; i < end; i++, used += each) {
+            make_record(search, i, room);
+            fit_record_to_bytes(room, n, bytes + used);
+        }
+        const unsigned char *all = rank_link_gather_at_first(&compute->ranks, bytes, used, &n_byte);
+        if (!all)
+            status = compute_lost(error);
+        else if (compute_is_first(compute))
+            status = take_records(compute, all, n_byte, room, error);
+    }
+    free(bytes);
+    return status;
 }
 
 static enum status write_records(struct search *search, struct error *error)
 {
     struct compute *compute = search->compute;
-    const struct campaign *campaign = &compute->campaign;
-    struct joint *joint = &search->fit.joint;
-    const uint32_t *member = components_members(&campaign->share.components, search->fit.component);
-    size_t n = campaign->n_parameter;
+    const struct joint *joint = &search->fit.joint;
+    size_t n = compute->campaign.n_parameter;
     struct fit_record record = {.start = 0};
     void *arrays = calloc(1, fit_record_array_bytes(n));
-    enum status status = arrays ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for the records of the fit");
-    if (arrays)
-        fit_record_set_arrays(&record, n, arrays);
-    for (size_t i = 0; !status && i < joint->n_block; i++) {
-        joint_record(joint, i, &record);
-        record.dataset = member[i];
-        record.seconds = joint->block[i].seconds;
-        counter_add(&compute->board->n_finished, 1);
+    if (!arrays)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the records of the fit");
+    fit_record_set_arrays(&record, n, arrays);
+    enum status status = joint->ranks.gather ? send_records(search, &record, error) : STATUS_OK;
+    for (size_t i = 0; !status && i < joint->n_block && !joint->ranks.gather; i++) {
+        make_record(search, i, &record);
         if (compute_is_first(compute))
             status = journal_append(compute->journal, &record, error);
     }
@@ -97,90 +104,13 @@ static void tell_left_out(struct search *search)
     if (!n)
         return;
     joint_name(joint, first, name);
-    compute_say(search->compute, "warning: %zu of %zu datasets %s left out of the fit (--leave-out-failed); the first one, "
+    compute_say(search->compute,
+                "warning: %zu of %zu datasets %s left out of the fit (--leave-out-failed); the first one, "
                 "%s: %s", n, joint->ranks.n_block, n == 1 ? "is" : "are", name, blame.reason);
 }
 
-/* Whether this process must not go on. */
-static enum status judge_ranks(const struct search *search, struct error *error)
-{
-    const struct rank_link *ranks = &search->compute->ranks;
-    if (ranks->is_lost)
-        return compute_lost(error);
-    if (search->fit.joint.agreement.is_short && ranks->is_joined)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the shared parameters");
-    return STATUS_OK;
-}
-
-/* Lets the workers evaluate. False: the run stops. */
-static bool run_pass(void *context)
-{
-    struct search *search = context;
-    struct error ignored;
-    if (judge_ranks(search, &ignored))
-        return false;
-    search->n_pass++;
-    search->state = SEARCH_WANTS;
-    coroutine_suspend(search->coroutine);
-    return !search->compute->searches->is_stopping && !search_is_stopped(search);
-}
-
-/* Passes until the fit has ended. Also OK if it was stopped. */
-static enum status run_fit(struct search *search, bool *has_ended, struct error *error)
-{
-    const struct joint_host host = {.run_pass = run_pass, .keep = search_keep_state, .context = search};
-    search->n_pass = 0;
-    search->kept_ns = clock_now_ns();
-    bool is_over = joint_search(&search->fit.joint, &host);
-    enum status status = judge_ranks(search, error);
-    *has_ended = is_over && !status;
-    return status;
-}
-
-/* Whether this was a random start at which the model cannot be evaluated, so that another one takes
- * its place. */
-static bool wants_another(const struct joint *joint)
-{
-    return joint->task > 0 && !joint->weight && !joint->end.has_best && joint->n_redrawn < FIT_MAX_REDRAWN
-           && (joint->end.outcome == OUTCOME_ode_failed || joint->end.outcome == OUTCOME_model_failed);
-}
-
-/* Which nothing reads after the end of the fit. */
-static void forget_state(struct search *search)
-{
-    search->fit.joint.saved.bytes = NULL;
-    free(search->kept);
-    search->kept = NULL;
-    search->loaded = NULL;
-    search->n_kept = 0;
-}
-
-enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request, bool *has_ended,
-                       struct error *error)
-{
-    *has_ended = false;
-    search->request = request;
-    enum status status = begin(search, task, 0, error);
-    if (!status && (!request || request->keeps))
-        status = take_state(search, error);
-    if (!status)
-        take_crashes(search);
-    if (!status)
-        status = run_fit(search, has_ended, error);
-    while (!status && *has_ended && wants_another(&search->fit.joint)) {
-        *has_ended = false;
-        status = begin(search, task, search->fit.joint.n_redrawn + 1, error);
-        if (status)
-            break;
-        take_crashes(search);
-        status = run_fit(search, has_ended, error);
-    }
-    if (*has_ended)
-        forget_state(search);
-    return status;
-}
-
-static enum status fit_start(struct search *search, uint32_t task, bool *has_ended, struct error *error)
+static enum status fit_start(struct search *search, uint32_t task, bool *has_ended,
+                             struct error *error)
 {
     struct compute *compute = search->compute;
     enum status status = search_fit(search, task, NULL, has_ended, error);
@@ -189,14 +119,16 @@ static enum status fit_start(struct search *search, uint32_t task, bool *has_end
     if (!outcome_is_success(search->fit.joint.end.outcome) && compute_is_first(compute))
         counter_add(&compute->board->n_failed, 1);
     tell_left_out(search);
-    return search->fit.joint.ranks.gather ? compute_collect_records(search, error) : write_records(search, error);
+    return write_records(search, error);
 }
 
 bool search_is_written(const struct compute *compute, size_t component, uint32_t task)
 {
     const struct campaign *campaign = &compute->campaign;
     const uint32_t *member = components_members(&campaign->share.components, component);
-    size_t d = 0, n = task < campaign->n_start ? components_size(&campaign->share.components, component) : 1;
+    size_t d = 0, n = 1; /* refits have one record */
+    if (task < campaign->n_start)
+        n = components_size(&campaign->share.components, component);
     while (d < n && journal_has(compute->earlier, (uint64_t)member[d] * campaign->n_task + task))
         d++;
     return d == n;
@@ -215,24 +147,23 @@ static bool is_written(struct search *search, uint32_t task)
 enum status search_run_tasks(struct search *search, struct error *error)
 {
     const struct campaign *campaign = &search->compute->campaign;
-    struct joint_refits *refits = &search->refits;
-    uint32_t first_refit = campaign->n_start, first_replicate = first_refit + 2 * campaign->plan.refits.n_profile;
+    uint32_t first_refit = campaign->n_start;
     bool goes_on = true;
     enum status status = STATUS_OK;
     for (uint32_t task = 0; !status && goes_on && task < campaign->n_task; task++) {
         if (is_written(search, task))
             continue;
-        if (task >= first_refit && !refits->weight)
+        if (task >= first_refit && !search->refits)
             status = joint_refits_open(search, error);
-        if (!status && task >= first_refit && refits->n_drawn == 0)
+        if (!status && task >= first_refit && !joint_refits_exist(search->refits))
             task = campaign->n_task - 1; /* there is no fit to refit */
         else if (!status)
-            status = task < first_refit       ? fit_start(search, task, &goes_on, error)
-                     : task < first_replicate ? joint_refits_profile(search, task, &goes_on, error)
-                                              : joint_refits_replicate(search, task, &goes_on, error);
+            status = (task < first_refit ? fit_start
+                                         : joint_refits_run)(search, task, &goes_on, error);
         search->compute->searches->n_ended += !status && goes_on;
     }
-    joint_refits_fini(refits);
-    forget_state(search);
+    joint_refits_free(search->refits);
+    search->refits = NULL;
+    search_forget(search);
     return status;
 }

@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/task.h"
 
+#include "fit/fit.h"
+#include "fit/prepare.h"
 #include "fit/profile.h"
+#include "fit/single.h"
 #include "run/plan/pilot.h"
 #include "run/plan/review.h"
-#include "fit/prepare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,61 +20,25 @@ static void fail(const struct task *task, enum outcome outcome, const char *reas
     snprintf(task->record->reason, sizeof task->record->reason, "%s", reason);
 }
 
-static void run_replicate(const struct task *task, const struct refit *refit)
+void task_refit(const struct campaign *campaign, const struct fit_subject *subject, const struct refit *refit,
+                const double *profile_end, struct arena *arena, struct fit_record *record)
 {
-    const struct campaign *campaign = task->campaign;
-    struct fit_problem problem = *task->problem;
-    struct fit_options options = campaign->fit;
-    int64_t n_evaluation = 0, n_step = 0;
-    char reason[160] = "";
-    double *value = arena_calloc(task->arena, fit_problem_n_row(&problem) + 1, sizeof *value);
-    options.certify = false;
-    problem.measured.value = value;
-    enum outcome drawn = OUTCOME_out_of_memory;
-    if (value)
-        drawn = fit_bootstrap_replicate(task->problem, &options, task->host, task->arena, campaign->plan.refits.bootstrap_kind,
-                                        refit->replicate, value, &n_evaluation, &n_step, reason);
-    if (drawn == OUTCOME_converged)
-        fit_run(&problem, &options, task->host, task->arena, task->record);
-    else
-        fail(task, drawn, value ? reason : "no memory for a replicate");
-    task->record->n_evaluation += n_evaluation;
-    task->record->n_step += n_step;
-}
-
-/* Adds the work of an earlier attempt to that of the last one. */
-static void add_work(struct fit_record *record, const struct fit_record *earlier)
-{
-    record->n_evaluation += earlier->n_evaluation;
-    record->n_step += earlier->n_step;
-    record->n_iteration += earlier->n_iteration;
-}
-
-static void run_profile(const struct task *task, const struct refit *refit)
-{
-    const struct refit_plan *plan = &task->campaign->plan.refits;
-    const struct fit_profile_request request = review_request(plan, refit, task->profile_end);
-    struct fit_options options = task->campaign->fit;
-    struct fit_profile profile = {.max_point = FIT_MAX_POINT,
-                                  .point = arena_calloc(task->arena, 2 * FIT_MAX_POINT, sizeof(double))};
-    options.certify = false;
-    if (!profile.point) {
-        fail(task, OUTCOME_out_of_memory, "no memory for a profile");
-        task->record->limit = refit->kind == REFIT_REVIEW ? LIMIT_none : LIMIT_failed;
+    if (refit->kind == REFIT_BOOTSTRAP) {
+        fit_bootstrap_run(subject, &campaign->fit, refit->replicate, record);
         return;
     }
-    fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->record, &profile);
-    if (task->record->notes & NOTE_changed_engine) {
-        const struct fit_record first = *task->record;
-        options.engine = ENGINE_CVODES;
-        fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->record, &profile);
-        task->record->notes |= NOTE_changed_engine;
-        add_work(task->record, &first);
-    }
-    task->record->parameter[refit->parameter] = profile.value;
-    task->record->limit = (uint8_t)profile.limit;
-    task->record->n_point = (uint8_t)profile.n_point;
-    task->record->point = profile.point;
+    const struct fit_profile_request request = review_request(&campaign->plan.refits, refit, profile_end);
+    fit_profile_run(subject, &campaign->fit, arena, &request, record);
+}
+
+static void run_refit(const struct task *task)
+{
+    const struct campaign *campaign = task->campaign;
+    const struct refit refit = refit_plan_get(&campaign->plan.refits, task->number - campaign->n_start);
+    struct fit_single single = {.problem = *task->problem, .host = task->host, .arena = task->arena, .scratch = task->scratch,
+                                .kind = campaign->plan.refits.bootstrap_kind};
+    const struct fit_subject subject = fit_subject_single(&single, &campaign->fit);
+    task_refit(campaign, &subject, &refit, task->profile_end, task->arena, task->record);
 }
 
 /* Starts at the pilots' median, and at the file's start if that gives no good fit. */
@@ -101,14 +67,14 @@ static void run_warm(const struct task *task)
                          : record->objective <= first.objective || !isfinite(first.objective);
     if (is_better) {
         record->notes |= NOTE_cold_start;
-        add_work(record, &first);
+        fit_record_add_work(record, &first);
         return;
     }
     const struct fit_record second = *record; /* repeated, because its output has been overwritten */
     fit_run(&warm, &campaign->fit, task->host, task->arena, record);
     record->notes |= NOTE_warm_start;
-    add_work(record, &first);
-    add_work(record, &second);
+    fit_record_add_work(record, &first);
+    fit_record_add_work(record, &second);
 }
 
 void task_run(const struct task *task)
@@ -119,8 +85,7 @@ void task_run(const struct task *task)
         struct campaign_fit *fit = campaign_fit_of(campaign, task->problem->dataset, &block);
         joint_block_run(&fit->joint, block, task->problem, task->host, task->arena);
     } else if (task->number >= campaign->n_start) {
-        const struct refit refit = refit_plan_get(&campaign->plan.refits, task->number - campaign->n_start);
-        (refit.kind == REFIT_BOOTSTRAP ? run_replicate : run_profile)(task, &refit);
+        run_refit(task);
     } else if (task->number == 0 && campaign->pilots && pilots_are_ready(campaign->pilots) &&
                !pilot_is(campaign->n_dataset, task->problem->dataset)) {
         run_warm(task);

@@ -1,8 +1,10 @@
-/* The tasks of a dataset: a start, one side of a profile, a bootstrap replicate, a review of a side. Plain sequential code,
- * which fit_job.h runs as jobs.
+/* The tasks of a fit: a start, one side of a profile, a bootstrap replicate, a review of a side.
+ * Plain sequential code: those of one dataset run as jobs (fit_job.h), those of many datasets in
+ * a search (search.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "fit/subject.h"
 #include "run/plan/campaign.h"
 
 struct task {
@@ -17,3 +19,9 @@ struct task {
 
 /* Always fills the record but for dataset, start and seconds. */
 void task_run(const struct task *task);
+
+/* A refit of any subject, into a record with arrays but for the covariance; of a profile, its
+ * points are in the arena. profile_end: of a review. Always fills the record but for dataset,
+ * start and seconds. */
+void task_refit(const struct campaign *campaign, const struct fit_subject *subject, const struct refit *refit,
+                const double *profile_end, struct arena *arena, struct fit_record *record);

@@ -9,8 +9,9 @@
 #include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
+#include "run/plan/selection_retry.h"
 #include "run/supervise/board.h"
-#include "run/supervise/child.h"
+#include "run/supervise/stop.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -85,14 +86,15 @@ static void take_shared(struct shared_values *values, const struct fit_record *r
 
 static bool is_first_of_fit(const struct finish *finish, uint64_t dataset)
 {
-    return finish->share.components.place[dataset] == 0;
+    return finish->share.components.position[dataset] == 0;
 }
 
 /* Writes one row. The row's work is that of its starts; the summary's is that of all tasks. */
 static enum status write_row(struct finish *finish, uint64_t dataset, const char *id, struct run_summary *summary,
                              struct error *error)
 {
-    struct starts_tally tally, work;
+    struct starts_tally tally;
+    struct fit_record work;
     struct fit_record *best = &finish->best;
     size_t n_parameter = result_info(finish->skeleton)->n_parameter;
     best->start = finish->other.start = 0;
@@ -103,12 +105,10 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
         return status;
     if (tally.n_start < result_info(finish->skeleton)->identity.n_start) {
         summary->journal_gone = true;
-        return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile", finish->plan->place.journal);
+        return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile", finish->plan->paths.journal);
     }
-    best->seconds = tally.seconds;
-    best->n_iteration = tally.n_iteration;
-    best->n_evaluation = tally.n_evaluation;
-    best->n_step = tally.n_step;
+    fit_record_zero_work(best);
+    fit_record_add_work(best, &tally.work);
     if (finish->before)
         best->notes |= NOTE_retried;
     take_shared(&finish->shared, best);
@@ -122,9 +122,9 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
         summary->n_retried++;
         summary->n_retried_success += outcome_is_success((enum outcome)best->outcome);
     }
-    summary->fit_seconds += work.seconds - tally.seconds;
-    summary->n_evaluation += (uint64_t)(work.n_evaluation - tally.n_evaluation);
-    summary->n_step += (uint64_t)(work.n_step - tally.n_step);
+    summary->fit_seconds += work.seconds - tally.work.seconds;
+    summary->n_evaluation += (uint64_t)(work.n_evaluation - tally.work.n_evaluation);
+    summary->n_step += (uint64_t)(work.n_step - tally.work.n_step);
     return STATUS_OK;
 }
 
@@ -257,10 +257,10 @@ static enum status make_header(struct finish *finish, const struct board *board,
 static enum status finish_run(struct finish *finish, struct run_plan *plan, const struct board *board,
                               struct run_summary *summary, struct error *error)
 {
-    const struct place *place = &plan->place;
-    enum status status = (plan->recipe.share ? problem_open : problem_open_ids)(&finish->problem, place->problem, error);
+    const struct run_paths *paths = &plan->paths;
+    enum status status = (plan->recipe.share ? problem_open : problem_open_ids)(&finish->problem, paths->problem, error);
     if (!status)
-        status = skeleton_open(place->journal, &finish->skeleton, error);
+        status = skeleton_open(paths->journal, &finish->skeleton, error);
     if (status)
         return status;
     const struct result_info *info = result_info(finish->skeleton);
@@ -274,9 +274,9 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
                                  info->n_parameter, error);
     if (status)
         return status;
-    if ((status = journal_read(&finish->journal, place->journal, &plan->identity, error)))
+    if ((status = journal_read(&finish->journal, paths->journal, &plan->identity, error)))
         return status;
-    if (place->retry_failed && (status = result_open(&finish->before, place->result, error)))
+    if (paths->retry_failed && (status = result_open(&finish->before, paths->result, error)))
         return status;
     size_t bytes = (fit_record_array_bytes(info->n_parameter) + 7) / 8 * 8;
     if (!(finish->arrays = calloc(2, bytes)))
@@ -286,7 +286,7 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     struct result_header header;
     if ((status = make_header(finish, board, &header, error)))
         return status;
-    status = result_writer_open(&finish->writer, place->result, place->in_place ? place->problem : NULL, &header, error);
+    status = result_writer_open(&finish->writer, paths->result, paths->in_place ? paths->problem : NULL, &header, error);
     const struct finish_source source = {finish->journal, info, &finish->plan->refits, finish->before,
                                          finish->share.n ? &finish->share : NULL};
     if (!status)
@@ -297,14 +297,14 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
         status = result_writer_shared(finish->writer, &finish->shared.shared, error);
     if (!status)
         status = finish_refits_end(finish->refits, error);
-    if (!status && !(stamp_holds(&board->problem, place->problem) && stamp_holds(&board->result, finish->plan->place.result))) {
+    if (!status && !(stamp_holds(&board->problem, paths->problem) && stamp_holds(&board->result, finish->plan->paths.result))) {
         summary->journal_gone = true;
-        status = error_set(error, STATUS_SYSTEM, "%s or %s has been changed meanwhile", place->problem, place->result);
+        status = error_set(error, STATUS_SYSTEM, "%s or %s has been changed meanwhile", paths->problem, paths->result);
     }
     if (!status)
         status = result_writer_finish(finish->writer, error);
     if (!status)
-        summary->result_path = strdup(finish->plan->place.result);
+        summary->result_path = strdup(finish->plan->paths.result);
     return status;
 }
 

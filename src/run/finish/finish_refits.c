@@ -5,7 +5,7 @@
 #include "fit/distribution.h"
 #include "fit/map.h"
 #include "fit/objective.h"
-#include "io/result_columns.h"
+#include "io/result_tables.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -184,16 +184,14 @@ static void compare_starts(const struct finish_refits *refits, const struct fini
 
 /* A refit's record, which must exist. */
 static enum status get_refit(struct finish_refits *refits, uint64_t dataset, uint32_t i, struct fit_record *record,
-                             struct starts_tally *work, struct error *error)
+                             struct fit_record *work, struct error *error)
 {
     const struct run_identity *identity = refits->identity;
     error->status = STATUS_OK;
     if (!journal_get(refits->source.journal, dataset * identity_n_task(identity) + identity->n_start + i, record, error))
         return error->status ? error->status
                              : error_set(error, STATUS_SYSTEM, "refits have been removed from the journal meanwhile");
-    work->seconds += record->seconds;
-    work->n_evaluation += record->n_evaluation;
-    work->n_step += record->n_step;
+    fit_record_add_work(work, record);
     return STATUS_OK;
 }
 
@@ -221,7 +219,7 @@ static void take_side(struct finish_fit *fit, uint32_t i, uint32_t parameter, co
 }
 
 static enum status read_limits(struct finish_refits *refits, uint64_t dataset, struct fit_record *other,
-                               struct starts_tally *work, struct error *error)
+                               struct fit_record *work, struct error *error)
 {
     struct finish_fit *fit = fit_of(refits, dataset);
     const struct refit_plan *plan = refits->source.plan;
@@ -245,7 +243,7 @@ static enum status read_limits(struct finish_refits *refits, uint64_t dataset, s
 }
 
 static enum status profile_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
-                               struct fit_record *other, struct starts_tally *work, struct error *error)
+                               struct fit_record *other, struct fit_record *work, struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
     struct finish_fit *fit = fit_of(refits, dataset);
@@ -280,7 +278,7 @@ static double scaled_error(enum parameter_scale scale, double error, double natu
 
 /* Collects the numbers of the successful replicates. */
 static enum status gather_replicates(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
-                                     struct fit_record *other, struct starts_tally *work, struct error *error)
+                                     struct fit_record *other, struct fit_record *work, struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
     int64_t row = (int64_t)carrier_of(refits, dataset);
@@ -325,7 +323,7 @@ static void make_intervals(struct finish_refits *refits, struct fit_record *best
 }
 
 static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
-                                 struct fit_record *other, struct starts_tally *work, struct error *error)
+                                 struct fit_record *other, struct fit_record *work, struct error *error)
 {
     struct finish_fit *fit = fit_of(refits, dataset);
     bool is_fitted = outcome_is_success((enum outcome)best->outcome), is_known = fit->same_n > 0;
@@ -351,7 +349,7 @@ static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset,
 }
 
 enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
-                              struct fit_record *other, struct starts_tally *tally, struct starts_tally *work,
+                              struct fit_record *other, struct starts_tally *tally, struct fit_record *work,
                               struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
@@ -360,7 +358,7 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, st
     enum status status = best_of_starts(refits->source.journal, refits->identity, dataset,
                                         fit_of(refits, dataset)->chosen, best, other, tally, see_start,
                                         refits, error);
-    *work = *tally;
+    *work = tally->work;
     if (!tally->any) {
         best->dataset = dataset;
         best->start = 0;

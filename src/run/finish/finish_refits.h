@@ -31,8 +31,8 @@ enum status finish_refits_pass(struct finish_refits *refits, uint64_t dataset, b
 /* Before the result is finished. */
 enum status finish_refits_end(struct finish_refits *refits, struct error *error);
 
-/* The best of a dataset's starts, with every column of the result; `tally` counts only the starts. The seconds, evaluations and
- * steps of the refits are added to `work`. Both records have arrays. */
+/* The best of a dataset's starts, with every column of the result; `tally` counts only the starts. The work of the refits
+ * is added to `work`. Both records have arrays. */
 enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
-                              struct fit_record *other, struct starts_tally *tally, struct starts_tally *work,
+                              struct fit_record *other, struct starts_tally *tally, struct fit_record *work,
                               struct error *error);

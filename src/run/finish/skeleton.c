@@ -7,10 +7,7 @@
 #include "io/hdf5_file.h"
 #include "ode/library.h"
 #include "run/plan/campaign.h"
-#include "run/plan/selection.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +106,7 @@ enum status skeleton_write(const struct campaign *campaign, const char *command_
     struct result_writer *writer = NULL;
     const struct stiffit_model *model = &campaign->model.abi;
     const char **unit = calloc(campaign->n_parameter, sizeof *unit);
-    char *path = skeleton_path(campaign->plan.place.journal);
+    char *path = skeleton_path(campaign->plan.paths.journal);
     enum status status = STATUS_OK;
     if (!path || !unit) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the result's header");
@@ -166,63 +163,4 @@ void skeleton_remove(const char *journal_path)
     if (path)
         unlink(path);
     free(path);
-}
-
-static int64_t written_ns(const struct stat *file)
-{
-    return (int64_t)file->st_mtim.tv_sec * INT64_C(1000000000) + (int64_t)file->st_mtim.tv_nsec;
-}
-
-int64_t spent_last_write_ns(const char *journal_path)
-{
-    int64_t last = 0;
-    struct stat found;
-    DIR *list = opendir(journal_path);
-    const struct dirent *entry;
-    while (list && (entry = readdir(list)))
-        if (!fstatat(dirfd(list), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) && S_ISREG(found.st_mode) &&
-            written_ns(&found) > last)
-            last = written_ns(&found);
-    if (list)
-        closedir(list);
-    return last;
-}
-
-bool spent_is(const char *result_path, const char *journal_path)
-{
-    struct stat result, journal;
-    return !stat(result_path, &result) && !stat(journal_path, &journal) && S_ISDIR(journal.st_mode) &&
-           spent_last_write_ns(journal_path) <= written_ns(&result);
-}
-
-void spent_drop(const char *result_path, const char *journal_path, const struct run_identity *identity)
-{
-    struct journal_reader *journal = NULL;
-    struct error ignored;
-    if (spent_is(result_path, journal_path) && !journal_read(&journal, journal_path, identity, &ignored)) {
-        skeleton_remove(journal_path);
-        journal_remove(journal_path, &ignored);
-    }
-    journal_reader_free(journal);
-}
-
-enum status spent_drop_retried(const char *result_path, const char *journal_path, struct error *error)
-{
-    struct result *result = NULL;
-    struct journal_reader *journal = NULL;
-    struct error ignored;
-    bool spent = false;
-    if (!journal_read(&journal, journal_path, NULL, &ignored) && journal_identity(journal) &&
-        !result_open(&result, result_path, &ignored)) {
-        const struct run_identity *identity = journal_identity(journal);
-        const struct result_info *info = result_info(result);
-        char name[40];
-        snprintf(name, sizeof name, "retry_%u_selection", selection_n_retry(info));
-        const char *last = provenance_fact(&info->provenance, name);
-        const char *now = selection_retry_words(identity->selection);
-        spent = identity_equal(identity, &info->identity) || (last && !strcmp(last, now));
-    }
-    journal_reader_free(journal);
-    result_close(result);
-    return spent ? journal_remove(journal_path, error) : STATUS_OK;
 }

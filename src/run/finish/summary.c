@@ -6,7 +6,7 @@
 #include "fit/goodness.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "run/plan/recipe.h"
+#include "run/plan/recipe_text.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -46,10 +46,10 @@ static void goodness_add(struct run_goodness *goodness, double x)
 {
     if (isnan(x))
         return;
-    double place = (log10(fmax(x, 1e-300)) - GOODNESS_FIRST) * GOODNESS_PER_DECADE;
+    double paths = (log10(fmax(x, 1e-300)) - GOODNESS_FIRST) * GOODNESS_PER_DECADE;
     goodness->least = goodness->n ? fmin(goodness->least, x) : x;
     goodness->most = goodness->n ? fmax(goodness->most, x) : x;
-    goodness->bin[(int)fmin(fmax(place, 0), N_GOODNESS_BIN - 1)]++;
+    goodness->bin[(int)fmin(fmax(paths, 0), N_GOODNESS_BIN - 1)]++;
     goodness->n++;
 }
 
@@ -144,58 +144,58 @@ static enum status count_rows(struct result *result, struct run_summary *summary
 }
 
 /* What no option makes us replace: a directory, a device, the problem itself, other data. */
-static enum status check_replaceable(const struct place *place, struct error *error)
+static enum status check_replaceable(const struct run_paths *paths, struct error *error)
 {
     struct problem *other = NULL;
     struct error ignored;
     struct destination destination;
-    if (destination_find_file(&destination, place->result, error))
+    if (destination_find_file(&destination, paths->result, error))
         return error->status;
-    if (place->in_place || destination.kind == DESTINATION_NEW)
+    if (paths->in_place || destination.kind == DESTINATION_NEW)
         return STATUS_OK;
-    if (spare_file(place->result, place->problem, error))
+    if (spare_file(paths->result, paths->problem, error))
         return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or "
-                         "put the result into it with --in-place", place->result);
-    if (place->overwrite && !problem_open(&other, place->result, &ignored)) {
+                         "put the result into it with --in-place", paths->result);
+    if (paths->overwrite && !problem_open(&other, paths->result, &ignored)) {
         problem_close(other);
         return error_set(error, STATUS_SYSTEM, "%s: is a problem file, which even --overwrite does not replace: choose another "
-                         "output with -o", place->result);
+                         "output with -o", paths->result);
     }
     return STATUS_OK;
 }
 
-enum status summary_look(const struct place *place, const struct run_identity *identity, struct run_summary *summary,
+enum status summary_look(const struct run_paths *paths, const struct run_identity *identity, struct run_summary *summary,
                          struct error *error)
 {
     struct result *result = NULL;
-    enum status status = check_replaceable(place, error);
-    if (status || access(place->result, F_OK) || place->overwrite)
+    enum status status = check_replaceable(paths, error);
+    if (status || access(paths->result, F_OK) || paths->overwrite)
         return status;
-    if (place->retry_failed && !strstr(identity->selection, "retry=0:"))
+    if (paths->retry_failed && !strstr(identity->selection, "retry=0:"))
         return STATUS_OK;
-    if (place->in_place && !result_is_there(place->result))
+    if (paths->in_place && !result_is_there(paths->result))
         return STATUS_OK; /* a problem file that holds no result yet */
-    if (result_open(&result, place->result, error))
+    if (result_open(&result, paths->result, error))
         return error_set(error, STATUS_SYSTEM, "%s: exists and is not a result that could be read. It is kept: choose another "
-                         "output with -o, or replace it with --overwrite", place->result);
-    if (!place->retry_failed && !identity_equal(&result_info(result)->identity, identity)) {
+                         "output with -o, or replace it with --overwrite", paths->result);
+    if (!paths->retry_failed && !identity_equal(&result_info(result)->identity, identity)) {
         char difference[900];
         identity_difference(&result_info(result)->identity, identity, difference, sizeof difference);
         status = error_set(error, STATUS_SYSTEM, "%s: holds the result of another run (%s). It is kept: choose another output "
-                           "with -o, or replace it with --overwrite", place->result, difference);
+                           "with -o, or replace it with --overwrite", paths->result, difference);
     }
     if (!status)
         status = count_rows(result, summary, error);
     if (!status) {
         summary->already_complete = true;
-        summary->result_path = strdup(place->result);
+        summary->result_path = strdup(paths->result);
     }
     result_close(result);
     return status;
 }
 
-void summary_touch(const struct place *place)
+void summary_touch(const struct run_paths *paths)
 {
-    if (!place->in_place)
-        (void)utimensat(AT_FDCWD, place->result, NULL, 0);
+    if (!paths->in_place)
+        (void)utimensat(AT_FDCWD, paths->result, NULL, 0);
 }

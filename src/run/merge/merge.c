@@ -252,10 +252,11 @@ enum status run_merge(const struct merge_request *request, struct run_summary *s
     if (status)
         goto done;
     const struct result_header header = header_of(&shards);
-    const struct place place = {.problem = "", .result = (char *)(uintptr_t)request->output, .overwrite = request->overwrite};
-    status = summary_look(&place, &header.identity, summary, error);
+    const struct run_paths paths = {.problem = "", .result = (char *)(uintptr_t)request->output,
+                                    .overwrite = request->overwrite};
+    status = summary_look(&paths, &header.identity, summary, error);
     if (!status && summary->already_complete)
-        summary_touch(&place);
+        summary_touch(&paths);
     if (status || summary->already_complete)
         goto done;
     say_what_differs(&shards, request->hooks);

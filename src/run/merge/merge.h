@@ -3,17 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "run/merge/merge_request.h"
 #include "run/run.h"
-
-struct merge_request {
-    const char *const *path; /* n results, in any order */
-    size_t n;
-    const char *output;
-    bool overwrite;          /* an existing result */
-    bool partial;            /* shards may be missing: the result then has /fits/dataset, and says what it lacks */
-    const char *command_line; /* for the provenance */
-    const struct run_hooks *hooks; /* `say` reports missing shards and differing machines */
-};
 
 /* Refuses (STATUS_SYSTEM, with names) shards that do not belong together: a different problem, model, seed, options or deal,
  * duplicate rows, and missing shards unless `partial`. The output appears whole or not at all. The summary counts all rows;

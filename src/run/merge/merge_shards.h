@@ -5,8 +5,8 @@
 
 #include "io/durable.h"
 #include "io/result.h"
-#include "io/result_columns.h"
-#include "run/merge/merge.h"
+#include "io/result_tables.h"
+#include "run/merge/merge_request.h"
 
 enum { MERGE_MAX_FACT = 128 };
 

@@ -5,6 +5,7 @@
 #include "base/words.h"
 #include "io/durable.h"
 #include "io/result.h"
+#include "run/finish/obsolete.h"
 #include "run/finish/skeleton.h"
 #include "run/plan/run_options.h"
 #include "run/plan/selection.h"
@@ -16,28 +17,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static struct place place_of(const char *problem, uint32_t k, uint32_t n)
+static struct run_paths place_of(const char *problem, uint32_t k, uint32_t n)
 {
     const struct selection_request request = {.shard = {.k = k, .n = n}};
-    struct place place = {.problem = problem};
+    struct run_paths paths = {.problem = problem};
     struct error ignored;
-    if (place_init(&place, NULL, &request, &ignored))
-        place_fini(&place);
-    return place;
+    if (run_paths_init(&paths, NULL, &request, &ignored))
+        run_paths_fini(&paths);
+    return paths;
 }
 
 char *shard_result_path(const char *problem, uint32_t k, uint32_t n)
 {
-    struct place place = place_of(problem, k, n);
-    free(place.journal);
-    return place.result;
+    struct run_paths paths = place_of(problem, k, n);
+    free(paths.journal);
+    return paths.result;
 }
 
 char *shard_journal_path(const char *problem, uint32_t k, uint32_t n)
 {
-    struct place place = place_of(problem, k, n);
-    free(place.result);
-    return place.journal;
+    struct run_paths paths = place_of(problem, k, n);
+    free(paths.result);
+    return paths.journal;
 }
 
 /* The n of a name "STEM.shard-k-of-n.result.h5" or "...result.h5.journal"; 0: it is something else. */
@@ -162,7 +163,7 @@ static enum status count_journal(struct shard_progress *progress, const char *pa
             progress->n_dataset = identity->n_dataset > first ? (identity->n_dataset - first - 1) / step + 1 : 0;
         }
     }
-    progress->last = (time_t)(spent_last_write_ns(path) / INT64_C(1000000000));
+    progress->last = (time_t)(obsolete_last_write_ns(path) / INT64_C(1000000000));
     journal_reader_free(journal);
     return status;
 }
@@ -171,12 +172,12 @@ enum status shard_look(struct shard_progress *progress, const char *problem, uin
 {
     struct stat found;
     enum status status = STATUS_OK;
-    struct place place = place_of(problem, k, n);
-    const char *result = place.result, *journal = place.journal;
+    struct run_paths paths = place_of(problem, k, n);
+    const char *result = paths.result, *journal = paths.journal;
     *progress = (struct shard_progress){.state = SHARD_WAITING};
     if (!result) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of shards");
-    } else if (stat(journal, &found) == 0 && !spent_is(result, journal)) { /* also while another result is being replaced */
+    } else if (stat(journal, &found) == 0 && !obsolete_is(result, journal)) { /* also while another result is being replaced */
         progress->state = SHARD_BEGUN;
         status = count_journal(progress, journal, k, n, error);
         /* The journal is removed once the result exists. */
@@ -189,6 +190,6 @@ enum status shard_look(struct shard_progress *progress, const char *problem, uin
         *progress = (struct shard_progress){.state = SHARD_COMPLETE, .last = found.st_mtime};
         status = count_result(progress, result, error);
     }
-    place_fini(&place);
+    run_paths_fini(&paths);
     return status;
 }

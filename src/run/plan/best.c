@@ -46,10 +46,7 @@ enum status best_of_starts(struct journal_reader *journal, const struct run_iden
                 return error->status;
             continue;
         }
-        tally->seconds += other->seconds;
-        tally->n_iteration += other->n_iteration;
-        tally->n_evaluation += other->n_evaluation;
-        tally->n_step += other->n_step;
+        fit_record_add_work(&tally->work, other);
         tally->n_start++;
         enum status status = visit ? visit(context, other, error) : STATUS_OK;
         if (status)
@@ -124,24 +121,35 @@ enum status best_of_sums(struct journal_reader *journal, const struct run_identi
     return status;
 }
 
+enum status refit_starts_find(struct refit_starts *starts, uint64_t dataset, bool *is_fitted, struct error *error)
+{
+    struct starts_tally tally;
+    *is_fitted = false;
+    enum status status = best_of_starts(starts->journal, starts->identity, dataset, starts->chosen, &starts->best,
+                                        &starts->other, &tally, NULL, NULL, error);
+    if (status)
+        return status;
+    if (tally.n_start < starts->identity->n_start) {
+        starts->incomplete = true;
+        return error_set(error, STATUS_SYSTEM, "fits have been removed from the journal meanwhile");
+    }
+    *is_fitted = tally.any && outcome_is_success((enum outcome)starts->best.outcome);
+    return STATUS_OK;
+}
+
 enum status refit_starts_put(void *refit_starts, struct problem_block *block, struct error *error)
 {
     static char no_fit[] = "there is no successful fit to begin at";
     struct refit_starts *starts = refit_starts;
     size_t n = starts->identity->n_parameter;
-    struct starts_tally tally;
     for (size_t row = 0; row < block->n; row++) {
+        bool is_fitted;
         if (block->fault[row])
             continue;
-        enum status status = best_of_starts(starts->journal, starts->identity, block->dataset[row], starts->chosen,
-                                            &starts->best, &starts->other, &tally, NULL, NULL, error);
+        enum status status = refit_starts_find(starts, block->dataset[row], &is_fitted, error);
         if (status)
             return status;
-        if (tally.n_start < starts->identity->n_start) {
-            starts->incomplete = true;
-            return error_set(error, STATUS_SYSTEM, "fits have been removed from the journal meanwhile");
-        }
-        if (!tally.any || !outcome_is_success((enum outcome)starts->best.outcome)) {
+        if (!is_fitted) {
             block->fault[row] = no_fit;
             continue;
         }

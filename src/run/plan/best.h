@@ -9,8 +9,7 @@
 struct starts_tally {
     bool any;                /* there is a start */
     uint32_t n_start;        /* number of starts found */
-    double seconds;          /* over all of them, like the counts */
-    int64_t n_iteration, n_evaluation, n_step;
+    struct fit_record work;  /* only its columns of work, over all of them */
 };
 
 /* Called for each start found, in order; a status other than OK ends the search. */
@@ -46,6 +45,9 @@ struct refit_starts {
 enum status refit_starts_init(struct refit_starts *starts, struct journal_reader *journal,
                               const struct run_identity *identity, struct error *error);
 void refit_starts_fini(struct refit_starts *starts);
-/* A feed_prepare. A dataset without a successful fit becomes faulty and has no refits. A dataset with missing starts is an
- * error, because the best of only some starts may be a different fit. */
+/* The best fit of a dataset, in starts->best; is_fitted: it is a success. A dataset with missing
+ * starts is an error, because the best of only some starts may be a different fit. */
+enum status refit_starts_find(struct refit_starts *starts, uint64_t dataset, bool *is_fitted,
+                              struct error *error);
+/* A block_prepare. A dataset without a successful fit becomes faulty and has no refits. */
 enum status refit_starts_put(void *refit_starts, struct problem_block *block, struct error *error);

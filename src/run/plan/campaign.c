@@ -10,6 +10,8 @@
 #include "io/result.h"
 #include "model/text/text.h"
 #include "ode/engine.h"
+#include "run/plan/recipe_text.h"
+#include "run/plan/selection_retry.h"
 #include "run/plan/trust.h"
 #include "run/run.h"
 
@@ -48,9 +50,9 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     const char *const shares = campaign->share.text;
     recipe.share = refit_names_text(&(uint32_t){0}, shares != NULL, &shares, share);
     /* A plugin is what it is; how text was compiled changes bits. */
-    const struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0,
-                                     .huber_k = campaign_has_error(campaign, ERROR_HUBER),
-                                     .student_nu = campaign_has_error(campaign, ERROR_STUDENT)};
+    struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0};
+    for (int k = 0; k < N_ERROR; k++)
+        uses.error[k] = campaign_has_error(campaign, (enum error_kind)k);
     recipe_print(&recipe, &uses, identity->description);
     memcpy(identity->problem, problem, sizeof identity->problem);
     sha256_of(campaign->model.sha256, strlen(campaign->model.sha256), identity->model);
@@ -72,15 +74,15 @@ static void set_engine(struct campaign *campaign, enum engine_kind kind, const u
 /* Whether a result or an unfinished run with this campaign's identity is there. */
 static bool is_begun(const struct campaign *campaign, const struct run_options *options)
 {
-    const struct place *place = &campaign->plan.place;
+    const struct run_paths *paths = &campaign->plan.paths;
     const struct run_identity *identity = &campaign->plan.identity;
     struct result *result = NULL;
     struct journal_reader *journal = NULL;
     struct error ignored;
-    bool is = !place->overwrite && result_is_there(place->result) && !result_open(&result, place->result, &ignored) &&
+    bool is = !paths->overwrite && result_is_there(paths->result) && !result_open(&result, paths->result, &ignored) &&
               identity_equal(&result_info(result)->identity, identity);
     if (!is && !options->restart)
-        is = !journal_read(&journal, place->journal, NULL, &ignored) && journal_identity(journal) &&
+        is = !journal_read(&journal, paths->journal, NULL, &ignored) && journal_identity(journal) &&
              identity_equal(journal_identity(journal), identity);
     result_close(result);
     journal_reader_free(journal);
@@ -236,7 +238,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     struct run_plan *plan = &campaign->plan;
     plan->recipe = options->recipe;
     plan->shown = options->shown;
-    if ((status = run_options_place(options, &plan->place, error)))
+    if ((status = run_options_paths(options, &plan->paths, error)))
         return status;
     counter_set(&board->phase, BOARD_CHECKING);
     problem_set_beat(campaign->problem, beat, &board->heartbeat);
@@ -245,7 +247,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)
         return status;
-    if (plan->place.in_place && problem_has_other_parameters(campaign->problem))
+    if (plan->paths.in_place && problem_has_other_parameters(campaign->problem))
         return error_set(error, STATUS_USAGE, "--in-place: the model has other parameters than the file names: write the "
                                               "result to a file of its own, or import the data with this model");
     campaign->ode = plan->recipe.ode;
@@ -267,8 +269,8 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     plan->recipe.share = options->recipe.share;
     if ((status = choose_engine(campaign, options, hash, error)))
         return status;
-    if (plan->place.retry_failed)
-        status = selection_by_failure(&plan->selection, plan->place.result, &plan->identity, error);
+    if (plan->paths.retry_failed)
+        status = selection_by_failure(&plan->selection, plan->paths.result, &plan->identity, error);
     memcpy(plan->identity.selection, plan->selection.text, sizeof plan->identity.selection);
     if (!status)
         status = campaign_objective_open(campaign, &plan->recipe, error);
@@ -384,11 +386,11 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
 /* Sizes of the text for the observables of one kind, and for all kinds. */
 enum { OBSERVABLES_TEXT = 80, MIXTURE_TEXT = N_ERROR * (OBSERVABLES_TEXT + 20) + 20 };
 
-struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, double huber_k, double student_nu)
+struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, const double *tuning)
 {
     struct fit_loss *loss = calloc(n, sizeof *loss);
     for (size_t k = 0; loss && k < n; k++)
-        loss[k] = fit_loss_of(error[k], huber_k, student_nu);
+        loss[k] = fit_loss_of(error[k], tuning);
     return loss;
 }
 
@@ -405,7 +407,7 @@ enum status campaign_objective_open(struct campaign *campaign, const struct reci
     campaign->n_censored = problem_n_censored(campaign->problem);
     campaign->mixes = error_kinds_mix(kind, n_observable);
     campaign->objective_kind = fit_objective_kind(kind[0], is_likelihood(campaign));
-    if (!(campaign->loss = campaign_losses(kind, n_observable, recipe->huber_k, recipe->student_nu)))
+    if (!(campaign->loss = campaign_losses(kind, n_observable, recipe->tuning)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables", n_observable);
     if (!given)
         return STATUS_OK;
@@ -450,7 +452,7 @@ static int put_observables(const struct campaign *campaign, enum error_kind kind
 static void distribution_text(const struct campaign *campaign, const char *noun, char *text, size_t size)
 {
     const struct fit_loss *first = campaign->loss;
-    const char *tuning = error_row[first->error].tuning;
+    const char *tuning = error_tuning[first->error].letter;
     int n = 0, n_kind = 0, n_said = 0;
     for (int k = 0; k < N_ERROR; k++)
         n_kind += campaign_has_error(campaign, (enum error_kind)k);

@@ -67,7 +67,7 @@ void campaign_fit_fini(struct campaign_fit *fit);
 static inline struct campaign_fit *campaign_fit_of(const struct campaign *campaign, uint64_t dataset, size_t *block)
 {
     struct campaign_fit *fit = campaign->fit_of[campaign->share.components.of[dataset]];
-    *block = fit ? (size_t)campaign->share.components.place[dataset] - fit->joint.ranks.first : 0;
+    *block = fit ? (size_t)campaign->share.components.position[dataset] - fit->joint.ranks.first : 0;
     return fit;
 }
 /* The number of datasets that this process evaluates; and of those that take part in the first steps of all fits. */
@@ -97,8 +97,8 @@ enum status campaign_load_named(struct model *model, const char *path, const cha
                                 const struct model_choice *choice, const char *who, const char *trustee,
                                 struct error *error);
 
-/* The losses of n observables; free() them, also after a failure. NULL: out of memory. */
-struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, double huber_k, double student_nu);
+/* The losses of n observables, as fit_loss_of makes them; free() them. NULL: out of memory. */
+struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, const double *tuning);
 /* The objective, after the problem has been checked: campaign->loss, mixes, prior, n_censored and objective_kind. */
 enum status campaign_objective_open(struct campaign *campaign, const struct recipe *recipe, struct error *error);
 /* Whether some observable has such errors. */

@@ -50,11 +50,11 @@ static bool number(struct components *components, uint32_t *parent, size_t n_dat
     if (!components->first)
         return false;
     for (size_t i = 0; i < n_dataset; i++)
-        components->place[i] = (uint32_t)components->first[components->of[i] + 1]++;
+        components->position[i] = (uint32_t)components->first[components->of[i] + 1]++;
     for (size_t c = 0; c < components->n; c++)
         components->first[c + 1] += components->first[c];
     for (size_t i = 0; i < n_dataset; i++)
-        components->member[components->first[components->of[i]] + components->place[i]] = (uint32_t)i;
+        components->member[components->first[components->of[i]] + components->position[i]] = (uint32_t)i;
     return true;
 }
 
@@ -63,9 +63,9 @@ bool components_find(struct components *components, size_t n_dataset, size_t n_c
 {
     uint32_t *parent = calloc(n_dataset + 1, sizeof *parent);
     components->of = calloc(n_dataset + 1, sizeof *components->of);
-    components->place = calloc(n_dataset + 1, sizeof *components->place);
+    components->position = calloc(n_dataset + 1, sizeof *components->position);
     components->member = calloc(n_dataset + 1, sizeof *components->member);
-    bool is_good = parent && components->of && components->place && components->member;
+    bool is_good = parent && components->of && components->position && components->member;
     for (size_t i = 0; is_good && i < n_dataset; i++)
         parent[i] = is_one ? 0 : (uint32_t)i;
     for (size_t c = 0; is_good && !is_one && c < n_column; c++)
@@ -78,7 +78,7 @@ bool components_find(struct components *components, size_t n_dataset, size_t n_c
 void components_fini(struct components *components)
 {
     free(components->of);
-    free(components->place);
+    free(components->position);
     free(components->member);
     free(components->first);
     *components = (struct components){.n = 0};

@@ -12,7 +12,7 @@
  * legal. */
 struct components {
     uint32_t n;
-    uint32_t *of, *place; /* of each dataset: its component, and its number among that component's datasets */
+    uint32_t *of, *position; /* of each dataset: its component, and its number among that component's datasets */
     uint32_t *member;     /* datasets by component, increasing in each; */
     size_t *first;        /* n + 1: where those of each component begin */
 };

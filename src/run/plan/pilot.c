@@ -3,6 +3,7 @@
 #include "run/plan/pilot.h"
 
 #include "fit/map.h"
+#include "fit/pilot.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,16 +21,13 @@ uint64_t pilot_count(uint64_t n_dataset) { return n_dataset / 2 < PILOT_MAX ? n_
 
 uint64_t pilot_dataset(uint64_t n_dataset, uint64_t i)
 {
-    return (uint64_t)((unsigned __int128)(2 * i + 1) * n_dataset / (2 * pilot_count(n_dataset)));
+    return fit_pilot_dataset(n_dataset, pilot_count(n_dataset), i);
 }
 
 bool pilot_is(uint64_t n_dataset, uint64_t dataset)
 {
     uint64_t n = pilot_count(n_dataset);
-    if (n == 0)
-        return false;
-    uint64_t i = (uint64_t)((unsigned __int128)dataset * n / n_dataset);
-    return pilot_dataset(n_dataset, i) == dataset;
+    return fit_pilot_number(n_dataset, n, dataset) < n;
 }
 
 struct pilots *pilots_new(size_t n_parameter, const enum parameter_scale *scale)
@@ -53,18 +51,6 @@ void pilots_free(struct pilots *pilots)
     free(pilots->median);
     free(pilots->value);
     free(pilots);
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *numbers, size_t n)
-{
-    qsort(numbers, n, sizeof *numbers, compare);
-    return n % 2 ? numbers[n / 2] : 0.5 * (numbers[n / 2 - 1] + numbers[n / 2]);
 }
 
 /* The number of the fit's measurements: its degrees of freedom plus the parameters that took some. */
@@ -104,9 +90,9 @@ enum status pilots_gather(struct pilots *pilots, struct journal_reader *journal,
     if (error->status)
         return error->status;
     for (size_t i = 0; pilots->n && i < n; i++)
-        pilots->median[i] = fit_scale_to_natural(pilots->scale[i], median(pilots->value + i * PILOT_MAX, pilots->n));
+        pilots->median[i] = fit_scale_to_natural(pilots->scale[i], fit_pilot_median(pilots->value + i * PILOT_MAX, pilots->n));
     if (pilots->n) {
-        double middle = median(misfit, pilots->n), worst = misfit[pilots->n - 1];
+        double middle = fit_pilot_median(misfit, pilots->n), worst = misfit[pilots->n - 1];
         pilots->most = worst + 3 * (worst - middle);
     }
     return STATUS_OK;

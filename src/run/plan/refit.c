@@ -72,7 +72,7 @@ enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe
                                "has profiles only of what all of them share (--share, /parameters/level)", names[i]);
     }
     free(wanted);
-    plan->n_review = !is_common && plan->n_profile > 1 ? 2 * plan->n_profile : 0;
+    plan->n_review = plan->n_profile > 1 ? 2 * plan->n_profile : 0;
     return status;
 }
 

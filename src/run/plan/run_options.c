@@ -21,6 +21,10 @@ static const char *const optimizer_words[] = {"auto", "trf", "lbfgs", NULL};
 static const char *const engine_words[] = {"auto", ENGINE_LIST(WORD) NULL};
 static const char *const gradient_words[] = {"auto", "forward", "adjoint", "differences", NULL};
 
+#define TUNING_OPTION(id, letter, option, standard, least, most, text) \
+    {.name = option, .effect = RUN_OBJECTIVE, .kind = OPTION_NUMBER, .offset = FIELD(recipe.tuning[ERROR_##id]), \
+     .min = least, .above_min = true, .max = most, .default_text = OPTION_TEXT(standard), .in_file = true, .help = text},
+
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .effect = RUN_SHOWN, .no_shard = true, .kind = OPTION_STRING, .metavar = "FILE",
      .offset = FIELD(output), .is_file = true, .is_output = true, .default_text = "PROBLEM.result.h5",
@@ -120,12 +124,7 @@ static const struct option table[] = {
      .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither the problem file nor the model "
      "names one: normal (squares of residuals), log-normal (of logarithms), or one that is less sensitive to outliers"},
-    {.name = "huber-k", .effect = RUN_OBJECTIVE, .kind = OPTION_NUMBER, .offset = FIELD(recipe.huber_k), .min = 0, .max = 1e6,
-     .above_min = true, .default_text = OPTION_TEXT(LOSS_HUBER_K), .in_file = true,
-     .help = "for huber errors: residuals beyond this many sigma count linearly"},
-    {.name = "student-nu", .effect = RUN_OBJECTIVE, .kind = OPTION_NUMBER, .offset = FIELD(recipe.student_nu), .min = 0,
-     .max = 1e6, .above_min = true, .default_text = "4", .in_file = true,
-     .help = "for student errors: the degrees of freedom"},
+    ERROR_TUNING_LIST(TUNING_OPTION)
     {.name = "optimizer", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.fit.optimizer),
      .choice = optimizer_words, .default_text = "auto", .in_file = true,
      .help = "trf: trust region on the derivatives of all residuals; lbfgs: gradients only; auto: lbfgs from 150 parameters "
@@ -193,8 +192,9 @@ void run_options_init(struct run_options *options)
     memset(options, 0, sizeof *options);
     options->time_limit_s = NO_LIMIT;
     options->max_crashes = -1;
-    options->recipe = (struct recipe){.n_start = 1, .seed = 1, .ode = ode, .fit = fit, .error = ERROR_NORMAL,
-                                      .huber_k = LOSS_HUBER_K, .student_nu = LOSS_STUDENT_NU};
+    options->recipe = (struct recipe){.n_start = 1, .seed = 1, .ode = ode, .fit = fit, .error = ERROR_NORMAL};
+    for (int k = 0; k < N_ERROR; k++)
+        options->recipe.tuning[k] = error_tuning[k].standard;
     options->recipe.fit.max_evaluations = 0; /* auto */
 }
 
@@ -251,7 +251,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
         return error_set(error, STATUS_USAGE, "--trace needs --only ID[,ID...]: the datasets to trace");
     if (options->trace &&
         (options->output || options->in_place || options->retry_failed || options->restart || options->shown.json))
-        return error_set(error, STATUS_USAGE, "--trace writes no result: it excludes --output, --in-place, --restart, "
+        return error_set(error, STATUS_USAGE, "--trace writes no result: it excludes --output, --in-paths, --restart, "
                                               "--retry-failed and --json");
     if (options->output && !options->output[0])
         return error_set(error, STATUS_USAGE, "--output: the name of the file is empty");
@@ -292,43 +292,43 @@ char *run_options_words(const struct run_options *options, size_t *n_byte)
     return NULL;
 }
 
-enum status place_init(struct place *place, const char *output, const struct selection_request *select,
+enum status run_paths_init(struct run_paths *paths, const char *output, const struct selection_request *select,
                        struct error *error)
 {
-    const char *problem = place->problem, *left = output ? output : place->problem;
+    const char *problem = paths->problem, *left = output ? output : paths->problem;
     static const char ending[] = ".result.h5";
     char right[200];
     size_t n = strlen(left);
-    bool is_named = place->in_place || output;
+    bool is_named = paths->in_place || output;
     selection_suffix(select, right, sizeof right - sizeof ending);
     strcat(right, ending);
     if (!is_named && n > 3 && !strcmp(problem + n - 3, ".h5"))
         n -= 3;
-    place->result = malloc(n + sizeof right);
-    place->journal = malloc(n + sizeof right + sizeof ".journal");
-    if (!place->result || !place->journal)
+    paths->result = malloc(n + sizeof right);
+    paths->journal = malloc(n + sizeof right + sizeof ".journal");
+    if (!paths->result || !paths->journal)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of the result");
-    sprintf(place->result, "%.*s%s", (int)n, left, is_named ? "" : right);
-    sprintf(place->journal, "%s.journal", place->result);
+    sprintf(paths->result, "%.*s%s", (int)n, left, is_named ? "" : right);
+    sprintf(paths->journal, "%s.journal", paths->result);
     return STATUS_OK;
 }
 
-void place_fini(struct place *place)
+void run_paths_fini(struct run_paths *paths)
 {
-    free(place->result);
-    free(place->journal);
-    place->result = place->journal = NULL;
+    free(paths->result);
+    free(paths->journal);
+    paths->result = paths->journal = NULL;
 }
 
-enum status run_options_place(const struct run_options *options, struct place *place, struct error *error)
+enum status run_options_paths(const struct run_options *options, struct run_paths *paths, struct error *error)
 {
-    *place = (struct place){.problem = options->problem, .in_place = options->in_place, .overwrite = options->overwrite,
+    *paths = (struct run_paths){.problem = options->problem, .in_place = options->in_place, .overwrite = options->overwrite,
                             .retry_failed = options->retry_failed};
-    enum status status = place_init(place, options->output, &options->select, error);
+    enum status status = run_paths_init(paths, options->output, &options->select, error);
     const char *kept = options->trace ? run_trace_journal() : NULL; /* a trace resumes nothing */
     if (!status && kept) {
-        free(place->journal);
-        if (!(place->journal = strdup(kept)))
+        free(paths->journal);
+        if (!(paths->journal = strdup(kept)))
             status = error_set(error, STATUS_NO_MEMORY, "out of memory for the path of the journal");
     }
     return status;

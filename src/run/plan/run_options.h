@@ -3,8 +3,9 @@
 #pragma once
 
 #include "base/error.h"
+#include "io/problem.h"
 #include "run/plan/recipe.h"
-#include "run/plan/selection.h"
+#include "run/plan/selection_request.h"
 #include "run/run.h"
 
 #include <stdbool.h>
@@ -18,14 +19,15 @@ enum run_effect {
     RUN_INPUT,      /* what is fitted: part of the identity apart from the description */
     RUN_FITS,       /* the result of every fit ... */
     RUN_OBJECTIVE,  /* ... through the objective */
-    RUN_FITS_LATER, /* the result of every fit, too: newer options, described only if they are not the default */
+    RUN_FITS_LATER, /* the result of every fit, too: newer options,
+        described only if they are not the default */
     RUN_REFITS      /* what is computed in addition to the fits */
 };
 
 /* Where a run's result and its journal are, and what may become of a result that is there. */
-struct place {
+struct run_paths {
     const char *problem;
-    char *result, *journal; /* place_fini frees them */
+    char *result, *journal; /* run_paths_fini frees them */
     bool in_place;          /* the result goes into the problem file */
     bool overwrite;         /* a result that is there is replaced ... */
     bool retry_failed;      /* ... or its failed rows are */
@@ -48,7 +50,8 @@ struct run_options {
     double time_limit_s;      /* --time-limit S or [D-]HH:MM:SS; infinity: none */
     int64_t max_crashes;      /* --max-crashes; -1: 100, or 3 if the first ones hang */
     const char *command_line; /* as it was typed, for the provenance */
-    uint64_t given;           /* bit i: option i of the table was on the command line, so /options does not change it */
+    /* Bit i: option i of the table was on the command line, so /options does not change it. */
+    uint64_t given;
 };
 
 /* Sets the defaults. */
@@ -62,13 +65,17 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
  * of memory. */
 char *run_options_words(const struct run_options *options, size_t *n_byte);
 /* With problem and flags set: result and journal. `output` may be NULL: then the result is PROBLEM<suffix>.result.h5, PROBLEM
- * without .h5 and the suffix of the selection. place_fini is legal after a failure. */
-enum status place_init(struct place *place, const char *output, const struct selection_request *select, struct error *error);
-void place_fini(struct place *place);
+ * without .h5 and the suffix of the selection. run_paths_fini is legal after a failure. */
+enum status run_paths_init(struct run_paths *paths, const char *output,
+                           const struct selection_request *select, struct error *error);
+void run_paths_fini(struct run_paths *paths);
 /* The same, as the options say. */
-enum status run_options_place(const struct run_options *options, struct place *place, struct error *error);
+enum status run_options_paths(const struct run_options *options, struct run_paths *paths,
+                              struct error *error);
 /* Applies what /options of the file says and the command line does not. */
-enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error);
+enum status run_options_of_file(struct run_options *options, const struct problem *problem,
+                                struct error *error);
 /* Applies one attribute of /options unless the command line gave that option. The text must live as long as `options`.
  * STATUS_USAGE with the nearest match for an unknown name or a bad value. */
-enum status run_options_apply(struct run_options *options, const char *name, const char *value, struct error *error);
+enum status run_options_apply(struct run_options *options, const char *name, const char *value,
+                              struct error *error);

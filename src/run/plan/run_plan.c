@@ -5,6 +5,7 @@
 
 #include "base/sha256.h"
 #include "io/durable.h"
+#include "io/journal.h"
 #include "io/journal_format.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ void run_plan_fini(struct run_plan *plan)
 {
     refit_plan_fini(&plan->refits);
     selection_fini(&plan->selection);
-    place_fini(&plan->place);
+    run_paths_fini(&plan->paths);
     free(plan->text);
     plan->text = NULL;
 }
@@ -69,7 +70,7 @@ enum status run_plan_write(const struct run_plan *plan, const struct run_options
     char *bytes = encode(plan, options, &n_byte);
     if (!bytes)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the plan of the run");
-    enum status status = path_of(plan->place.journal, path, error);
+    enum status status = path_of(plan->paths.journal, path, error);
     if (!status)
         status = durable_write(path, 0666, bytes, n_byte, error);
     free(bytes);
@@ -123,7 +124,7 @@ static enum status take_selection(struct run_plan *plan, const char *bits, size_
         return STATUS_OK;
     unsigned char *bit = n >= n_bit ? malloc(n_bit) : NULL;
     if (!bit)
-        return error_set(error, STATUS_SYSTEM, "%s: the plan in it is damaged, or memory is short", plan->place.journal);
+        return error_set(error, STATUS_SYSTEM, "%s: the plan in it is damaged, or memory is short", plan->paths.journal);
     memcpy(bit, bits, n_bit);
     selection_narrow(selection, bit, plan->identity.selection);
     return STATUS_OK;
@@ -153,7 +154,7 @@ enum status run_plan_read(struct run_plan *plan, const char *journal, struct err
         return status;
     plan->recipe = options.recipe;
     plan->shown = options.shown;
-    if ((status = run_options_place(&options, &plan->place, error)))
+    if ((status = run_options_paths(&options, &plan->paths, error)))
         return status;
     return take_selection(plan, plan->text + at, at < n ? n - at : 0, error);
 }

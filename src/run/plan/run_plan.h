@@ -10,7 +10,7 @@
 #include "run/plan/selection.h"
 
 struct run_plan {
-    struct place place;
+    struct run_paths paths;
     struct recipe recipe;       /* with what the problem file's /options say */
     struct run_shown shown;
     struct refit_plan refits;

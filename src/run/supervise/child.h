@@ -1,5 +1,4 @@
-/* A child of the supervisor: started, watched for signs of life, and stopped with the run; and the
- * signals that ask supervisor and children to stop.
+/* A child of the supervisor: started, watched for signs of life, and stopped with the run.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -47,11 +46,3 @@ struct child_command {
 pid_t child_start(const struct child_command *command, struct error *error);
 /* Returns when the child has ended. */
 struct ending child_watch(pid_t child, struct watch *watch);
-
-/* Adds the stop signals that are not ignored. Ignored ones stay so: nohup ignores SIGHUP, and background jobs ignore SIGINT. */
-void stop_signals(sigset_t *set);
-/* From now on a stop signal only makes stop_is_requested true. */
-void stop_catch(void);
-bool stop_is_requested(void);
-/* For a child that is nearly done: ignores stop signals. (The supervisor kills it if it takes too long.) */
-void stop_ignore(void);

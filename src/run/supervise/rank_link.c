@@ -3,7 +3,7 @@
 #include "run/supervise/rank_link.h"
 
 #include "io/journal.h"
-#include "run/supervise/child.h"
+#include "run/supervise/stop.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -105,9 +105,9 @@ enum status rank_link_join(struct rank_link *link, struct counter *heartbeat, st
     link->heartbeat = heartbeat;
     if (!ask(link, RANK_JOIN, NULL, 0, &answer))
         return error_set(error, STATUS_STOPPED, "stopped before all ranks had begun");
-    if (answer.flag == RANK_REFUSED || answer.n != sizeof link->place)
+    if (answer.flag == RANK_REFUSED || answer.n != sizeof link->info)
         return error_set(error, STATUS_USAGE, "%.*s", (int)answer.n, (const char *)link->bytes);
-    memcpy(&link->place, link->bytes, sizeof link->place);
+    memcpy(&link->info, link->bytes, sizeof link->info);
     link->is_joined = true;
     return STATUS_OK;
 }

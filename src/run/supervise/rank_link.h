@@ -20,7 +20,7 @@ struct rank_answer {
     uint64_t flag, n;
 };
 /* Of an answer to RANK_JOIN that is not refused, with a reason as bytes. */
-struct rank_place {
+struct rank_info {
     uint64_t n, rank;
     char journal[RANK_LINK_PATH]; /* of a rank other than 0, for itself */
 };
@@ -28,7 +28,7 @@ struct rank_place {
 /* Zero-initialise. */
 struct rank_link {
     int descriptor;
-    struct rank_place place;
+    struct rank_info info;
     struct counter *heartbeat;    /* of the waiting process */
     bool is_joined, is_lost;      /* is_lost: another rank has ended or begins again, or this one was asked to stop */
     unsigned char *bytes;         /* of the latest answer */

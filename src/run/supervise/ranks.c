@@ -36,7 +36,7 @@ struct ranks {
     unsigned char *give, *got, *part;  /* mine.n bytes; what is received of all; of a part of it */
     size_t n_got, done;                /* done: bytes of each rank that earlier parts had */
     int *count, *offset;               /* n, in bytes */
-    size_t *place;                     /* n: in `got` */
+    size_t *displacement;              /* n: in `got` */
     int64_t step_ns;                   /* the next wait */
     enum rank_flag decided;            /* RANK_OK: nothing yet */
     int code;
@@ -75,7 +75,7 @@ void ranks_free(struct ranks *ranks)
     rank_journal_remove(ranks->journal);
     free(ranks->header);
     free(ranks->count);
-    free(ranks->place);
+    free(ranks->displacement);
     free(ranks->give);
     free(ranks->got);
     free(ranks->part);
@@ -177,8 +177,8 @@ static const char *join(struct ranks *ranks, char *why, size_t size)
     ranks->header = calloc(n, sizeof *ranks->header);
     ranks->count = calloc(2 * n, sizeof *ranks->count);
     ranks->offset = ranks->count + n;
-    ranks->place = calloc(n, sizeof *ranks->place);
-    if (!ranks->header || !ranks->count || !ranks->place || (ranks->rank > 0 && !make_journal(ranks)))
+    ranks->displacement = calloc(n, sizeof *ranks->displacement);
+    if (!ranks->header || !ranks->count || !ranks->displacement || (ranks->rank > 0 && !make_journal(ranks)))
         fail(ranks, "no memory, or no folder for temporary files (TMPDIR)");
     return NULL;
 }
@@ -193,15 +193,15 @@ static void answer(struct ranks *ranks, enum rank_flag flag, const void *bytes, 
 static void answer_join(struct ranks *ranks)
 {
     char why[700];
-    struct rank_place place = {0};
+    struct rank_info info = {0};
     if (join(ranks, why, sizeof why)) {
         answer(ranks, RANK_REFUSED, why, strlen(why));
         return;
     }
-    place.n = (uint64_t)ranks->n;
-    place.rank = (uint64_t)ranks->rank;
-    memcpy(place.journal, ranks->journal, sizeof place.journal);
-    answer(ranks, RANK_OK, &place, sizeof place);
+    info.n = (uint64_t)ranks->n;
+    info.rank = (uint64_t)ranks->rank;
+    memcpy(info.journal, ranks->journal, sizeof info.journal);
+    answer(ranks, RANK_OK, &info, sizeof info);
 }
 
 /* Says what this rank has. */
@@ -242,7 +242,7 @@ static bool begin_part(struct ranks *ranks)
 static void take_part(struct ranks *ranks)
 {
     for (int r = 0; ranks->n_got && r < ranks->n; r++)
-        memcpy(ranks->got + ranks->place[r] + ranks->done, ranks->part + ranks->offset[r], (size_t)ranks->count[r]);
+        memcpy(ranks->got + ranks->displacement[r] + ranks->done, ranks->part + ranks->offset[r], (size_t)ranks->count[r]);
     ranks->done += AT_ONCE / (size_t)ranks->n;
 }
 
@@ -282,7 +282,7 @@ static void take_headers(struct ranks *ranks)
     size_t n = 0;
     decide(ranks);
     for (int r = 0; r < ranks->n; n += (size_t)ranks->header[r++].n)
-        ranks->place[r] = n;
+        ranks->displacement[r] = n;
     bool receives = ranks->header[0].kind == RANK_GATHER || ranks->rank == 0;
     ranks->n_got = receives ? n : 0;
     ranks->done = 0;
@@ -377,7 +377,7 @@ static void take_texts(struct ranks *ranks, struct error *error)
     for (int r = 1; r < ranks->n && ranks->n_got && !error->status; r++)
         if (ranks->header[r].n)
             error_set(error, STATUS_SYSTEM, "rank %d: %.*s", r, (int)ranks->header[r].n,
-                      (const char *)ranks->got + ranks->place[r]);
+                      (const char *)ranks->got + ranks->displacement[r]);
 }
 
 enum rank_flag ranks_conclude(struct ranks *ranks, enum rank_flag flag, int *code, struct error *error, const sigset_t *set,

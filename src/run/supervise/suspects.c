@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
-void verdict_fini(struct verdict *verdict)
+void death_fini(struct death *death)
 {
-    free(verdict->guilty);
-    free(verdict->slot);
-    *verdict = (struct verdict){.died = false};
+    free(death->guilty);
+    free(death->slot);
+    *death = (struct death){.died = false};
 }
 
 void suspects_how(int wait_status, char how[SUSPECTS_HOW])
@@ -37,13 +37,13 @@ bool suspects_add(struct board *board, uint64_t fit)
 }
 
 static void strike_off(struct board *board, bool (*has)(const void *context, uint64_t fit), const void *context,
-                       const struct verdict *verdict)
+                       const struct death *death)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < board->n_suspect; i++) {
         bool keep = !has(context, board->suspect[i]);
-        for (size_t k = 0; k < verdict->n_guilty; k++)
-            keep = keep && verdict->guilty[k] != board->suspect[i];
+        for (size_t k = 0; k < death->n_guilty; k++)
+            keep = keep && death->guilty[k] != board->suspect[i];
         if (keep)
             board->suspect[n++] = board->suspect[i];
     }
@@ -79,15 +79,15 @@ static bool is_in(uint64_t one, const uint64_t *list, size_t n)
 }
 
 bool suspects_judge(struct board *board, const struct board_slots *slots, bool (*has)(const void *context, uint64_t fit),
-                    const void *context, struct verdict *verdict)
+                    const void *context, struct death *death)
 {
-    *verdict = (struct verdict){.died = board->died, .hung = board->died && board->hung};
+    *death = (struct death){.died = board->died, .hung = board->died && board->hung};
     uint64_t *fit = calloc(slots->n + 1, sizeof *fit);
     size_t *slot = calloc(slots->n + 1, sizeof *slot), n = 0;
-    verdict->guilty = fit;
-    verdict->slot = slot;
+    death->guilty = fit;
+    death->slot = slot;
     if (!fit || !slot) {
-        verdict_fini(verdict);
+        death_fini(death);
         return false;
     }
     for (size_t i = 0; board->died && i < slots->n; i++) {
@@ -101,30 +101,30 @@ bool suspects_judge(struct board *board, const struct board_slots *slots, bool (
     }
     for (size_t i = 0; i < n; i++) {
         if (board->hung ? is_alone(slots, slot[i]) : proves_guilt(board, n)) {
-            slot[verdict->n_guilty] = slot[i];
-            fit[verdict->n_guilty++] = fit[i];
+            slot[death->n_guilty] = slot[i];
+            fit[death->n_guilty++] = fit[i];
             continue;
         }
-        if (verdict->n_put_off++ == 0)
-            verdict->put_off = fit[i];
+        if (death->n_put_off++ == 0)
+            death->put_off = fit[i];
         suspects_add(board, fit[i]);
     }
-    board->n_group_death += verdict->n_put_off > 0;
-    if (verdict->hung)
-        snprintf(verdict->how, sizeof verdict->how, "no step finished for %d s", board->hang_s);
+    board->n_group_death += death->n_put_off > 0;
+    if (death->hung)
+        snprintf(death->how, sizeof death->how, "no step finished for %d s", board->hang_s);
     else if (board->died)
-        suspects_how(board->wait_status, verdict->how);
-    board->n_guilty += verdict->n_guilty;
-    strike_off(board, has, context, verdict);
+        suspects_how(board->wait_status, death->how);
+    board->n_guilty += death->n_guilty;
+    strike_off(board, has, context, death);
     board->died = board->hung = board->is_apart = false;
     return true;
 }
 
-void suspects_reason(const struct verdict *verdict, const struct board_slot *slot, const char *const *names,
+void suspects_reason(const struct death *death, const struct board_slot *slot, const char *const *names,
                      size_t n_parameter, char reason[SUSPECTS_REASON])
 {
     static const char more[] = ", ...";
-    int used = snprintf(reason, SUSPECTS_REASON, "%s", verdict->how);
+    int used = snprintf(reason, SUSPECTS_REASON, "%s", death->how);
     if (!counter_get(&slot->is_asked))
         return;
     for (size_t i = 0; i < n_parameter; i++) {

@@ -10,16 +10,16 @@
 enum { SUSPECTS_HOW = 120, SUSPECTS_REASON = 160 };
 
 /* The result of suspects_judge. */
-struct verdict {
+struct death {
     bool died, hung;
     char how[SUSPECTS_HOW]; /* "signal 11 (Segmentation fault)", "the model's code called exit(0)", "no step finished ..." */
     size_t n_guilty;
-    uint64_t *guilty;       /* fits, with the slot of each; allocated by suspects_judge, freed by verdict_fini */
+    uint64_t *guilty;       /* fits, with the slot of each; allocated by suspects_judge, freed by death_fini */
     size_t *slot;
     size_t n_put_off;       /* suspects of this death */
     uint64_t put_off;       /* the first of them */
 };
-void verdict_fini(struct verdict *verdict);
+void death_fini(struct death *death);
 
 /* How a process ended, for messages. */
 void suspects_how(int wait_status, char how[SUSPECTS_HOW]);
@@ -27,12 +27,12 @@ void suspects_how(int wait_status, char how[SUSPECTS_HOW]);
 /* Processes the death of the earlier process, if the board records one: finds the guilty among the fits in the slots, adds
  * suspects to the board, and removes suspects that have ended since. `has`: whether a fit has ended. False: out of memory. */
 bool suspects_judge(struct board *board, const struct board_slots *slots, bool (*has)(const void *context, uint64_t fit),
-                    const void *context, struct verdict *verdict);
+                    const void *context, struct death *death);
 /* Adds a suspect. False: it is there already, or the board is full. Callers must serialise calls. */
 bool suspects_add(struct board *board, uint64_t fit);
 
 /* Why a guilty fit failed: how, and at which parameters, truncated to fit. `names` in the file's order. */
-void suspects_reason(const struct verdict *verdict, const struct board_slot *slot, const char *const *names,
+void suspects_reason(const struct death *death, const struct board_slot *slot, const char *const *names,
                      size_t n_parameter, char reason[SUSPECTS_REASON]);
 
 /* A lower bound of the number of fits that crashed a process or hung. */

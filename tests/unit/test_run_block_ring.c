@@ -1,5 +1,5 @@
-/* The feed: every chosen item comes once with its data, whatever the sizes, with several workers; blocks in which nothing is
- * chosen are passed over.
+/* The ring of blocks: every chosen item comes once with its data, whatever the sizes, with several workers; blocks in which
+ * nothing is chosen are passed over.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "../problem_helpers.h"
 #include "io/problem_write.h"
 #include "par/pool.h"
-#include "run/compute/feed.h"
+#include "run/compute/block_ring.h"
 
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ enum { N_DATASET = 30000, N_WORKER = 3, MOST_ITEM = 5 };
 static char folder[64], path[128];
 
 struct consumers {
-    struct feed feed;
+    struct block_ring ring;
     uint32_t one_in;
     struct counter n_begun;
     struct counter wrong;
@@ -56,10 +56,10 @@ static void consume(void *context, size_t i_worker)
     struct consumers *consumers = context;
     uint32_t first, last, number;
     (void)i_worker;
-    while (feed_next(&consumers->feed, &first, &last))
+    while (block_ring_next(&consumers->ring, &first, &last))
         for (uint32_t item = first; item < last; item++) {
             size_t row;
-            const struct problem_block *block = feed_block(&consumers->feed, item, &row, &number);
+            const struct problem_block *block = block_ring_item(&consumers->ring, item, &row, &number);
             uint64_t d = row < block->n ? block->dataset[row] : N_DATASET;
             if (d < N_DATASET && is_chosen(consumers, d) && block->start[2 * row] == (double)d &&
                 block->measured.value[block->row[row]] == (double)d)
@@ -67,11 +67,11 @@ static void consume(void *context, size_t i_worker)
             else
                 counter_add(&consumers->wrong, 1);
             counter_add(&consumers->n_begun, 1);
-            feed_begun(&consumers->feed, item);
+            block_ring_begun(&consumers->ring, item);
         }
 }
 
-static void feed_all(struct problem *problem, uint32_t one_in, uint32_t n_item)
+static void read_all(struct problem *problem, uint32_t one_in, uint32_t n_item)
 {
     struct consumers *consumers = calloc(1, sizeof *consumers);
     struct error error;
@@ -79,7 +79,7 @@ static void feed_all(struct problem *problem, uint32_t one_in, uint32_t n_item)
     consumers->one_in = one_in;
     problem_select(problem, is_chosen, consumers);
     assert_int_equal(problem_rewind(problem, &error), STATUS_OK);
-    assert_int_equal(feed_init(&consumers->feed, problem, N_DATASET, N_DATASET, n_item, &error), STATUS_OK);
+    assert_int_equal(block_ring_init(&consumers->ring, problem, N_DATASET, N_DATASET, n_item, &error), STATUS_OK);
     struct pool *pool = pool_new(N_WORKER, "consumer", &error);
     assert_non_null(pool);
     pool_run(pool, consume, consumers);
@@ -88,15 +88,15 @@ static void feed_all(struct problem *problem, uint32_t one_in, uint32_t n_item)
         n_wanted += is_chosen(consumers, d) * n_item;
     while (counter_get(&consumers->n_begun) < n_wanted) {
         bool did;
-        assert_int_equal(feed_read(&consumers->feed, 20, &did, &error), STATUS_OK);
+        assert_int_equal(block_ring_read(&consumers->ring, 20, &did, &error), STATUS_OK);
     }
-    feed_end(&consumers->feed);
+    block_ring_end(&consumers->ring);
     pool_join(pool);
     assert_int_equal(counter_get(&consumers->wrong), 0);
     for (uint64_t d = 0; d < N_DATASET; d++)
         for (uint32_t i = 0; i < n_item; i++)
             assert_int_equal(consumers->seen[d][i], is_chosen(consumers, d));
-    feed_fini(&consumers->feed);
+    block_ring_fini(&consumers->ring);
     free(consumers);
 }
 
@@ -112,11 +112,11 @@ static void every_item_once(void **state)
     write_problem();
     if (problem_open(&problem, path, &error) || problem_validate(problem, &expectation, hash, &n_bad, &error))
         fail_msg("%s", error.message);
-    feed_all(problem, 1, 1);
-    feed_all(problem, 1, MOST_ITEM);
-    feed_all(problem, 2, 3);
-    feed_all(problem, 64, 2);
-    feed_all(problem, 20000, MOST_ITEM); /* one dataset, four blocks from the beginning */
+    read_all(problem, 1, 1);
+    read_all(problem, 1, MOST_ITEM);
+    read_all(problem, 2, 3);
+    read_all(problem, 64, 2);
+    read_all(problem, 20000, MOST_ITEM); /* one dataset, four blocks from the beginning */
     problem_close(problem);
     remove_folder(folder);
 }

@@ -1,11 +1,11 @@
-/* Selections by what is in an earlier result: shards of equal work, and what failed. Work is measured in integrator steps.
- * Unlike seconds these are the same on every machine, so all shards compute the same deal.
+/* Shards of equal work. Work is measured in integrator steps. Unlike seconds these are the same on every machine, so all shards
+ * compute the same deal.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/selection_source.h"
+#include "run/plan/selection_cost.h"
 
 #include "base/arena.h"
 #include "base/sha256.h"
-#include "run/plan/recipe.h"
+#include "io/result.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -143,7 +143,7 @@ static void fill_gaps(struct costs *costs)
             costs->cost[d] = (uint64_t)(sum / costs->n_known);
 }
 
-static void describe(struct selection *selection, const struct shard *shard, const struct costs *costs)
+static void describe(const struct shard *shard, const struct costs *costs, char text[IDENTITY_SELECTION])
 {
     struct sha256 hash;
     char hex[SHA256_HEX];
@@ -151,13 +151,14 @@ static void describe(struct selection *selection, const struct shard *shard, con
     for (uint64_t d = 0; d < costs->n; d++)
         sha256_add_uint64(&hash, costs->cost[d]);
     sha256_end_hex(&hash, hex);
-    snprintf(selection->text, sizeof selection->text, "shard=%u/%u cost-from=%.32s", shard->k, shard->n, hex);
+    snprintf(text, IDENTITY_SELECTION, "shard=%u/%u cost-from=%.32s", shard->k, shard->n, hex);
 }
 
-enum status selection_by_cost(struct selection *selection, const struct shard *shard, const char *result_path,
-                              struct problem *problem, struct error *error)
+enum status selection_by_cost(const struct shard *shard, const char *result_path,
+                              struct problem *problem, unsigned char *bit,
+                              char text[IDENTITY_SELECTION], struct error *error)
 {
-    struct costs costs = {.n = selection->n_dataset};
+    struct costs costs = {.n = problem_info(problem)->n_dataset};
     costs.cost = calloc((size_t)costs.n + 1, sizeof *costs.cost);
     costs.known = calloc((size_t)(costs.n / 8 + 1), 1);
     enum status status = costs.cost && costs.known
@@ -165,111 +166,11 @@ enum status selection_by_cost(struct selection *selection, const struct shard *s
                              : error_set(error, STATUS_NO_MEMORY, "out of memory for %" PRIu64 " costs", costs.n);
     if (!status) {
         fill_gaps(&costs);
-        describe(selection, shard, &costs);
-        status = deal_by_cost(costs.cost, costs.n, shard->k, shard->n, selection->bit, error);
+        describe(shard, &costs, text);
+        status = deal_by_cost(costs.cost, costs.n, shard->k, shard->n, bit, error);
     }
     arena_fini(&costs.arena);
     free(costs.cost);
     free(costs.known);
-    return status;
-}
-
-unsigned selection_n_retry(const struct result_info *info)
-{
-    unsigned n = 0;
-    char name[40];
-    do
-        snprintf(name, sizeof name, "retry_%u_selection", ++n);
-    while (provenance_fact(&info->provenance, name));
-    return n - 1;
-}
-
-/* The words of a description that say what is minimised. */
-static void objective_words(const char *description, char text[RECIPE_TEXT])
-{
-    struct recipe recipe;
-    struct recipe_uses uses;
-    recipe_read(&recipe, &uses, description);
-    recipe_print_objective(&recipe, &uses, text);
-}
-
-static enum status check_same(const struct result_info *info, const struct run_identity *now, const char *selection,
-                              struct error *error)
-{
-    char before_words[RECIPE_TEXT], now_words[RECIPE_TEXT], difference[900];
-    struct run_identity like = *now; /* with what may differ made equal */
-    const struct run_identity *before = &info->identity;
-    memcpy(like.options, before->options, sizeof like.options);
-    memcpy(like.description, before->description, sizeof like.description);
-    snprintf(like.selection, sizeof like.selection, "%s", selection);
-    like.n_start = before->n_start;
-    like.n_refit = before->n_refit;
-    if (!identity_equal(before, &like))
-        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s is not a result of this run: %s", info->path,
-                         identity_difference(before, &like, difference, sizeof difference));
-    objective_words(before->description, before_words);
-    objective_words(now->description, now_words);
-    if (strcmp(before_words, now_words))
-        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s: it minimised another objective (%.100s there, "
-                         "%.100s now), so the rows cannot be compared", info->path, before_words, now_words);
-    return STATUS_OK;
-}
-
-/* Bits of the failed ones; damaged rows are an error. */
-static enum status find_failed(struct result *result, uint64_t n_dataset, unsigned char *bit, struct sha256 *hash,
-                               uint64_t *n_failed, struct error *error)
-{
-    struct result_block rows = {0};
-    const struct result_info *info = result_info(result);
-    uint64_t next = 0;
-    enum status status = STATUS_OK;
-    result_read_only(result, FIT_COLUMN_STATUS, FIT_COLUMN_DATASET);
-    while (result_next(result, &rows, ROWS_AT_ONCE, &status, error))
-        for (size_t i = 0; !status && i < rows.n; i++) {
-            uint64_t d = rows.record[i].dataset;
-            if (d < next || d >= n_dataset) {
-                status = error_set(error, STATUS_BAD_PROBLEM, "'%s': /fits/dataset row %llu is damaged", info->path,
-                                   (unsigned long long)(rows.first + i));
-            } else if (!outcome_is_success((enum outcome)rows.record[i].outcome)) {
-                selection_set(bit, d);
-                sha256_add_uint64(hash, d);
-                ++*n_failed;
-            }
-            next = d + 1;
-        }
-    result_block_fini(&rows);
-    return status;
-}
-
-enum status selection_by_failure(struct selection *selection, const char *result_path, const struct run_identity *now,
-                                 struct error *error)
-{
-    struct result *result = NULL;
-    struct sha256 hash;
-    unsigned char *bit = NULL;
-    char hex[SHA256_HEX], words[80];
-    uint64_t n_failed = 0;
-    enum status status = result_open(&result, result_path, error);
-    if (status) {
-        error_context(error, "--retry-failed needs a complete result: run the same command without it first");
-        return status;
-    }
-    const struct result_info *info = result_info(result);
-    status = check_same(info, now, selection->text, error);
-    if (!status && !(bit = calloc((size_t)(selection->n_dataset / 8 + 1), 1)))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for what failed");
-    sha256_begin(&hash);
-    sha256_add(&hash, info->identity.options, sizeof info->identity.options);
-    sha256_add_uint64(&hash, selection_n_retry(info));
-    if (!status)
-        status = find_failed(result, selection->n_dataset, bit, &hash, &n_failed, error);
-    if (!status) {
-        sha256_end_hex(&hash, hex);
-        snprintf(words, sizeof words, "retry=%llu:%.32s", (unsigned long long)n_failed, hex);
-        selection_narrow(selection, bit, words);
-        bit = NULL;
-    }
-    free(bit);
-    result_close(result);
     return status;
 }

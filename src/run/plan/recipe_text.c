@@ -1,6 +1,6 @@
 /* Recipes as text, by the option table.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/recipe.h"
+#include "run/plan/recipe_text.h"
 
 #include "base/version.h"
 #include "run/plan/run_options.h"
@@ -8,21 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    size_t offset;
-} conditional[] = {
-    {"portable", offsetof(struct recipe_uses, portable)}, {"bootstrap-kind", offsetof(struct recipe_uses, bootstrap_kind)},
-    {"huber-k", offsetof(struct recipe_uses, huber_k)}, {"student-nu", offsetof(struct recipe_uses, student_nu)},
-};
-
 /* NULL: the row counts in every run. */
 static bool *condition(const struct option *option, struct recipe_uses *uses)
 {
-    for (size_t i = 0; i < sizeof conditional / sizeof *conditional; i++)
-        if (!strcmp(conditional[i].name, option->name))
-            return (bool *)((char *)uses + conditional[i].offset);
-    return NULL;
+    for (int k = 0; k < N_ERROR; k++)
+        if (error_tuning[k].option && !strcmp(error_tuning[k].option, option->name))
+            return &uses->error[k];
+    if (!strcmp(option->name, "bootstrap-kind"))
+        return &uses->bootstrap_kind;
+    return strcmp(option->name, "portable") ? NULL : &uses->portable;
 }
 
 /* Rows of the first kinds are always there, those of the others, which came later, only where they are not the default. */

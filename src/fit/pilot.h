@@ -1,0 +1,14 @@
+/* Pilots: a few datasets, spread evenly, that are fitted first; what follows begins at the medians of
+ * their parameters. For many fits of one dataset each, and for one fit of many.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The dataset of pilot k of n_pilot: the middle of its share of the n datasets. n_pilot <= n. */
+uint64_t fit_pilot_dataset(uint64_t n, uint64_t n_pilot, uint64_t k);
+/* The inverse; n_pilot: the dataset is no pilot. */
+uint64_t fit_pilot_number(uint64_t n, uint64_t n_pilot, uint64_t dataset);
+/* Sorts the numbers. NaN if there are none. */
+double fit_pilot_median(double *number, size_t n);

@@ -1,0 +1,87 @@
+/* Draws random starts.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/start.h"
+
+#include "base/random.h"
+
+#include <math.h>
+
+/* Keeps these streams apart from those of other purposes. */
+static const uint64_t PURPOSE = 0x6c68735f73746172; /* "lhs_star" */
+
+/* The box of random starts. */
+static void window(const struct fit_map *map, size_t j, double *low, double *high)
+{
+    static const double DECADE[] = {[SCALE_LIN] = 0, [SCALE_LOG] = 2.302585092994045684,
+                                    [SCALE_LOG10] = 1};
+    double start = map->start[j];
+    double reach = start != 0 ? fabs(start) : 1;
+    if (map->scale[j] != SCALE_LIN)
+        reach = DECADE[map->scale[j]];
+    *low = isfinite(map->lower[j]) ? map->lower[j] : start - reach;
+    *high = isfinite(map->upper[j]) ? map->upper[j] : start + reach;
+}
+
+static double below(const struct fit_map *map, size_t j, const struct fit_prior *prior,
+                    double theta)
+{
+    if (!prior->on_optimizer)
+        theta = fit_scale_to_natural(map->scale[j], theta);
+    return fit_prior_below(prior, theta);
+}
+
+/* The quantile of the prior between the bounds; NaN: it has no probability there. */
+static double draw(const struct fit_map *map, size_t j, const struct fit_prior *prior, double place)
+{
+    double first = below(map, j, prior, map->lower[j]), last = below(map, j, prior, map->upper[j]);
+    double wanted = first * (1 - place) + last * place, reach = 1;
+    double low = fmax(map->lower[j], -reach), high = fmin(map->upper[j], reach);
+    if (!(last > first) || !isfinite(wanted))
+        return NAN;
+    for (; low > map->lower[j] && below(map, j, prior, low) > wanted; reach *= 2)
+        low = fmax(map->lower[j], -reach);
+    for (reach = 1; high < map->upper[j] && below(map, j, prior, high) < wanted; reach *= 2)
+        high = fmin(map->upper[j], reach);
+    for (double middle; middle = low + 0.5 * (high - low), middle > low && middle < high;)
+        *(below(map, j, prior, middle) < wanted ? &low : &high) = middle;
+    return high;
+}
+
+/* Latin hypercube (McKay, Beckman & Conover 1979) without a table: each coordinate's permutation of
+ * the strata is computed only for the requested row, so the cost of a start does not depend on
+ * their number. */
+void fit_start_theta(const struct fit_start *start, const struct fit_map *map,
+                     const struct fit_prior *prior, double *theta)
+{
+    uint32_t number = start->number + start->n_redrawn * start->n_start;
+    bool is_row = start->n_start > 1 && number < start->n_start;
+    uint64_t n_row = is_row ? start->n_start - 1 : number;
+    for (size_t j = 0; j < map->n_free; j++) {
+        if (number == 0) {
+            theta[j] = map->start[j];
+            continue;
+        }
+        uint64_t stream = random_stream(random_stream(PURPOSE, start->dataset),
+                                        map->model_index[j]);
+        uint64_t stratum = random_permute(start->seed, stream, n_row, number - 1);
+        double within = random_uniform(start->seed, stream, number);
+        double low, high;
+        window(map, j, &low, &high);
+        double place = ((double)stratum + within) / (double)n_row;
+        const struct fit_prior *own = prior ? &prior[map->file_index[j]] : NULL;
+        double value = own && own->kind != PRIOR_NONE ? draw(map, j, own, place) : NAN;
+        if (isnan(value))
+            value = low * (1 - place) + high * place;
+        theta[j] = value;
+        if (value < map->lower[j])
+            theta[j] = map->lower[j];
+        else if (value > map->upper[j])
+            theta[j] = map->upper[j];
+    }
+}
+
+bool fit_start_may_redraw(const struct fit_start *start, enum outcome outcome)
+{
+    bool has_failed = outcome == OUTCOME_ode_failed || outcome == OUTCOME_model_failed;
+    return has_failed && start->number > 0 && start->n_redrawn < FIT_MAX_REDRAWN;
+}

@@ -1,0 +1,283 @@
+/* A fit over many datasets: passes over its blocks until it has ended. The states of all
+ * searches are in one file, from which another process continues. A search keeps its own between
+ * two of its passes, in memory, because the others' blocks are being evaluated then; the file
+ * has the latest of each.
+ *
+ *   for each search: u64 component, u64 length, length bytes of joint_save
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/search.h"
+
+#include "base/clock.h"
+#include "fit/joint_ranks.h"
+#include "fit/start.h"
+#include "io/journal_state.h"
+#include "par/coroutine.h"
+#include "run/compute/compute_ranks.h"
+#include "run/supervise/stop.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A state is kept, and the file written, when STATE_WORTH_NS have passed since the last time, and
+ * for the file at least STATE_SHARE times as long as that write took. A kill costs at most this and
+ * one pass. */
+static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
+
+enum status searches_read_states(struct compute *compute, struct error *error)
+{
+    struct searches *searches = compute->searches;
+    const struct run_plan *plan = &compute->campaign.plan;
+    /* LibLBFGS keeps its state to itself. */
+    searches->keeps = compute->campaign.fit.optimizer != OPTIMIZER_lbfgs;
+    searches->written_ns = clock_now_ns();
+    if (compute_is_first(compute))
+        searches->saved = journal_state_read(plan->paths.journal, &plan->identity,
+                                             &searches->n_saved);
+    if (!compute->ranks.is_joined)
+        return STATUS_OK;
+    size_t n;
+    const unsigned char *all = rank_link_gather(&compute->ranks, searches->saved,
+                                                searches->saved ? searches->n_saved : 0, &n);
+    free(searches->saved);
+    searches->saved = all && n ? malloc(n) : NULL;
+    searches->n_saved = searches->saved ? n : 0;
+    if (!all)
+        return compute_lost(error);
+    if (n && !searches->saved)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the state of the search");
+    if (searches->saved)
+        memcpy(searches->saved, all, n);
+    return STATUS_OK;
+}
+
+static const unsigned char *find_state(const struct searches *searches, size_t component, size_t *n)
+{
+    uint64_t head[2];
+    for (size_t at = 0; searches->saved
+         && searches->n_saved - at >= sizeof head; at += (size_t)head[1]) {
+        memcpy(head, searches->saved + at, sizeof head);
+        at += sizeof head;
+        if (head[1] > searches->n_saved - at)
+            return NULL;
+        *n = (size_t)head[1];
+        if (head[0] == component)
+            return searches->saved + at;
+    }
+    return NULL;
+}
+
+void searches_write_states(struct compute *compute)
+{
+    struct searches *searches = compute->searches;
+    const struct run_plan *plan = &compute->campaign.plan;
+    struct error error = {.status = STATUS_OK};
+    int64_t now = clock_now_ns();
+    size_t n = 0;
+    if (!searches->is_due || !searches->keeps || now - searches->written_ns < STATE_WORTH_NS
+        || now - searches->written_ns < STATE_SHARE * searches->cost_ns)
+        return;
+    for (size_t i = 0; i < searches->n_live; i++)
+        n += 2 * sizeof(uint64_t) + searches->live[i]->n_kept;
+    unsigned char *bytes = malloc(n + 1), *next = bytes;
+    for (size_t i = 0; bytes && i < searches->n_live; i++) {
+        const struct search *search = searches->live[i];
+        const uint64_t head[2] = {search->fit.component, search->n_kept};
+        if (!search->n_kept)
+            continue;
+        memcpy(next, head, sizeof head);
+        memcpy(next + sizeof head, search->kept ? search->kept : search->loaded, search->n_kept);
+        next += sizeof head + search->n_kept;
+    }
+    if (!bytes || journal_state_write(plan->paths.journal, &plan->identity, bytes,
+                                      (size_t)(next - bytes), &error)) {
+        searches->keeps = false;
+        compute_say(compute, "warning: the state of the search cannot be kept (%s); the fit "
+                    "continues, but after an interruption it would start from an earlier state",
+                    bytes ? error.message : "out of memory");
+    }
+    free(bytes);
+    searches->is_due = false;
+    searches->written_ns = clock_now_ns();
+    searches->cost_ns = searches->written_ns - now;
+}
+
+/* After a pass: what the ranks agree on. Sets whether a state is due; returns whether some rank was
+ * asked to stop. */
+static bool ask_ranks(struct search *search)
+{
+    enum { DUE = 1, STOP = 2 };
+    struct compute *compute = search->compute;
+    const unsigned char *all = NULL;
+    bool is_due = clock_now_ns() - search->kept_ns >= STATE_WORTH_NS && compute_is_first(compute);
+    unsigned char bits = (unsigned char)((is_due ? DUE : 0) | (stop_is_requested() ? STOP : 0));
+    size_t n_all;
+    if (compute->ranks.is_joined)
+        all = rank_link_gather(&compute->ranks, &bits, 1, &n_all);
+    for (size_t i = 0; all && i < n_all; i++)
+        bits |= all[i];
+    search->is_due = bits & DUE;
+    return bits & STOP;
+}
+
+static void keep_state(void *context)
+{
+    struct search *search = context;
+    struct compute *compute = search->compute;
+    struct joint *joint = &search->fit.joint;
+    size_t n;
+    if (!search->is_due || joint->descends || (search->request && !search->request->keeps))
+        return;
+    search->is_due = false;
+    unsigned char *bytes = joint_save(joint, &n);
+    if (joint->ranks.gather) {
+        size_t n_here = bytes ? n : 0;
+        const unsigned char *all = rank_link_gather_at_first(&compute->ranks, bytes, n_here, &n);
+        free(bytes);
+        bytes = all && n ? malloc(n) : NULL;
+        if (bytes)
+            memcpy(bytes, all, n);
+    }
+    search->kept_ns = clock_now_ns();
+    if (!compute_is_first(compute) || compute->ranks.is_lost || !bytes) {
+        free(bytes);
+        return;
+    }
+    free(search->kept);
+    search->kept = bytes;
+    search->n_kept = n;
+    compute->searches->is_due = true;
+    searches_write_states(compute);
+}
+
+/* From the beginning of that task. */
+static enum status begin(struct search *search, uint32_t task, uint32_t n_redrawn,
+                         struct error *error)
+{
+    struct campaign_fit *fit = &search->fit;
+    const struct joint_request *request = search->request;
+    struct campaign *campaign = &search->compute->campaign;
+    joint_fini(&fit->joint);
+    fit->joint = (struct joint){.task = task};
+    bool is_good = campaign_fit_init(fit, campaign, fit->component, task,
+                                     request ? request->weight : NULL,
+                                     request ? &request->options : NULL);
+    fit->joint.n_redrawn = n_redrawn;
+    if (is_good)
+        return STATUS_OK;
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",
+                     components_size(&campaign->share.components, fit->component));
+}
+
+/* Continues where another process was. */
+static enum status take_state(struct search *search, struct error *error)
+{
+    struct joint *joint = &search->fit.joint;
+    size_t n;
+    const unsigned char *bytes = find_state(search->compute->searches, search->fit.component, &n);
+    if (!bytes)
+        return STATUS_OK;
+    if (!joint_load(joint, bytes, n))
+        return begin(search, joint->task, 0, error);
+    if (search->compute->campaign.share.components.n == 1)
+        compute_say(search->compute, "resuming: the search goes on after %lld steps",
+                    (long long)joint->search.n_iteration);
+    search->loaded = bytes;
+    search->n_kept = n;
+    return STATUS_OK;
+}
+
+/* Datasets that crashed in an earlier process or hung: they end the fit. */
+static void take_crashes(struct search *search)
+{
+    const struct compute *compute = search->compute;
+    struct joint *joint = &search->fit.joint;
+    for (size_t k = 0; k < compute->crashes.n; k++) {
+        const struct compute_crash *crash = &compute->crashes.of[k];
+        size_t i;
+        if (campaign_fit_of(&compute->campaign, crash->dataset, &i) == &search->fit
+            && crash->task == joint->task
+            && i < joint->n_block)
+            joint_block_fail(joint, i, (enum outcome)crash->outcome, true, crash->reason);
+    }
+}
+
+/* Whether this process must not go on. */
+static enum status judge_ranks(const struct search *search, struct error *error)
+{
+    const struct rank_link *ranks = &search->compute->ranks;
+    if (ranks->is_lost)
+        return compute_lost(error);
+    if (search->fit.joint.agreement.is_short && ranks->is_joined)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the shared parameters");
+    return STATUS_OK;
+}
+
+/* Lets the workers evaluate. False: the run stops. */
+static bool run_pass(void *context)
+{
+    struct search *search = context;
+    struct error ignored;
+    if (judge_ranks(search, &ignored))
+        return false;
+    search->n_pass++;
+    search->state = SEARCH_WANTS;
+    coroutine_suspend(search->coroutine);
+    return !search->compute->searches->is_stopping && !ask_ranks(search);
+}
+
+/* Passes until the fit has ended. Also OK if it was stopped. */
+static enum status run_fit(struct search *search, bool *has_ended, struct error *error)
+{
+    const struct joint_host host = {.run_pass = run_pass, .keep = keep_state, .context = search};
+    search->n_pass = 0;
+    search->kept_ns = clock_now_ns();
+    search->is_due = false;
+    bool is_over = joint_search(&search->fit.joint, &host);
+    enum status status = judge_ranks(search, error);
+    *has_ended = is_over && !status;
+    return status;
+}
+
+/* Whether this was a random start at which the model cannot be evaluated, so that another one takes
+ * its place. */
+static bool wants_another(const struct joint *joint)
+{
+    const struct fit_start start = {.number = joint->task, .n_redrawn = joint->n_redrawn};
+    return !joint->weight && !joint->end.has_best && fit_start_may_redraw(&start, joint->end.outcome);
+}
+
+void search_forget(struct search *search)
+{
+    search->fit.joint.saved.bytes = NULL;
+    free(search->kept);
+    search->kept = NULL;
+    search->loaded = NULL;
+    search->n_kept = 0;
+}
+
+enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request,
+                       bool *has_ended, struct error *error)
+{
+    *has_ended = false;
+    search->request = request;
+    enum status status = begin(search, task, 0, error);
+    if (!status && (!request || request->keeps))
+        status = take_state(search, error);
+    if (!status)
+        take_crashes(search);
+    if (!status)
+        status = run_fit(search, has_ended, error);
+    while (!status && *has_ended && wants_another(&search->fit.joint)) {
+        *has_ended = false;
+        status = begin(search, task, search->fit.joint.n_redrawn + 1, error);
+        if (status)
+            break;
+        take_crashes(search);
+        status = run_fit(search, has_ended, error);
+    }
+    if (*has_ended)
+        search_forget(search);
+    search->request = NULL;
+    return status;
+}
