@@ -4,14 +4,14 @@
 #include "fit/joint_descent.h"
 
 #include "fit/descent.h"
-#include "fit/joint_internal.h"
 #include "fit/joint_model.h"
+#include "fit/joint_vector.h"
 #include "fit/matrix.h"
 
 #include <math.h>
 #include <string.h>
 
-/* All parameters in a vector: the shared ones, those of groups, and those of the blocks that take part. */
+/* All parameters are in a vector (joint_vector.h). */
 struct many {
     struct descent descent;   /* the first field: the method's functions get it */
     struct joint *joint;
@@ -24,15 +24,6 @@ struct many {
 
 static struct many *many_of(struct descent *descent) { return (struct many *)descent; }
 
-/* Where the parameters above block i are in the vector. */
-static void find_columns(struct joint *joint, size_t i, uint32_t *column)
-{
-    size_t n = joint->above.n_group;
-    joint_columns(joint, i, column);
-    for (size_t k = 0; k < joint->above.s_block; k++)
-        column[k] = (uint32_t)(column[k] >= n ? column[k] - n : joint->above.s + joint->levels.group[0][i] * n + column[k]);
-}
-
 /* Sums over these sides: the gradient or, `squares`, the squared lengths of the derivatives' columns. */
 static void sum_columns(struct many *many, enum joint_which which, bool squares, double *sum)
 {
@@ -44,39 +35,12 @@ static void sum_columns(struct many *many, enum joint_which which, bool squares,
         struct joint_block *block = joint_active(joint, i);
         const struct joint_reduced *reduced = joint_reduced_of(block, which);
         size_t all = block->n + joint->above.s_block;
-        find_columns(joint, joint->part.active[i], column);
+        joint_vector_columns(joint, joint->part.active[i], column);
         for (size_t k = 0; k < all; k++)
             sum[k < block->n ? at + k : column[k - block->n]] += squares ? matrix_squares(k + 1, reduced->triangle + k * all)
                                                                          : joint_slope(reduced->triangle, all, reduced->rhs, k);
     }
 }
-
-/* Part k of the vector: what all share, a group's, or a block's. */
-struct part {
-    size_t n;
-    double *best, *trial;
-    const double *lower, *upper;
-    const enum parameter_scale *scale;
-    const uint32_t *index;    /* of each parameter in `scale`; NULL: they are in its order */
-};
-
-static struct part part_of(const struct joint *joint, size_t k)
-{
-    const struct joint_shared *above = &joint->above;
-    if (k == 0)
-        return (struct part){above->s, above->theta, above->trial, joint->asker.map.lower, joint->asker.map.upper,
-                             joint->asker.map.scale, NULL};
-    if (k <= joint_n_group(joint)) {
-        const struct fit_map *map = &above->group_region->asker.map;
-        struct joint_group *group = &above->group[k - 1];
-        return (struct part){above->n_group, group->reduced.theta, group->trial, map->lower, map->upper, map->scale, NULL};
-    }
-    const struct joint_block *block = joint_active(joint, k - 1 - joint_n_group(joint));
-    return (struct part){block->n, block->best.theta, block->trial.theta, block->box, block->box + block->n, joint->scale,
-                         block->file_index};
-}
-
-static size_t n_part(const struct joint *joint) { return 1 + joint_n_group(joint) + joint->part.n_active; }
 
 static double f_of(const struct joint_block *block) { return block->trial.f; }
 
@@ -84,12 +48,7 @@ static enum asked evaluate(struct descent *descent)
 {
     struct many *many = many_of(descent);
     struct joint *joint = many->joint;
-    const double *from = descent->trial->theta;
-    for (size_t k = 0; k < n_part(joint); k++) {
-        struct part part = part_of(joint, k);
-        memcpy(part.trial, from, part.n * sizeof *from);
-        from += part.n;
-    }
+    joint_vector_put(joint, joint_vector_all(joint), descent->trial->theta);
     many->went = joint_run_pass(joint, JOINT_GIVEN);
     if (many->went != JOINT_COUNTS)
         return ASKED_END;
@@ -146,33 +105,21 @@ static enum asked guess(struct descent *descent)
 static const struct descent_method method = {.evaluate = evaluate, .is_same = is_same, .take = take, .guess = guess,
                                              .promise = promise, .square = square};
 
-/* The vector of the best point. What is known of sizes are its values. False: out of memory. */
+/* From the best point. False: out of memory. */
 static bool init(struct many *many, struct joint *joint, struct arena *arena)
 {
     struct descent *descent = &many->descent;
-    struct fit_map *map = &many->map;
-    size_t n = 0, j = 0;
-    for (size_t k = 0; k < n_part(joint); k++)
-        n += part_of(joint, k).n;
-    *many = (struct many){.joint = joint, .went = JOINT_COUNTS, .left = NAN, .map = {.n_free = n}};
-    *descent = (struct descent){.method = &method, .search = &joint->search, .map = map, .shortens = true,
-                                .best = &descent->points[1]};
-    map->scale = arena_calloc(arena, n + 1, sizeof *map->scale);
-    if (!map->scale || !descent_init(descent, arena)
-        || !ARENA_DOUBLES(arena, {&map->size, n, 1}, {&map->lower, n, 1}, {&map->upper, n, 1}, {&many->square, n, 1},
-                          {&descent->points[0].theta, n, 1}, {&descent->points[0].gradient, n, 1},
-                          {&descent->points[1].theta, n, 1}, {&descent->points[1].gradient, n, 1}))
+    struct fit_point *points = descent->points;
+    *many = (struct many){.joint = joint, .went = JOINT_COUNTS, .left = NAN};
+    *descent = (struct descent){.method = &method, .search = &joint->search, .map = &many->map, .shortens = true,
+                                .best = &points[1]};
+    if (!joint_vector_make(joint, joint_vector_all(joint), &many->map, &points[1].theta, arena))
         return false;
-    for (size_t i = 0; i < n_part(joint); i++) {
-        struct part part = part_of(joint, i);
-        for (size_t k = 0; k < part.n; k++, j++) {
-            descent->best->theta[j] = part.best[k];
-            map->size[j] = fabs(part.best[k]);
-            map->lower[j] = part.lower[k];
-            map->upper[j] = part.upper[k];
-            map->scale[j] = part.scale[part.index ? part.index[k] : k];
-        }
-    }
+    size_t n = many->map.n_free;
+    if (!descent_init(descent, arena)
+        || !ARENA_DOUBLES(arena, {&many->square, n, 1}, {&points[0].theta, n, 1}, {&points[0].gradient, n, 1},
+                          {&points[1].gradient, n, 1}))
+        return false;
     descent->best->f = joint->above.f;
     sum_columns(many, JOINT_BEST, false, descent->best->gradient);
     return true;
