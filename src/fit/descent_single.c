@@ -165,7 +165,7 @@ static bool init(struct single *single, struct fit_asker *asker, struct arena *a
     bool has_model = single->is_adjoint ? fit_metric_init(&single->metric, asker, arena)
                                               && ARENA_DOUBLES(arena, {&single->factor, n, n})
                                         : trust_model_init(&single->search.model, asker, arena);
-    return has_model && descent_init(descent, arena) && fit_leap_init(&single->leap, asker, true, arena)
+    return has_model && descent_init(descent, arena) && fit_leap_init_single(&single->leap, asker, true, arena)
            && fit_point_init(&descent->points[0], asker, asker->accuracy.gradient, arena)
            && fit_point_init(&descent->points[1], asker, asker->accuracy.gradient, arena);
 }

@@ -340,7 +340,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
     double before = block->trial.f, weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
     enum engine_kind engine = block->engine;
     enum gradient_method gradient = block->gradient;
-    if (!fit_leap_init(&leap, work->asker, work->joint->descends, arena))
+    if (!fit_leap_init_single(&leap, work->asker, work->joint->descends, arena))
         return true;
     for (size_t k = work->n; k < all; k++)
         leap.part[work->order[k]] = 0;
@@ -352,7 +352,8 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
             return false;
         if (block->engine != engine || block->gradient != gradient) /* values of two kinds are not compared */
             return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) == ASKED_OK;
-        if (!fit_leap_is_good(&leap, work->asker, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
+        double after = asked == ASKED_OK ? block->best.f / weight : (double)NAN;
+        if (!fit_leap_is_good(&leap, &work->asker->map, before / weight, after))
             return true; /* work->at is the end of the leap */
         struct joint_reduced lower = block->best;
         block->best = block->trial;

@@ -8,16 +8,17 @@ struct joint_vector_part joint_vector_part(const struct joint *joint, size_t k)
 {
     const struct joint_shared *above = &joint->above;
     if (k == 0)
-        return (struct joint_vector_part){above->s, above->theta, above->trial, joint->asker.map.lower, joint->asker.map.upper,
-                             joint->asker.map.scale, NULL};
+        return (struct joint_vector_part){above->s, above->theta, above->trial, joint->asker.map.lower,
+                                          joint->asker.map.upper, joint->asker.map.scale, NULL};
     if (k <= joint_n_group(joint)) {
         const struct fit_map *map = &above->group_region->asker.map;
         struct joint_group *group = &above->group[k - 1];
-        return (struct joint_vector_part){above->n_group, group->reduced.theta, group->trial, map->lower, map->upper, map->scale, NULL};
+        return (struct joint_vector_part){above->n_group, group->reduced.theta, group->trial, map->lower, map->upper,
+                                          map->scale, NULL};
     }
     const struct joint_block *block = joint_active(joint, k - 1 - joint_n_group(joint));
-    return (struct joint_vector_part){block->n, block->best.theta, block->trial.theta, block->box, block->box + block->n, joint->scale,
-                         block->file_index};
+    return (struct joint_vector_part){block->n, block->best.theta, block->trial.theta, block->box, block->box + block->n,
+                                      joint->scale, block->file_index};
 }
 
 bool joint_vector_make(const struct joint *joint, size_t n_part, struct fit_map *map, double **theta, struct arena *arena)

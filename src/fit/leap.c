@@ -28,17 +28,25 @@ static bool is_far(const struct fit_leap *leap, const struct fit_map *map, size_
     return size > 0 && (fabs(target - natural) > FAR * size || (leap->shrinks && FAR * fabs(target) < size));
 }
 
-bool fit_leap_init(struct fit_leap *leap, const struct fit_asker *asker, bool by_slopes, struct arena *arena)
+bool fit_leap_init(struct fit_leap *leap, size_t n, bool shrinks, struct arena *arena)
 {
-    size_t n = asker->map.n_free;
-    *leap = (struct fit_leap){.n_left = 3 * n, .shrinks = by_slopes || asker->accuracy.gradient == GRADIENT_differences};
+    *leap = (struct fit_leap){.n_left = 3 * n, .shrinks = shrinks};
     leap->sums = arena_calloc(arena, n + 1, sizeof *leap->sums);
-    if (!leap->sums || !ARENA_DOUBLES(arena, {&leap->theta, n, 1}, {&leap->part, n, 1}, {&leap->natural, n, 1},
-                                      {&leap->chain, n, 1}))
+    leap->unit = arena_calloc(arena, n + 1, sizeof *leap->unit);
+    if (!leap->sums || !leap->unit
+        || !ARENA_DOUBLES(arena, {&leap->theta, n, 1}, {&leap->part, n, 1}, {&leap->natural, n, 1}, {&leap->chain, n, 1},
+                          {&leap->goal, n, 1}, {&leap->gain, n, 1}))
         return false;
-    for (size_t j = 0; j < n; j++)
+    for (size_t j = 0; j < n; j++) {
         leap->part[j] = 1;
+        leap->unit[j] = (uint32_t)j;
+    }
     return true;
+}
+
+bool fit_leap_init_single(struct fit_leap *leap, const struct fit_asker *asker, bool by_slopes, struct arena *arena)
+{
+    return fit_leap_init(leap, asker->map.n_free, by_slopes || asker->accuracy.gradient == GRADIENT_differences, arena);
 }
 
 void fit_leap_sum(const struct fit_asker *asker, const struct fit_point *point, size_t j, struct fit_leap_sums *sums)
@@ -61,44 +69,56 @@ void fit_leap_sum(const struct fit_asker *asker, const struct fit_point *point, 
     }
 }
 
+/* Sets leap->goal: where parameter j would leap; NaN: it would not. The gain that this promises. */
+static double promise_of(struct fit_leap *leap, const struct fit_map *map, size_t j, bool of_noise)
+{
+    const struct fit_leap_sums *sums = &leap->sums[j];
+    double natural = leap->natural[j], part = leap->part[leap->unit[j]], gain = 0, step = 0;
+    if (!of_noise && sums->square > 0) {
+        gain = 0.5 * sums->slope * sums->slope / sums->square;
+        step = -sums->slope / sums->square * leap->chain[j];
+    } else if (of_noise && sums->square == 0 && sums->noise > 0) {
+        double factor = sqrt(sums->noise_squares / sums->noise);
+        gain = sums->noise * fabs(log(factor)); /* at least: by Gauss's density or heavier tails */
+        step = (factor - 1) * natural;
+    }
+    double target = natural + part * step;
+    bool may = part > 0 && is_far(leap, map, j, natural, target);
+    leap->goal[j] = may ? fit_scale_from_natural(map->scale[j], target) : (double)NAN;
+    return may && gain > 0 ? gain : 0;
+}
+
 /* The best leap of all parameters of the predictions, or of the noise alone; `least`: what it must promise. */
 static void find(struct fit_leap *leap, const struct fit_map *map, bool of_noise, double least)
 {
-    for (size_t j = 0; j < map->n_free; j++) {
-        const struct fit_leap_sums *sums = &leap->sums[j];
-        double natural = leap->natural[j], gain = 0, step = 0;
-        if (!of_noise && sums->square > 0) {
-            gain = 0.5 * sums->slope * sums->slope / sums->square;
-            step = -sums->slope / sums->square * leap->chain[j];
-        } else if (of_noise && sums->square == 0 && sums->noise > 0) {
-            double factor = sqrt(sums->noise_squares / sums->noise);
-            gain = sums->noise * fabs(log(factor)); /* at least: by Gauss's density or heavier tails */
-            step = (factor - 1) * natural;
+    size_t n = map->n_free;
+    memset(leap->gain, 0, n * sizeof *leap->gain);
+    for (size_t j = 0; j < n; j++)
+        leap->gain[leap->unit[j]] += promise_of(leap, map, j, of_noise);
+    for (size_t k = 0; k < n; k++)
+        if (leap->gain[k] >= least && leap->gain[k] > leap->promise) {
+            leap->promise = leap->gain[k];
+            leap->best = k;
         }
-        double target = natural + leap->part[j] * step;
-        if (leap->part[j] == 0 || !(gain >= least) || !(gain > leap->promise) || !is_far(leap, map, j, natural, target))
-            continue;
-        leap->promise = gain;
-        leap->j = j;
-        leap->theta[j] = fit_scale_from_natural(map->scale[j], target);
-    }
 }
 
 bool fit_leap_choose(struct fit_leap *leap, const struct fit_map *map, const double *theta, double squares, double scale)
 {
     size_t n = map->n_free;
     leap->promise = 0;
-    leap->j = n;
+    leap->best = n;
     if (leap->n_left == 0)
         return false;
     if (squares > LARGE * scale)
         find(leap, map, false, PART * squares);
-    if (leap->j == n)
+    if (leap->best == n)
         find(leap, map, true, 0);
-    leap->n_left -= leap->j < n;
-    for (size_t j = 0; j < n; j++)
-        leap->theta[j] = j == leap->j ? leap->theta[j] : theta[j];
-    return leap->j < n;
+    leap->n_left -= leap->best < n;
+    for (size_t j = 0; j < n; j++) {
+        leap->goal[j] = leap->unit[j] == leap->best ? leap->goal[j] : (double)NAN;
+        leap->theta[j] = isnan(leap->goal[j]) ? theta[j] : leap->goal[j];
+    }
+    return leap->best < n;
 }
 
 bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point)
@@ -112,13 +132,13 @@ bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker, const s
     return fit_leap_choose(leap, &asker->map, point->theta, squares, fit_point_scale(asker, point));
 }
 
-bool fit_leap_is_good(struct fit_leap *leap, struct fit_asker *asker, double before, double after)
+bool fit_leap_is_good(struct fit_leap *leap, struct fit_map *map, double before, double after)
 {
     bool is_good = before - after >= GOOD * leap->promise;
-    if (is_good)
-        asker->map.size[leap->j] = fabs(leap->theta[leap->j]);
-    else
-        leap->part[leap->j] = leap->part[leap->j] == 1 ? 0.5 : 0;
+    for (size_t j = 0; j < map->n_free && is_good; j++)
+        map->size[j] = isnan(leap->goal[j]) ? map->size[j] : fabs(leap->goal[j]);
+    if (!is_good)
+        leap->part[leap->best] = leap->part[leap->best] == 1 ? 0.5 : 0;
     return is_good;
 }
 
@@ -132,6 +152,6 @@ enum asked fit_leap_try(struct fit_leap *leap, struct fit_asker *asker, const st
     enum asked asked = fit_ask(asker, asker->accuracy, trial, true);
     if (asked == ASKED_END)
         return ASKED_END;
-    *is_good = fit_leap_is_good(leap, asker, f, asked == ASKED_OK ? trial->f : (double)NAN);
+    *is_good = fit_leap_is_good(leap, &asker->map, f, asked == ASKED_OK ? trial->f : (double)NAN);
     return ASKED_OK;
 }

@@ -60,7 +60,7 @@ static struct trust_region *new_region(struct fit_asker *asker, struct arena *ar
 {
     struct trust_region *region = arena_calloc(arena, 1, sizeof *region);
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
-    if (!region || !trust_probe_init(&region->probe, asker, arena) || !fit_leap_init(&region->leap, asker, false, arena)
+    if (!region || !trust_probe_init(&region->probe, asker, arena) || !fit_leap_init_single(&region->leap, asker, false, arena)
         || !trust_model_init(&region->search.model, asker, arena)
         || (has_kinks && !trust_kinks_init(&region->kinks, asker, arena)))
         return NULL;

@@ -305,6 +305,32 @@ def test_no_unit_of_shared_parameters_need_be_known(tmp):
             np.testing.assert_allclose(2 * found / unit**2, squares, rtol=1e-5, err_msg=label)
 
 
+def test_no_unit_of_groups_need_be_known(tmp):
+    """An amplitude that the datasets of a group share, and a rate or an offset that all or those of other groups do."""
+    sets = 12
+    group = {"plate": np.arange(sets) // 4, "side": np.arange(sets) % 2, "all": np.zeros(sets, int), "own": np.arange(sets)}
+    data = np.array([values(7 + i, 1 + 0.2 * i) for i in range(sets)])
+
+    def objective(levels):
+        count = [group[level].max() + 1 for level in levels]
+        place = [group[level] + sum(count[:i]) for i, level in enumerate(levels)]
+
+        def residuals(p):
+            k, a, c = (p[at][:, None] for at in place)
+            return (a * np.exp(-k * TIMES) + c - data).ravel()
+        return least_squares(residuals, np.repeat([0.5, 3, 0], count), xtol=1e-15, ftol=1e-15, gtol=1e-15).cost
+    cases = [("k,A@plate", ("all", "plate", "own")), ("k,c@side,A@plate", ("all", "plate", "side"))]
+    for (share, levels), method, unit in itertools.product(cases, ("lbfgs", "trf"), (1e-12, 1e12)):
+        write(tmp / "p.h5", "decay", [(unit, 1.0)], False, start=[0.5, 1, 0], sets=sets)
+        with h5py.File(tmp / "p.h5", "r+") as file:
+            file["parameters/lower"][1:], file["parameters/upper"][1:] = -np.inf, np.inf
+            file["datasets/covariates"] = np.column_stack([group["plate"], group["side"]]).astype(float)
+            file["datasets/covariate_names"] = np.array(["plate", "side"], dtype=h5py.string_dtype())
+        fits, label = fit(tmp, "--share", share, *METHODS[method]), f"{share}, {method}, unit {unit:g}"
+        assert np.all(fits["status"] == "converged"), label
+        np.testing.assert_allclose(np.sum(fits["objective"]) / unit**2, objective(levels), rtol=1e-5, err_msg=label)
+
+
 def test_saturation_from_one(tmp):
     """Rate, constant and amount start at 1 or 0.5 for data of 1e7: one after the other is of the data's size."""
     unit, size = 1e7, 5.0
