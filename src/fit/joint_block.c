@@ -448,8 +448,10 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         evaluate_again(work);
         return;
     }
+    if (joint->pass == JOINT_DESCRIBE)
+        keep(work); /* in case that the evaluation ends */
     enum asked asked = evaluate_trial(work, arena);
-    block->has_failed = asked == ASKED_FAILED;
+    block->has_failed = asked == ASKED_FAILED || (asked == ASKED_END && joint->pass == JOINT_DESCRIBE);
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
@@ -462,7 +464,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (is_own && !joint->options->is_near && !leave_start(work, arena))
         return;
     joint_region_rest(&work->region, &block->trial, joint_least(joint), &block->radius);
-    if (joint->pass != JOINT_CHECK && !joint->options->evaluates)
+    if (joint->pass != JOINT_CHECK && joint->pass != JOINT_DESCRIBE && !joint->options->evaluates)
         return;
     keep(work);
     if (!joint_findings_take(work, arena))

@@ -719,7 +719,7 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
         put_evaluation(joint, i, record);
     if (!joint->errors || joint->options->evaluates)
         return;
-    if (joint->options->certify) {
+    if (joint->options->certify && !isnan(joint->certificate.decrease)) {
         record->tight_change = block->trial.f - block->best.f;
         record->tight_decrease = joint->certificate.decrease;
     }

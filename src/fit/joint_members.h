@@ -4,6 +4,8 @@
 
 #include "fit/joint_ranks.h"
 
+/* Whether the fit has ended: blocks that ended it only keep or describe its best point. */
+static inline bool joint_is_last(enum joint_pass pass) { return pass == JOINT_DESCRIBE || pass == JOINT_KEEP; }
 /* The first steps take one of so many blocks; 1: they precede those of all blocks, but take all; 0: there are none. */
 size_t joint_stride(const struct joint *joint);
 /* Lists the blocks that take part, and those of each group. */

@@ -161,5 +161,5 @@ enum joint_went joint_run_pass(struct joint *joint, enum joint_pass pass)
         joint_end(joint, OUTCOME_not_run);
         return JOINT_ENDED;
     }
-    return pass == JOINT_KEEP ? JOINT_COUNTS : joint_account(joint);
+    return joint_is_last(pass) ? JOINT_COUNTS : joint_account(joint);
 }

@@ -509,6 +509,21 @@ static enum outcome run(struct joint *joint, enum stop_test *stop)
     return joint->end.is_cut ? joint->asker.outcome : outcome;
 }
 
+/* The best point of a fit that is cut short, for its record; and the statistics, if it was a budget that ended it. */
+static void keep(struct joint *joint, enum outcome outcome)
+{
+    bool describes = outcome == OUTCOME_budget && joint->options->statistics && !joint->descends;
+    struct joint_facts facts = {.any = 0};
+    if (joint_run_pass(joint, describes ? JOINT_DESCRIBE : JOINT_KEEP) != JOINT_COUNTS || !describes)
+        return;
+    joint->certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        facts.any |= joint_active(joint, i)->has_failed;
+    joint_agree(joint, &facts);
+    if (facts.any || joint_set_model(joint, JOINT_TRIAL) != ASKED_OK || !joint_errors_compute(joint))
+        joint_errors_fini(joint);
+}
+
 bool joint_search(struct joint *joint, const struct joint_host *host)
 {
     enum stop_test stop = STOP_none;
@@ -518,7 +533,7 @@ bool joint_search(struct joint *joint, const struct joint_host *host)
     if (joint->end.is_stopped)
         return false;
     if (joint->end.is_cut && joint->end.has_best)
-        joint_run_pass(joint, JOINT_KEEP);
+        keep(joint, outcome);
     joint->end.outcome = outcome;
     joint->end.stop = joint->end.is_cut ? STOP_none : stop;
     return !joint->end.is_stopped;

@@ -262,7 +262,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         return false;
     }
     asker->used = block->used;
-    if (joint->pass == JOINT_CHECK) { /* one more than the budget */
+    if (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE) { /* one more than the budget */
         options->max_evaluations += 2;
         options->max_total_steps += options->max_steps;
     }
@@ -284,7 +284,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
     bool is_known = block->is_made || block->saved, has_ended = block->outcome != OUTCOME_not_run;
-    if (!joint_wants(joint, i) || (has_ended && !(joint->pass == JOINT_KEEP && is_known))
+    if (!joint_wants(joint, i) || (has_ended && !(joint_is_last(joint->pass) && is_known))
         || (joint->pass == JOINT_PILOT && block->is_made && !joint_is_pilot(joint, i)))
         return;
     if (!prepare(&work, i, &own, &options, host, arena))

@@ -39,9 +39,10 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->born = new_array(n, 1);
     ob->reach = new_array(n, 1);
     ob->noise = new_array(n, 1);
-    ob->reach_scratch = new_array(n, 8);
+    ob->reach_scratch = new_array(n, 9);
     ob->jacobian = !abi->jacobian && abi->jacobian_sparse ? new_array(abi->n_nonzero, 1) : new_array(n, n);
-    ob->is_at_rest = calloc(n + 1, sizeof *ob->is_at_rest);
+    ob->is_at_rest = calloc(2 * n + 1, sizeof *ob->is_at_rest);
+    ob->is_idle = ob->is_at_rest ? ob->is_at_rest + n : NULL;
     ob->seen = new_array(n, 2 + observer_most_blocks(abi, options));
     ob->f = new_array(n, 1);
     ob->columns = new_array(n, n_parameter);

@@ -40,9 +40,9 @@ struct observer {
     /* scratch */
     double *f;                         /* n_state */
     double *columns;                   /* n_state x n_parameter */
-    double *reach_scratch;             /* 8 n_state */
+    double *reach_scratch;             /* 9 n_state */
     double *jacobian;                  /* for reach.c: n_state x n_state, or the values of the model's pattern */
-    bool *is_at_rest;                  /* n_state: for tolerance.c */
+    bool *is_at_rest, *is_idle;        /* n_state: for tolerance.c */
     double *seen;                      /* n_state (1 + most blocks): the state of an answer */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
     size_t n_term;                     /* entries of h_state in use: of wanted observables, not 0, by state */

@@ -67,16 +67,37 @@ void tolerance_set(struct observer *ob, bool is_relative)
 /* Whether state i is at rest: zero, or no larger than what rounding errors make of what could drive it. */
 static bool rests(const struct observer *ob, size_t i)
 {
-    return ob->sizes[i] <= REST * ob->reach[i];
+    return ob->is_idle[i] || ob->sizes[i] <= REST * ob->reach[i];
+}
+
+/* Copies y to `copy`, without the rounding errors of idle states. An idle state was zero, and nothing drove it at the latest
+ * estimate. It would remain exactly zero, but where the linear algebra has to swap rows, it gets rounding errors of others. */
+static void copy_without_idle(const struct observer *ob, const double *y, double *copy)
+{
+    for (size_t i = 0; i < ob->n_state; i++)
+        copy[i] = ob->is_idle[i] ? 0 : y[i];
+}
+
+/* Idle states are no longer idle if their rates are not zero at y, where they are zero themselves. */
+static void look_at_idle(struct observer *ob, const double *y)
+{
+    double *at = ob->reach_scratch, *f = at + ob->n_state;
+    copy_without_idle(ob, y, at);
+    bool known = derivatives_rhs(&ob->model, ob->t, at, f) == STIFFIT_OK;
+    for (size_t i = 0; i < ob->n_state; i++)
+        ob->is_idle[i] = ob->is_idle[i] && known && f[i] == 0;
 }
 
 /* Estimates from the rate of change at y, and from all that drives it, how large a state at rest becomes until the next
  * measurement. The guess may be far too large, which costs its fourth root in accuracy while the state is young. States up to
  * `part` of their reach count as at rest. */
-static void guess_sizes(struct observer *ob, const double *y, double span, double part)
+static void guess_sizes(struct observer *ob, const double *state, double span, double part)
 {
     size_t n = ob->n_state;
-    double *guess = ob->sizes + n, largest = 0, *f = ob->f;
+    double *guess = ob->sizes + n, largest = 0, *f = ob->f, *y = ob->reach_scratch + 8 * n;
+    copy_without_idle(ob, state, y);
+    for (size_t i = 0; i < n; i++)
+        ob->sizes[i] = ob->is_idle[i] ? 0 : ob->sizes[i];
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
     for (size_t i = 0; i < n; i++)
@@ -84,9 +105,10 @@ static void guess_sizes(struct observer *ob, const double *y, double span, doubl
     double *reach = ob->reach_scratch + 6 * ob->n_state, *noise = reach + ob->n_state;
     reach_estimate(ob, y, span, ob->is_at_rest, reach, noise);
     for (size_t i = 0; i < n; i++) {
+        ob->is_idle[i] = y[i] == 0 && ob->is_at_rest[i] && reach[i] == 0;
         if (!ob->is_at_rest[i])
             continue;
-        ob->is_at_rest[i] = ob->sizes[i] <= part * reach[i] || ob->sizes[i] == 0;
+        ob->is_at_rest[i] = ob->is_idle[i] || ob->sizes[i] <= part * reach[i] || ob->sizes[i] == 0;
         ob->reach[i] = ob->is_at_rest[i] ? reach[i] : 0;
         ob->noise[i] = ob->is_at_rest[i] ? noise[i] : 0;
         largest = fmax(largest, ob->reach[i]);
@@ -181,6 +203,7 @@ void tolerance_jump(struct observer *ob, const double *y)
     size_t n = ob->n_state;
     bool any = false;
     for (size_t i = 0; i < n; i++) {
+        ob->is_idle[i] = ob->is_idle[i] && y[i] == ob->sizes[i + 2 * n];
         bool at_rest = rests(ob, i);
         ob->sizes[i] = at_rest ? fabs(y[i]) : fmax(ob->sizes[i], fabs(y[i]));
         if (at_rest && !rests(ob, i))
@@ -226,6 +249,7 @@ void tolerance_begin(struct observer *ob, const double *y)
         ob->sizes[i] = fabs(y[i]);
         ob->sizes[i + n] = ob->reach[i] = ob->noise[i] = 0;
         ob->sizes[i + 2 * n] = y[i];
+        ob->is_idle[i] = false;
         ob->tolerance_beyond[i] = ob->atol;
         least = fmin(least, fabs(y[i]));
         largest = fmax(largest, fabs(y[i]));
@@ -245,12 +269,19 @@ void tolerance_follow(struct observer *ob, const double *y)
     double *size = ob->sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = ob->tolerance_beyond;
     const double *reach = ob->reach;
     double h = ob->t - *t, rtol = ob->rtol;
+    bool looked = false;
     for (size_t i = 0; i < n; i++) {
         double magnitude = fabs(y[i]), part = ob->fraction;
         size[i] = larger(size[i], magnitude);
         if (guess[i] > 0 && h > 0 && size[i] > REST * reach[i]
-            && !(fabs(y[i] - before[i]) * (ob->t - ob->born[i]) >= YOUNG * h * magnitude))
-            guess[i] = 0;
+            && !(fabs(y[i] - before[i]) * (ob->t - ob->born[i]) >= YOUNG * h * magnitude)) {
+            if (ob->is_idle[i] && !looked) {
+                look_at_idle(ob, y);
+                looked = true;
+            }
+            if (!ob->is_idle[i])
+                guess[i] = 0;
+        }
         before[i] = y[i];
         double s = size[i];
         bool young = guess[i] > 0;

@@ -78,6 +78,19 @@ def test_widths(tmp):
         print(f"{text.stem}: {', '.join(march for _, march in widths)}")
 
 
+def test_unknown_kernel(tmp):
+    """A name that this CPU has no kernel for is refused with those that it has; an empty one is none."""
+    p = tmp / "p.h5"
+    h.stiffit("simulate", "-m", h.ROOT / "models/robertson/robertson.ode", "--times", "1:40:4",
+              "--datasets", 1, "--noise", 0.02, "-o", p)
+    for engine in ("lanes", "auto"):
+        answer = h.stiffit("run", p, "--trust", f"--engine={engine}", "-o", tmp / "r.h5", code=2,
+                           env=h.environment(STIFFIT_LANES_KERNEL="nonsense"))
+        assert 'STIFFIT_LANES_KERNEL: this CPU has no kernel "nonsense", only ' in answer.stderr, answer.stderr
+        assert "plain" in answer.stderr and not (tmp / "r.h5").exists(), answer.stderr
+    h.stiffit("run", p, "--trust", "--engine=lanes", "-o", tmp / "r.h5", env=h.environment(STIFFIT_LANES_KERNEL=""))
+
+
 def test_code_and_lists(tmp):
     """A model's own code for the linear algebra does what the kernel does by its lists for models without such code."""
     for name, times in (("robertson", "1:40:4"), ("alpha-pinene", "1000:36000:5000"), ("hires", "1:300:20")):

@@ -111,6 +111,33 @@ def test_all_columns_of_one_dataset(tmp):
         check(tmp, what, *case)
 
 
+def test_budgets(tmp):
+    """A fit that uses up its budget has the statistics of its best point: the likelihood in closed form, and the errors of the
+    information there."""
+    sigma, n = 0.05, 5
+    rows = [(i, t, 0, y + 0.01 * i, sigma) for i in range(n) for t, y in zip(T, Y)]
+    path = tmp / "p.h5"
+    model, _ = write(path, P + "x(0) = a\nx' = -k*x\nobserve y = x + b", rows)
+    h.stiffit("run", path, "--model", model, "--share", "k", "--max-evaluations", 3, "--gtol", "1e-15", "--ftol", "1e-15",
+              code=1)
+    with h5py.File(h.result_path(path)) as f:
+        fits = {name: f["fits"][name][:] for name in ("status", "objective", "log_likelihood", "parameters", "standard_error")}
+        names = [name.decode() for name in f["parameters/name"][:]]
+    assert np.all(fits["status"] == 3), fits["status"]
+    normal = len(T) * np.log(sigma * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(fits["log_likelihood"], -fits["objective"] - normal, rtol=1e-12)
+    by = dict(zip(names, fits["parameters"].T))
+    jacobian = np.zeros((n, len(T), 1 + 2 * n))
+    for i in range(n):
+        e = np.exp(-by["k"][i] * T)
+        jacobian[i, :, 0], jacobian[i, :, 1 + i], jacobian[i, :, 1 + n + i] = -T * by["a"][i] * e, e, 1
+    errors = np.sqrt(np.diag(np.linalg.inv(np.einsum("irp,irq->pq", jacobian, jacobian)))) * sigma
+    found = dict(zip(names, fits["standard_error"].T))
+    np.testing.assert_allclose(found["k"], errors[0], rtol=1e-4)  # derivatives are as accurate as the integrator, 1e-6
+    np.testing.assert_allclose(found["a"], errors[1:1 + n], rtol=1e-4)
+    np.testing.assert_allclose(found["b"], errors[1 + n:], rtol=1e-4)
+
+
 def test_censored(tmp):
     """Limits that the curve is near to, and limits that it is far from: those bound nothing, which is a flat direction."""
     for what, text in (("near", P + DECAY), ("far", P + "parameter c = 3\n" + DECAY + " - if(t < 1, c, 0)")):

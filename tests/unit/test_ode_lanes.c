@@ -428,7 +428,7 @@ static void test_kernels(void **state)
     static struct request r[3][N_ROB];
     int n_kernel = 0;
     for (int k = 0; k < 3; k++) {
-        if (!lanes_kernel_choose(kernels[k])) {
+        if (!lanes_kernel_choose(kernels[k], NULL)) {
             print_message("this CPU lacks %s: skipped\n", kernels[k]);
             continue;
         }

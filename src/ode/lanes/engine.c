@@ -8,7 +8,6 @@
 #include "ode/lanes/guest.h"
 #include "ode/observation.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,12 +72,15 @@ static struct engine_pool *pool_new(const struct model *model, const struct ode_
         error_set(error, STATUS_BAD_MODEL, "lanes: the model %s %s", abi->name, why);
         return NULL;
     }
+    const struct lanes_kernel *kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"), error);
+    if (!kernel)
+        return NULL;
     bool is_wrong = false;
     struct lanes_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         goto failed;
     pool->abi = abi;
-    pool->kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"));
+    pool->kernel = kernel;
     pool->follows_sizes = options->atol == 0;
     pool->n_id = abi->n_parameter + options->n_none;
     pool->plan = lanes_plan_new(abi, &is_wrong);
@@ -302,22 +304,6 @@ static void look_inside(struct lanes_engine *engine, unsigned which, const lanes
     engine->pool->kernel->inside(room, &s, engine->inside);
 }
 
-/* As tolerance_drop_vanished, for the sensitivities found inside. */
-static void drop_vanished(struct lanes_engine *engine, unsigned waiting)
-{
-    const struct lanes_room *room = &engine->room;
-    size_t n = room->plan->n;
-    for (int k = 0; room->follows_sizes && k < N_LANE; k++) {
-        double part = room->rtol[k] * room->fraction[k];
-        for (size_t i = 0; waiting >> k & 1 && i < n; i++) {
-            double least = part * part * room->size[i][k];
-            for (size_t c = 0; fabs(engine->inside[i][k]) <= least && c < room->n_column; c++)
-                if (fabs(engine->inside[i + (1 + c) * n][k]) <= least * room->unit[c][k])
-                    engine->inside[i + (1 + c) * n][k] = 0;
-        }
-    }
-}
-
 /* The observables of what was found inside, where the model's functions of lanes give them. */
 static void observe(struct lanes_engine *engine, unsigned which)
 {
@@ -344,7 +330,8 @@ static void answer(struct lanes_engine *engine, unsigned waiting, unsigned stopp
         if (!waiting)
             return;
         look_inside(engine, waiting, &room->t_next);
-        drop_vanished(engine, waiting);
+        if (room->follows_sizes)
+            engine->pool->kernel->drop_vanished(room, engine->inside);
         observe(engine, waiting);
         for (int k = 0; k < N_LANE; k++)
             if (waiting >> k & 1)

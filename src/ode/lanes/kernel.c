@@ -432,4 +432,4 @@ static struct lanes_events attempt(struct lanes_room *room)
 }
 
 extern const struct lanes_kernel KERNEL;
-const struct lanes_kernel KERNEL = {KERNEL_NAME, attempt, inside, observe};
+const struct lanes_kernel KERNEL = {KERNEL_NAME, attempt, inside, drop_vanished, observe};

@@ -44,6 +44,23 @@ static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
     }
 }
 
+static void drop_vanished(const struct lanes_room *room, lanes *inside)
+{
+    size_t n = room->plan->n;
+    for (int h = 0; h < N_PART; h++) {
+        part share = PART(&room->rtol, 0) * PART(&room->fraction, 0), square = share * share;
+        for (size_t i = 0; i < n; i++) {
+            part least = square * PART(room->size, i);
+            part_mask small = magnitude(PART(inside, i)) <= least;
+            for (size_t c = 0; bits(small) && c < room->n_column; c++) {
+                part sens = PART(inside, i + (1 + c) * n);
+                part_mask vanished = small & (magnitude(sens) <= least * PART(room->unit, c));
+                PART(inside, i + (1 + c) * n) = pick(vanished, (part){0}, sens);
+            }
+        }
+    }
+}
+
 /* Observable o: its derivatives, and the error due to tolerances beyond rtol |y| of states that are not young; NaN if one of
  * these or its value is not finite. */
 INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *values, const lanes *inside, lanes *out, int h)

@@ -3,14 +3,17 @@
 #include "ode/lanes/room.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 extern const struct lanes_kernel lanes_kernel_plain, lanes_kernel_v3, lanes_kernel_v4;
 
-const struct lanes_kernel *lanes_kernel_choose(const char *name)
+enum { MOST_KERNELS = 3 };
+
+/* Lists the kernels that this CPU can run, the widest first. Returns their number. */
+static int list_kernels(const struct lanes_kernel *kernel[MOST_KERNELS])
 {
-    const struct lanes_kernel *kernel[3];
     int n = 0;
 #if defined(__x86_64__)
     /* clang 14 has no names for the levels; CPUs with these have the rest of them, too. */
@@ -24,9 +27,22 @@ const struct lanes_kernel *lanes_kernel_choose(const char *name)
 #undef HAS
 #endif
     kernel[n++] = &lanes_kernel_plain;
-    for (int i = 0; i < n; i++)
-        if (!name || strcmp(name, kernel[i]->name) == 0)
+    return n;
+}
+
+const struct lanes_kernel *lanes_kernel_choose(const char *name, struct error *error)
+{
+    const struct lanes_kernel *kernel[MOST_KERNELS];
+    int n = list_kernels(kernel), n_char = 0;
+    char names[64];
+    if (!name || !*name)
+        return kernel[0];
+    for (int i = 0; i < n; i++) {
+        if (strcmp(name, kernel[i]->name) == 0)
             return kernel[i];
+        n_char += snprintf(names + n_char, sizeof names - (size_t)n_char, "%s%s", i ? ", " : "", kernel[i]->name);
+    }
+    error_set(error, STATUS_USAGE, "STIFFIT_LANES_KERNEL: this CPU has no kernel \"%s\", only %s", name, names);
     return NULL;
 }
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "base/error.h"
 #include "model/lanes_plan.h"
 #include "ode/lanes/method.h"
 
@@ -83,6 +84,8 @@ struct lanes_kernel {
     struct lanes_events (*attempt)(struct lanes_room *room);
     /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers, column by column. */
     void (*inside)(const struct lanes_room *room, const lanes *s, lanes *out);
+    /* As tolerance_drop_vanished, for sensitivities found inside. */
+    void (*drop_vanished)(const struct lanes_room *room, lanes *inside);
     /* The wanted observables at a time, from what `inside` has found there; for models whose plan has n_observe. values:
      * n_observe numbers, the output of the model's function. out: n_observable x (1 + n_column), column by column: first the
      * errors that come from the states' tolerances beyond rtol |y|, or NaN in lanes where a wanted number is not finite; then
@@ -91,8 +94,9 @@ struct lanes_kernel {
                     lanes *out);
 };
 
-/* The widest that this CPU has; `name`: that one (for tests), or NULL if this CPU does not have it. */
-const struct lanes_kernel *lanes_kernel_choose(const char *name);
+/* The kernel called `name`, or the widest one if `name` is NULL or empty. NULL: this CPU has no such kernel, and *error says
+ * which ones it has. */
+const struct lanes_kernel *lanes_kernel_choose(const char *name, struct error *error);
 
 /* Whether this CPU multiplies and adds in one operation, which takes the C library more than ten times as long. */
 bool lanes_kernel_is_fast(void);
