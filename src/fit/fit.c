@@ -26,7 +26,7 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     record->objective = best->f;
     double rtol = asker->options->accuracy, tighter = asker->accuracy.tighter;
     record->rtol = tighter == 1 ? rtol : number_decimal(rtol / tighter);
-    record->gradient_norm = fit_point_gradient_norm(asker, best);
+    record->gradient_norm = fit_point_gradient_norm(&asker->map, best);
     memcpy(record->parameter, best->p, problem->n_parameter * sizeof *best->p);
     for (size_t j = 0; j < map->n_free && asker->options->evaluates; j++)
         record->slope[map->file_index[j]] = best->gradient[j] / best->chain[j];

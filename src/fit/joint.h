@@ -26,6 +26,8 @@ enum joint_pass {
     JOINT_AGAIN,  /* they evaluate the best point at another accuracy, or without blocks that have left */
     JOINT_RESUME, /* they evaluate the best point that another process has left, uncounted */
     JOINT_STEP,   /* they follow the shared trial by steps of their own, and evaluate the end */
+    JOINT_LEAP,   /* at the start: they evaluate a trial of all parameters, from which there may be leaps */
+    JOINT_OWN,    /* likewise: they evaluate the best point, and own parameters leap from there */
     JOINT_GIVEN,  /* they evaluate a trial of all parameters */
     JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint_kinks.c), without an evaluation */
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */

@@ -80,11 +80,6 @@ void joint_pilot_run(struct joint *joint, size_t i, const struct fit_problem *pr
     fit_work_add(&block->used, &record);
 }
 
-static double within(const struct fit_map *map, size_t j, double theta)
-{
-    return fmin(map->upper[j], fmax(map->lower[j], theta));
-}
-
 /* Those of all processes. */
 static void gather_pilots(struct joint *joint)
 {
@@ -115,7 +110,7 @@ bool joint_pilot_take(struct joint *joint)
             return false;
     }
     for (size_t j = 0; j < joint->above.s; j++)
-        joint->above.theta[j] = within(&joint->asker.map, j, joint->pilots.median[joint->asker.map.file_index[j]]);
+        joint->above.theta[j] = fit_map_within(&joint->asker.map, j, joint->pilots.median[joint->asker.map.file_index[j]]);
     return true;
 }
 
@@ -125,7 +120,8 @@ void joint_pilot_begin(const struct joint_work *work)
     work->block->radius = INFINITY;
     memset(work->block->best.scale, 0, work->n * sizeof(double));
     for (size_t k = 0; k < work->n; k++)
-        work->block->best.theta[k] = within(map, k, work->joint->pilots.median[work->asker->map.file_index[work->order[k]]]);
+        work->block->best.theta[k] =
+            fit_map_within(map, k, work->joint->pilots.median[work->asker->map.file_index[work->order[k]]]);
 }
 
 void joint_follow_shared(struct joint_work *work, const struct fit_problem *problem, const struct fit_host *host,
@@ -167,7 +163,7 @@ void joint_follow_shared(struct joint_work *work, const struct fit_problem *prob
     fit_work_add(&work->asker->used, &record);
     for (size_t k = 0; is_good && k < work->n; k++) {
         uint32_t j = work->order[k];
-        work->block->best.theta[k] = fmin(map->upper[j], fmax(map->lower[j],
-                                          fit_scale_from_natural(map->scale[j], record.parameter[map->file_index[j]])));
+        double found = fit_scale_from_natural(map->scale[j], record.parameter[map->file_index[j]]);
+        work->block->best.theta[k] = fit_map_within(map, j, found);
     }
 }

@@ -317,6 +317,18 @@ static void step_along(struct joint_work *work, struct arena *arena)
     joint_region_rest(&work->region, &block->trial, joint_least(work->joint), &block->radius);
 }
 
+/* Of the parameters above, at the trial, which work->at is. */
+static void sum_leaps(struct joint_work *work)
+{
+    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
+    for (size_t k = 0; k < work->s; k++) {
+        struct fit_leap_sums *sums = &work->block->leap[k];
+        fit_leap_sum(work->asker, &work->at, work->order[work->n + k], sums);
+        *sums = (struct fit_leap_sums){weight * sums->slope, weight * sums->square, weight * sums->noise_squares,
+                                       weight * sums->noise};
+    }
+}
+
 /* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial reduced becomes the
  * lowest point; the best one is scratch. False: the block has ended. */
 static bool leave_start(struct joint_work *work, struct arena *arena)
@@ -328,7 +340,7 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
     double before = block->trial.f, weight = joint_weight(work->joint, (size_t)(block - work->joint->block));
     enum engine_kind engine = block->engine;
     enum gradient_method gradient = block->gradient;
-    if (!fit_leap_init(&leap, work->asker, work->joint->descends, arena))
+    if (!fit_leap_init_single(&leap, work->asker, work->joint->descends, arena))
         return true;
     for (size_t k = work->n; k < all; k++)
         leap.part[work->order[k]] = 0;
@@ -340,12 +352,14 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
             return false;
         if (block->engine != engine || block->gradient != gradient) /* values of two kinds are not compared */
             return try(work, arena, block->trial.theta, work->theta, &block->trial, NULL) == ASKED_OK;
-        if (!fit_leap_is_good(&leap, work->asker, before / weight, asked == ASKED_OK ? block->best.f / weight : (double)NAN))
+        double after = asked == ASKED_OK ? block->best.f / weight : (double)NAN;
+        if (!fit_leap_is_good(&leap, &work->asker->map, before / weight, after))
             return true; /* work->at is the end of the leap */
         struct joint_reduced lower = block->best;
         block->best = block->trial;
         block->trial = lower;
         before = lower.f;
+        sum_leaps(work);
     }
     return true;
 }
@@ -403,7 +417,7 @@ static enum asked evaluate_trial(struct joint_work *work, struct arena *arena)
     if (joint->pass == JOINT_MIDDLE)
         joint_pilot_begin(work);
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    if (joint->pass == JOINT_GIVEN)
+    if (joint->pass == JOINT_GIVEN || joint->pass == JOINT_LEAP)
         return try(work, arena, block->trial.theta, work->trial, &block->trial, &block->best);
     if (joint->pass == JOINT_LAND) {
         follow(work);
@@ -444,7 +458,10 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked != ASKED_OK)
         return;
-    if (joint->pass == JOINT_BEGIN && !joint->options->is_near && !leave_start(work, arena))
+    bool is_own = joint->pass == JOINT_BEGIN || joint->pass == JOINT_OWN;
+    if (is_own || joint->pass == JOINT_MIDDLE || joint->pass == JOINT_AGAIN || joint->pass == JOINT_LEAP)
+        sum_leaps(work);
+    if (is_own && !joint->options->is_near && !leave_start(work, arena))
         return;
     joint_region_rest(&work->region, &block->trial, joint_least(joint), &block->radius);
     if (joint->pass != JOINT_CHECK && joint->pass != JOINT_DESCRIBE && !joint->options->evaluates)

@@ -37,6 +37,7 @@ static void pass_arrays(struct cursor *cursor, const struct joint *joint, const 
     ARRAY(block->p, joint->n_parameter);
     ARRAY(block->chain, all);
     ARRAY(block->box, joint->descends ? 2 * n : 0);
+    ARRAY(block->leap, joint->above.s_block);
     ARRAY(block->file_index, 2 * all);
     ARRAY(block->at_bound, joint->n_parameter);
     struct joint_arrays arrays;
@@ -84,6 +85,7 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     block->p = own.p;
     block->chain = own.chain;
     block->box = own.box;
+    block->leap = own.leap;
     block->file_index = own.file_index;
     block->at_bound = own.at_bound;
     block->findings.memory = own.findings.memory;

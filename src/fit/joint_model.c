@@ -46,6 +46,8 @@ static void measure(struct joint *joint)
     beyond->is_there = true;
     beyond->misfit = joint_total(joint, misfit_of);
     beyond->scale = joint_total(joint, size_of);
+    double n_row = fmax(1, (double)joint->asker.objective.n_row);
+    beyond->variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
 }
 
 void joint_take_trials(struct joint *joint)
@@ -90,7 +92,6 @@ enum asked joint_set_step(struct joint *joint)
 {
     struct trust_model *model = &joint->search.model;
     struct stopping_beyond *beyond = &joint->search.stopping.beyond;
-    double n_row = fmax(1, (double)joint->asker.objective.n_row);
     enum asked asked = joint_set_model(joint, JOINT_BEST);
     if (asked != ASKED_OK)
         return asked;
@@ -103,7 +104,6 @@ enum asked joint_set_step(struct joint *joint)
     joint_groups_look(joint, &all);
     model->promise = all.promise;
     beyond->promise = all.promise_free;
-    beyond->variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, squares_of) / n_row;
     struct joint_facts facts = {.any = all.is_restricted, .most = all.gradient_norm, .single = all.single};
     for (size_t i = 0; i < joint->part.n_active; i++) {
         facts.most = fmax(facts.most, joint_active(joint, i)->best.gradient_norm);

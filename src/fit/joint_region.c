@@ -40,7 +40,7 @@ void joint_region_rest(struct joint_region *own, struct joint_reduced *reduced, 
     reduced->promise = n > 0 ? model->promise : 0;
     reduced->is_restricted = n > 0 && model->is_restricted;
     reduced->promise_free = reduced->is_restricted ? trust_model_promise_free(model, &own->point) : reduced->promise;
-    reduced->gradient_norm = n > 0 ? fit_point_gradient_norm(&own->asker, &own->point) : 0;
+    reduced->gradient_norm = n > 0 ? fit_point_gradient_norm(&own->asker.map, &own->point) : 0;
     reduced->single = n > 0 ? trust_model_promise_single(model, &own->point) : 0;
     if (n == 0 || (model->is_inverted && !reduced->is_restricted)) {
         for (size_t k = 0; k < s; k++) {

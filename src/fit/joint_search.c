@@ -5,6 +5,7 @@
 #include "fit/joint_descent.h"
 #include "fit/joint_errors.h"
 #include "fit/joint_kinks.h"
+#include "fit/joint_leap.h"
 #include "fit/joint_model.h"
 
 #include <math.h>
@@ -14,6 +15,8 @@
 /* A decrease of more than so many of the errors that the tolerances allow is no noise, whatever the
  * slopes at the ends of a step say that is long for some block. */
 static const double NOISE_ERRORS = 10;
+/* How often leaps of shared and own parameters take turns. */
+enum { MAX_LEAPING = 3 };
 /* Evaluations of a block that the first steps leave for others. */
 enum { KEPT = 4 };
 /* The sample of the first steps is left if they promise less than this part of the mean square of a residual. */
@@ -371,13 +374,29 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
     return joint->part.stride > 0 ? grow(joint) : ASKED_FAILED;
 }
 
-static const struct fit_search_method method = {.begin = begin, .look = look, .step = step, .land = land, .look_back = begin,
-                                            .has_budget = has_budget, .go_on = go_on};
+/* Where shared parameters have left their starts, those of blocks may leap from theirs, and then again shared ones. */
+static enum asked leap(struct fit_search *search)
+{
+    struct joint *joint = joint_of(search);
+    bool any = true;
+    enum asked asked = ASKED_OK;
+    for (int i = 0; i < MAX_LEAPING && any && asked == ASKED_OK; i++) {
+        asked = judge(joint, joint_leap(joint, &any));
+        if (any && asked == ASKED_OK)
+            asked = evaluate(joint, JOINT_OWN);
+    }
+    return asked;
+}
+
+static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look, .step = step, .land = land,
+                                                .look_back = begin, .has_budget = has_budget, .go_on = go_on};
 
 /* L-BFGS in place of the steps of the trust region. */
 static enum outcome descend(struct joint *joint, bool is_under_way)
 {
     enum asked asked = is_under_way ? ASKED_OK : begin(&joint->search);
+    if (!is_under_way && asked == ASKED_OK && !joint->options->is_near)
+        asked = leap(&joint->search);
     enum outcome outcome = OUTCOME_not_run;
     while (asked == ASKED_OK) {
         asked = joint_set_step(joint);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fit/certificate.h"
+#include "fit/leap.h"
 
 /* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
 struct joint_reduced {
@@ -130,6 +131,7 @@ struct joint_block {
     bool is_kept;             /* p and reduced are those of the best point */
     double *p, *chain;        /* n_parameter; n + s, own parameters first */
     double *box;              /* for L-BFGS: n lower, n upper bounds */
+    struct fit_leap_sums *leap; /* s: of the parameters above, at the trial of the first passes */
     uint32_t *file_index;     /* n + s; then as many: the place of each among all of these in the model's order */
     int8_t *at_bound;         /* n_parameter: as in the record */
     bool is_sigma_known;

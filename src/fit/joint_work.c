@@ -20,6 +20,7 @@ bool joint_block_room(const struct joint *joint, struct joint_block *block, size
     size_t all = n + s, each = n + all * all + all + n + s * s + s, n_parameter = joint->n_parameter;
     int n_side = block->has_kinks && !joint->descends ? 3 : 2;
     size_t n_number = (size_t)n_side * (each + all) + n_parameter + all + (joint->descends ? 2 * n : 0);
+    n_number += s * sizeof *block->leap / sizeof(double);
     double *memory = calloc(n_number + 1, sizeof *memory);
     block->file_index = calloc(2 * all + 1, sizeof *block->file_index);
     block->at_bound = calloc(n_parameter + 1, 1);
@@ -41,6 +42,7 @@ bool joint_block_room(const struct joint *joint, struct joint_block *block, size
     }
     block->inner.scale = next;
     block->box = next + (n_side > 2 ? all : 0);
+    block->leap = (struct fit_leap_sums *)(block->box + (joint->descends ? 2 * n : 0));
     return true;
 }
 

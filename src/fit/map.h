@@ -48,6 +48,12 @@ void fit_map_model(const struct fit_map *map, const double *p, double *of_model)
  * |theta| and the size that is known, which may be 0. */
 double fit_map_size(const struct fit_map *map, size_t j, double theta);
 
+/* Parameter j's value, on the optimiser's scale, moved into its bounds. */
+static inline double fit_map_within(const struct fit_map *map, size_t j, double theta)
+{
+    return theta < map->lower[j] ? map->lower[j] : theta > map->upper[j] ? map->upper[j] : theta;
+}
+
 /* One value on the optimiser's scale; the logarithm of a number <= 0 is -infinity, and that of +infinity is +infinity. */
 double fit_scale_from_natural(enum parameter_scale scale, double natural);
 double fit_scale_to_natural(enum parameter_scale scale, double value);

@@ -77,18 +77,6 @@ bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker,
     return isfinite(length);
 }
 
-double fit_metric_promise_single(const struct fit_metric *metric, const struct fit_asker *asker, const struct fit_point *point)
-{
-    size_t n = asker->map.n_free;
-    double most = 0;
-    for (size_t j = 0; j < n; j++) {
-        double g = point->gradient[j];
-        if (!fit_point_is_held(&asker->map, point, j) && g != 0)
-            most = fmax(most, 0.5 * g * g / metric->matrix[j + j * n]);
-    }
-    return most;
-}
-
 double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint32_t *loose, const double *gradient,
                           const double *factor)
 {

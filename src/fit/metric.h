@@ -26,8 +26,6 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
 bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker, size_t n_loose, const uint32_t *loose,
                        const double *slope, double shrink, double *factor);
 
-/* The largest decrease predicted for any single parameter that no bound holds, at `point`. */
-double fit_metric_promise_single(const struct fit_metric *metric, const struct fit_asker *asker, const struct fit_point *point);
 /* The decrease predicted by the quadratic model of the latest factor for this gradient (n_free). */
 double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint32_t *loose, const double *gradient,
                           const double *factor);

@@ -83,11 +83,11 @@ bool fit_point_is_held(const struct fit_map *map, const struct fit_point *point,
     return (point->theta[j] <= map->lower[j] && g >= 0) || (point->theta[j] >= map->upper[j] && g <= 0);
 }
 
-double fit_point_gradient_norm(const struct fit_asker *asker, const struct fit_point *point)
+double fit_point_gradient_norm(const struct fit_map *map, const struct fit_point *point)
 {
     double norm = 0;
-    for (size_t j = 0; j < asker->map.n_free; j++)
-        if (!fit_point_is_held(&asker->map, point, j))
+    for (size_t j = 0; j < map->n_free; j++)
+        if (!fit_point_is_held(map, point, j))
             norm = fmax(norm, fabs(point->gradient[j]));
     return norm;
 }
@@ -370,7 +370,7 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_accuracy accu
         if (!isfinite(point->gradient[j]))
             return fit_asker_miss(asker, OUTCOME_model_failed, "the gradient of the objective is not finite");
     if (asker->host->judged)
-        asker->host->judged(asker->host->context, NAN, fit_point_gradient_norm(asker, point) * unit_of(asker));
+        asker->host->judged(asker->host->context, NAN, fit_point_gradient_norm(&asker->map, point) * unit_of(asker));
     return ASKED_OK;
 }
 

@@ -42,7 +42,7 @@ struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct f
 /* Whether parameter j is on a bound with a slope that points outward. */
 bool fit_point_is_held(const struct fit_map *map, const struct fit_point *point, size_t j);
 /* Largest entry of the projected gradient, optimiser's scale. */
-double fit_point_gradient_norm(const struct fit_asker *asker, const struct fit_point *point);
+double fit_point_gradient_norm(const struct fit_map *map, const struct fit_point *point);
 
 struct fit_quotient {
     double step;                      /* h for the current tolerances, for logarithms; on a linear scale relative to the

@@ -97,10 +97,10 @@ double stopping_noise_likely(const struct stopping *stopping, const struct fit_p
     return NOISE_LIKELY * stopping_misfit(stopping, point);
 }
 
-double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point *best, const struct fit_point *trial)
+double stopping_by_slopes(size_t n, const struct fit_point *best, const struct fit_point *trial)
 {
     double sum = 0;
-    for (size_t j = 0; j < asker->map.n_free; j++)
+    for (size_t j = 0; j < n; j++)
         sum -= 0.5 * (best->gradient[j] + trial->gradient[j]) * (trial->theta[j] - best->theta[j]);
     return sum;
 }
@@ -134,7 +134,7 @@ double stopping_by_gradient(struct stopping *stopping, double by_value, double b
 double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
                          const struct fit_point *trial)
 {
-    double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker, best, trial);
+    double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
     if (fit_objective_has_kinks(&stopping->asker->objective))
         return by_value;
     if (!stopping_is_hidden(stopping, model->promise, best, by_value, by_slopes))
@@ -180,7 +180,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
 {
     double tolerance = stopping_tolerance(stopping, best);
     double single = fmax(trust_model_promise_single(model, best), stopping->beyond.single);
-    if (fmax(fit_point_gradient_norm(stopping->asker, best), stopping->beyond.gradient_norm) == 0)
+    if (fmax(fit_point_gradient_norm(&stopping->asker->map, best), stopping->beyond.gradient_norm) == 0)
         return STOP_gradient;
     enum stop_test by_value = stopping_by_value(stopping, best);
     if (by_value != STOP_none)
@@ -214,7 +214,7 @@ double stopping_noise_ceiling(const struct stopping *stopping, const struct fit_
 
 bool stopping_is_lost(const struct stopping *stopping, const struct fit_point *best, const struct fit_point *trial)
 {
-    double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker, best, trial);
+    double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
     double size = fmax(fabs(by_value), fabs(by_slopes));
     return size <= stopping_noise_ceiling(stopping, best) && fabs(by_value - by_slopes) > 0.5 * size;
 }

@@ -55,7 +55,7 @@ enum stop_test stopping_by_value(const struct stopping *stopping, const struct f
 /* OUTCOME_not_run: continue. Sets notes, and asker->reason if the fit failed. The model must be current and have its step. */
 enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best);
 /* The decrease from best to trial, from the gradients at both ends (trapezoidal rule). */
-double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point *best, const struct fit_point *trial);
+double stopping_by_slopes(size_t n, const struct fit_point *best, const struct fit_point *trial);
 /* Whether the change of the objective from best to trial is lost in the integrator's errors: it is no larger than they can be,
  * and values and slopes contradict each other. */
 bool stopping_is_lost(const struct stopping *stopping, const struct fit_point *best, const struct fit_point *trial);

@@ -60,7 +60,7 @@ static struct trust_region *new_region(struct fit_asker *asker, struct arena *ar
 {
     struct trust_region *region = arena_calloc(arena, 1, sizeof *region);
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
-    if (!region || !trust_probe_init(&region->probe, asker, arena) || !fit_leap_init(&region->leap, asker, false, arena)
+    if (!region || !trust_probe_init(&region->probe, asker, arena) || !fit_leap_init_single(&region->leap, asker, false, arena)
         || !trust_model_init(&region->search.model, asker, arena)
         || (has_kinks && !trust_kinks_init(&region->kinks, asker, arena)))
         return NULL;
@@ -266,22 +266,19 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
     return ASKED_OK;
 }
 
-/* Leaves a start that is orders of magnitude off, parameter by parameter. */
 static enum asked leap(struct fit_search *search)
 {
     struct trust_region *region = region_of(search);
-    while (fit_leap_find(&region->leap, search->asker, search->best)) {
-        memcpy(region->trial->theta, region->leap.theta, region->n * sizeof(double));
-        enum asked asked = fit_ask(search->asker, search->asker->accuracy, region->trial, true);
-        if (asked == ASKED_END)
-            return ASKED_END;
-        double after = asked == ASKED_OK ? region->trial->f : (double)NAN;
-        if (!fit_leap_is_good(&region->leap, search->asker, search->best->f, after))
+    enum asked asked = ASKED_OK;
+    bool is_good;
+    while (asked == ASKED_OK) {
+        asked = fit_leap_try(&region->leap, search->asker, search->best, search->best->f, region->trial, &is_good);
+        if (!is_good)
             continue;
         search->n_iteration++;
         take_trial(region, false);
     }
-    return ASKED_OK;
+    return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
 /* Evaluates a first point. */

@@ -272,6 +272,65 @@ def test_no_method_needs_to_know_the_unit(tmp):
             np.testing.assert_allclose(2 * np.sum(fits["objective"]) / unit**2, squares, rtol=1e-5, err_msg=label)
 
 
+@functools.lru_cache
+def likeliest_together(sets, share):
+    """The least sum of squares of all datasets with these shared parameters, of k, A and c, in units of the data."""
+    data = np.array([values(7 + i, 1 + 0.2 * i) for i in range(sets)])
+    start, own = {"k": 0.5, "A": 3, "c": 0}, [name for name in "kAc" if name not in share]
+
+    def residuals(p):
+        given = dict(zip(share, p)) | {name: p[len(share) + sets * i:][:sets, None] for i, name in enumerate(own)}
+        return (given["A"] * np.exp(-given["k"] * TIMES) + given["c"] - data).ravel()
+    first = [start[name] for name in share] + [start[name] for name in own for _ in range(sets)]
+    return 2 * least_squares(residuals, first, xtol=1e-15, ftol=1e-15, gtol=1e-15).cost
+
+
+def test_no_unit_of_shared_parameters_need_be_known(tmp):
+    """Amplitudes and standard deviations that all datasets share, and those that they do not."""
+    sets, n = 4, 4 * TIMES.size
+    units = (1e-12, 1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9, 1e12) if h.SLOW else (1e-12, 1e6)
+    cases = [("decay", "kA", False), ("decay", "A", False), ("formula", "kAc", False), ("noise", "k", True),
+             ("noise", "kA", True)]
+    for (name, share, shares_sd), method, unit in itertools.product(cases, ("lbfgs", "trf"), units):
+        words = list(share) + (["s"] if shares_sd else [])
+        fits = start_at_one(tmp, name, unit, sets, "--share", ",".join(words), *METHODS[method])
+        squares, label = likeliest_together(sets, share), f"{name}, {method}, {words}, unit {unit:g}"
+        assert np.all(fits["status"] == "converged"), label
+        found = np.sum(fits["objective"])
+        if shares_sd:  # tolerances as in the test above
+            least = 0.5 * n * (np.log(squares / n) + 1 + np.log(2 * np.pi))
+            np.testing.assert_allclose(found - n * np.log(unit), least, rtol=0, atol=0.5e-5 * n, err_msg=label)
+            np.testing.assert_allclose(fits["parameters"][0, 3] / unit, np.sqrt(squares / n), rtol=1e-3, err_msg=label)
+        else:
+            np.testing.assert_allclose(2 * found / unit**2, squares, rtol=1e-5, err_msg=label)
+
+
+def test_no_unit_of_groups_need_be_known(tmp):
+    """An amplitude that the datasets of a group share, and a rate or an offset that all or those of other groups do."""
+    sets = 12
+    group = {"plate": np.arange(sets) // 4, "side": np.arange(sets) % 2, "all": np.zeros(sets, int), "own": np.arange(sets)}
+    data = np.array([values(7 + i, 1 + 0.2 * i) for i in range(sets)])
+
+    def objective(levels):
+        count = [group[level].max() + 1 for level in levels]
+        place = [group[level] + sum(count[:i]) for i, level in enumerate(levels)]
+
+        def residuals(p):
+            k, a, c = (p[at][:, None] for at in place)
+            return (a * np.exp(-k * TIMES) + c - data).ravel()
+        return least_squares(residuals, np.repeat([0.5, 3, 0], count), xtol=1e-15, ftol=1e-15, gtol=1e-15).cost
+    cases = [("k,A@plate", ("all", "plate", "own")), ("k,c@side,A@plate", ("all", "plate", "side"))]
+    for (share, levels), method, unit in itertools.product(cases, ("lbfgs", "trf"), (1e-12, 1e12)):
+        write(tmp / "p.h5", "decay", [(unit, 1.0)], False, start=[0.5, 1, 0], sets=sets)
+        with h5py.File(tmp / "p.h5", "r+") as file:
+            file["parameters/lower"][1:], file["parameters/upper"][1:] = -np.inf, np.inf
+            file["datasets/covariates"] = np.column_stack([group["plate"], group["side"]]).astype(float)
+            file["datasets/covariate_names"] = np.array(["plate", "side"], dtype=h5py.string_dtype())
+        fits, label = fit(tmp, "--share", share, *METHODS[method]), f"{share}, {method}, unit {unit:g}"
+        assert np.all(fits["status"] == "converged"), label
+        np.testing.assert_allclose(np.sum(fits["objective"]) / unit**2, objective(levels), rtol=1e-5, err_msg=label)
+
+
 def test_saturation_from_one(tmp):
     """Rate, constant and amount start at 1 or 0.5 for data of 1e7: one after the other is of the data's size."""
     unit, size = 1e7, 5.0
