@@ -92,7 +92,8 @@ enum joint_went joint_leap(struct joint *joint, bool *any)
     struct above above = {.joint = joint};
     struct fit_leap *leap = &above.leap;
     enum joint_went went = JOINT_COUNTS;
-    bool shrinks = joint->descends || joint->asker.accuracy.gradient == GRADIENT_differences, is_new = true;
+    bool shrinks = joint->descends || joint->asker.accuracy.gradient == GRADIENT_differences || joint->model->abi.noise;
+    bool is_new = true;
     bool has_memory = joint_vector_make(joint, joint_vector_above(joint), &above.map, &above.theta, &arena)
                       && fit_leap_init(leap, above.map.n_free, shrinks, &arena);
     *any = false;

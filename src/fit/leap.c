@@ -46,7 +46,8 @@ bool fit_leap_init(struct fit_leap *leap, size_t n, bool shrinks, struct arena *
 
 bool fit_leap_init_single(struct fit_leap *leap, const struct fit_asker *asker, bool by_slopes, struct arena *arena)
 {
-    return fit_leap_init(leap, asker->map.n_free, by_slopes || asker->accuracy.gradient == GRADIENT_differences, arena);
+    bool shrinks = by_slopes || asker->accuracy.gradient == GRADIENT_differences || asker->objective.has_noise;
+    return fit_leap_init(leap, asker->map.n_free, shrinks, arena);
 }
 
 void fit_leap_sum(const struct fit_asker *asker, const struct fit_point *point, size_t j, struct fit_leap_sums *sums)

@@ -24,7 +24,7 @@ struct fit_leap {
     double promise; /* the decrease that linear predictions promise */
     size_t best, n_left; /* the unit; how many more leaps there may be */
     bool shrinks;   /* parameters may also become smaller: a Gauss-Newton step does that by itself, but L-BFGS and difference
-                     * quotients need the size */
+                     * quotients need the size, and so does a noise of that size, which would hide what is left */
 };
 
 /* Each of n parameters leaps by itself. False: out of memory. */
