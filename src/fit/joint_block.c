@@ -156,7 +156,7 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
     return asked;
 }
 
-/* The decrease that the best reduced's rows predict for the step in work->move. */
+/* The decrease that the rows at the best point predict for the step in work->move. */
 static double promise_of(const struct joint_work *work)
 {
     const struct joint_reduced *best = &work->block->best;
@@ -329,7 +329,7 @@ static void sum_leaps(struct joint_work *work)
     }
 }
 
-/* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial reduced becomes the
+/* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial becomes the
  * lowest point; the best one is scratch. False: the block has ended. */
 static bool leave_start(struct joint_work *work, struct arena *arena)
 {

@@ -24,7 +24,7 @@ struct many {
 
 static struct many *many_of(struct descent *descent) { return (struct many *)descent; }
 
-/* Sums over these sides: the gradient or, `squares`, the squared lengths of the derivatives' columns. */
+/* Sums over these points of all blocks: the gradient or, `squares`, the squared lengths of the derivatives' columns. */
 static void sum_columns(struct many *many, enum joint_which which, bool squares, double *sum)
 {
     struct joint *joint = many->joint;

@@ -108,8 +108,6 @@ enum joint_went joint_leap(struct joint *joint, bool *any)
     arena_fini(&arena);
     if (has_memory)
         return went;
-    joint->agreement.is_short = true;
-    fit_asker_end(&joint->asker, OUTCOME_out_of_memory, "no memory for the shared parameters");
-    joint_end(joint, OUTCOME_out_of_memory);
+    joint_end_short(joint);
     return JOINT_ENDED;
 }

@@ -19,11 +19,8 @@ static double squares_of(const struct joint_block *block) { return block->best.m
 enum asked joint_set_model(struct joint *joint, enum joint_which which)
 {
     struct trust_model *model = &joint->search.model;
-    if (!joint_reduce(joint, which, model->triangle, model->rhs)) {
-        joint->agreement.is_short = true;
-        fit_asker_end(&joint->asker, OUTCOME_out_of_memory, "no memory for the shared parameters");
-        return joint_end(joint, OUTCOME_out_of_memory);
-    }
+    if (!joint_reduce(joint, which, model->triangle, model->rhs))
+        return joint_end_short(joint);
     for (size_t j = 0; j < joint->above.s; j++) {
         joint->point.gradient[j] = 0;
         for (size_t i = 0; i <= j; i++)

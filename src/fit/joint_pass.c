@@ -98,6 +98,13 @@ enum asked joint_end(struct joint *joint, enum outcome outcome)
     return ASKED_END;
 }
 
+enum asked joint_end_short(struct joint *joint)
+{
+    joint->agreement.is_short = true;
+    fit_asker_end(&joint->asker, OUTCOME_out_of_memory, "no memory for the shared parameters");
+    return joint_end(joint, OUTCOME_out_of_memory);
+}
+
 /* What the pass is worth; lists blocks that have ended as left out. */
 enum joint_went joint_account(struct joint *joint)
 {

@@ -14,5 +14,7 @@ enum joint_went joint_run_pass(struct joint *joint, enum joint_pass pass);
 enum joint_went joint_account(struct joint *joint);
 /* The fit ends before a stopping test is met. ASKED_END. */
 enum asked joint_end(struct joint *joint, enum outcome outcome);
+/* The same because there is no memory for the shared parameters. */
+enum asked joint_end_short(struct joint *joint);
 /* Whether some block could not be evaluated; the first one is the culprit. */
 bool joint_find_failed(struct joint *joint);

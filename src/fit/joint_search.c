@@ -182,10 +182,8 @@ static enum asked set_inner_step(struct joint *joint)
     struct trust_model *model = &joint->search.model;
     size_t bytes = joint->above.s * sizeof *model->scale;
     double radius = model->radius;
-    if (!joint_kinks_measure(joint)) {
-        fit_asker_end(&joint->asker, OUTCOME_out_of_memory, "no memory for the shared parameters");
-        return joint_end(joint, OUTCOME_out_of_memory);
-    }
+    if (!joint_kinks_measure(joint))
+        return joint_end_short(joint);
     memcpy(joint->line.kept, model->scale, bytes);
     enum asked asked = joint_set_model(joint, JOINT_INNER);
     if (asked != ASKED_OK)
@@ -451,20 +449,15 @@ static enum asked check(struct joint *joint, enum outcome *outcome, enum stop_te
     if (asked != ASKED_FAILED || joint_errors_compute(joint))
         return asked;
     joint_errors_fini(joint);
-    joint->agreement.is_short = true;
-    fit_asker_end(&joint->asker, OUTCOME_out_of_memory, "no memory for the shared parameters");
-    return joint_end(joint, OUTCOME_out_of_memory);
+    return joint_end_short(joint);
 }
 
 /* In place of a search: what the start is worth. */
 static enum outcome describe(struct joint *joint)
 {
     enum asked asked = begin(&joint->search);
-    if (asked == ASKED_OK && !joint_errors_describe(joint)) {
-        joint->agreement.is_short = true;
-        fit_asker_end(&joint->asker, OUTCOME_out_of_memory, "no memory for the shared parameters");
-        asked = joint_end(joint, OUTCOME_out_of_memory);
-    }
+    if (asked == ASKED_OK && !joint_errors_describe(joint))
+        asked = joint_end_short(joint);
     return asked == ASKED_OK ? OUTCOME_evaluated : joint->asker.outcome;
 }
 

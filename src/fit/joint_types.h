@@ -38,7 +38,7 @@ struct joint_inner {
     double *scale;            /* n + s: lengths of the columns in units of the measurements' standard deviations */
     struct joint_hold hold;
     bool is_stopped;          /* some own parameter, in the latest step */
-    double *memory;           /* of these, and of `at` of both sides */
+    double *memory;           /* of these, and of `at` of the best point and the trial */
 };
 
 /* The search for a step of joint_kinks.c. */
@@ -128,7 +128,7 @@ struct joint_block {
     bool has_offset, has_kinks;
     char reason[160];
     /* of the last pass, for statistics and the record */
-    bool is_kept;             /* p and reduced are those of the best point */
+    bool is_kept;             /* p and at_bound are those of the best point */
     double *p, *chain;        /* n_parameter; n + s, own parameters first */
     double *box;              /* for L-BFGS: n lower, n upper bounds */
     struct fit_leap_sums *leap; /* s: of the parameters above, at the trial of the first passes */

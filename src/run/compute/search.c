@@ -21,7 +21,7 @@
 
 /* A state is kept, and the file written, when STATE_WORTH_NS have passed since the last time, and
  * for the file at least STATE_SHARE times as long as that write took. A kill costs at most this and
- * one pass. */
+ * one step of the search. */
 static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
 
 enum status searches_read_states(struct compute *compute, struct error *error)

@@ -66,7 +66,7 @@ enum status search_fit(struct search *search, uint32_t task, const struct joint_
 /* Frees what search_fit has kept of the state; nothing reads it after the end of the fit. */
 void search_forget(struct search *search);
 
-/* States between two passes. The bytes that an earlier process left are read, and given to all
+/* States between two steps. The bytes that an earlier process left are read, and given to all
  * ranks; and the file is written, if that is due. */
 enum status searches_read_states(struct compute *compute, struct error *error);
 void searches_write_states(struct compute *compute);
