@@ -435,6 +435,7 @@ static void follow_evaluations(struct batch *b, unsigned began)
 {
     EACH_SEAT(k, began & ~b->live & ~b->finished & ~b->ended) {
         count(b, k);
+        halt(b, k);
         open(b, k, true);
     }
     while (b->ended) {

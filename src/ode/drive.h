@@ -17,6 +17,7 @@ struct batch {
     unsigned ended;     /* within a step: those whose evaluation has ended, maybe to be followed by another one */
     unsigned finished;  /* seats whose evaluation has ended, and that the caller must clear */
     unsigned attended;  /* live seats with stops or forcing */
+    uint64_t n_seat, n_held; /* as in struct engine */
 };
 
 /* The result of an attempt, by seat. For seats in `moved`, `fell` or `failed` that are attended or

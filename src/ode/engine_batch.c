@@ -248,14 +248,12 @@ struct evaluation *engine_batch_work(struct engine *base, const struct engine_tu
     check_rounding(engine);
     while (!batch->finished && batch->live) {
         for (int i = 0; i < STEPS_PER_LOOK && batch->live && !batch->finished; i++) {
-            if (engine->pool->integrator->width > 1) {
-                base->n_seat += (uint64_t)engine->pool->integrator->width;
-                base->n_held += (uint64_t)__builtin_popcount(batch->live);
-            }
             drive_step(batch);
             if (turn && turn->heartbeat)
                 counter_set(turn->heartbeat, counter_get(turn->heartbeat) + 1);
         }
+        base->n_seat = batch->n_seat;
+        base->n_held = batch->n_held;
         check_rounding(engine);
         if (!batch->finished)
             check_deadlines(batch);

@@ -20,6 +20,8 @@ enum { LASTING = 100 };
 /* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
  * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8: errors
  * become about as large as those of CVODES (stiffit-internals(7)), which grow like that. */
+/* So many more signs of stiffness than steps without one make an evaluation change the method. */
+enum { PATIENCE = 15, PATIENCE_IMPLICIT = 8 };
 /* The least distance, relative to the times, from the beginning of an integration to its end. */
 #define CLOSEST (64 * DBL_EPSILON)
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
@@ -69,7 +71,7 @@ static bool first_step(struct lane *lane)
     size_t n = sim->n_state;
     double *y = lane->y, *f = sim->f, *moved = lane->sim.y_before, *slope = sim->columns;
     double span = (sim->has_stops ? fmin(sim->t_far, sim->stops->next) : sim->t_far) - sim->t;
-    int order = lanes_method.order_error;
+    int order = lanes_methods[lane->method]->order_error;
     if (derivatives_rhs(&sim->model, sim->t, y, f) != STIFFIT_OK)
         return false;
     double by_y = size_of(sim, y, y), by_f = size_of(sim, f, y), h = 1e-6 * span;
@@ -112,15 +114,35 @@ bool lane_start(struct lane *lane)
     lane->log_error = 0;
     lane->n_attempt = 0;
     lane->trouble = -LASTING;
+    lane->n_sign = 0;
     lane->rejected = false;
     lane->watched = positive_watches(sim);
     return true;
+}
+
+void lane_turn(struct lane *lane)
+{
+    bool is_stiff = lane->method == METHOD_EXPLICIT;
+    lane_count_aside(lane);
+    lane->trouble = -LASTING;
+    lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
+    lane->t_turn = INFINITY;
+    if (!is_stiff)
+        lane->patience = lane->patience > INT64_MAX / 2 ? lane->patience : 2 * lane->patience;
+    lane->log_h = -INFINITY;
+    lane->log_error = 0;
+    lane->n_sign = 0;
+    lane->rejected = false;
+    lane->h = fmax(lane->h, 64 * DBL_EPSILON * fabs(lane->sim.t) + DBL_MIN / DBL_EPSILON);
 }
 
 void lane_prepare(struct lane *lane)
 {
     struct simulation *sim = &lane->sim;
     uint32_t next_id = sim->abi->n_parameter;
+    lane->method = METHOD_EXPLICIT;
+    lane->t_turn = INFINITY;
+    lane->patience = PATIENCE;
     blocks_choose(sim);
     for (size_t b = 0; b < sim->blocks.n; b++)
         lane->id[b] = sim->blocks.parameter[b] == ODE_NONE ? next_id++ : sim->blocks.parameter[b];
@@ -142,7 +164,7 @@ static void set_next(const struct simulation *sim, struct lanes_room *room, int 
     room->t_next[k] = next;
     room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
     /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
-    room->t_part[k] = tighter > 1 ? (next - before) * pow(tighter, -1.0 / lanes_method.order) : INFINITY;
+    room->t_part[k] = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order) : INFINITY;
 }
 
 void lane_load(const struct lane *lane, struct lanes_room *room, int k, const int32_t *column, bool live)
@@ -214,6 +236,11 @@ void lane_load(const struct lane *lane, struct lanes_room *room, int k, const in
     room->control.n_attempt[k] = lane->n_attempt;
     room->control.n_step[k] = sim->evaluation->n_step;
     room->control.max_steps[k] = sim->evaluation->max_steps;
+    room->control.n_sign[k] = lane->n_sign;
+    room->control.patience[k] = lane->method == METHOD_EXPLICIT ? lane->patience : PATIENCE_IMPLICIT;
+    room->control.t_turn[k] = lane->method == METHOD_EXPLICIT ? lane->t_turn : INFINITY;
+    room->fresh |= 1u << k;
+    room->advanced[k] = 0;
 }
 
 void lane_follow(struct lane *lane, const struct lanes_room *room, int k)
@@ -253,19 +280,28 @@ void lane_store(struct lane *lane, const struct lanes_room *room, int k, const i
     lane->watched = room->control.watched[k];
     lane->trouble = room->control.trouble[k];
     lane->n_attempt = room->control.n_attempt[k];
+    lane->n_sign = room->control.n_sign[k];
     sim->evaluation->n_step = room->control.n_step[k];
     sim->evaluation->t_reached = sim->t;
+}
+
+void lane_count_aside(struct lane *lane)
+{
+    struct simulation *sim = &lane->sim;
+    const struct lanes_method *method = lanes_methods[lane->method];
+    sim->model.n_rhs += lane->n_attempt * (method->n_stage - method->has_slopes);
+    sim->model.n_jacobian += method->has_slopes ? 0 : lane->n_attempt;
+    sim->n_factor += method->has_slopes ? 0 : lane->n_attempt;
+    lane->n_attempt = 0;
 }
 
 void lane_count(struct lane *lane, struct lanes_room *room, int k)
 {
     struct simulation *sim = &lane->sim;
-    int64_t n_attempt = room->control.n_attempt[k];
     sim->t = sim->evaluation->t_reached = room->t[k];
     sim->evaluation->n_step = room->control.n_step[k];
-    sim->model.n_rhs += n_attempt * lanes_method.n_stage;
-    sim->model.n_jacobian += n_attempt;
-    sim->n_factor += n_attempt;
+    lane->n_attempt = room->control.n_attempt[k];
+    lane_count_aside(lane);
     room->control.n_attempt[k] = 0;
 }
 
@@ -329,6 +365,7 @@ bool lane_takes_back(struct lane *lane, struct lanes_room *room, int k, double p
     lane->sim.t = room->t[k] = room->t_before[k];
     room->h[k] = h;
     room->control.rejected[k] = -1;
+    room->advanced[k] = 0;
     for (size_t i = 0; i < lane->sim.n_state; i++)
         room->y[i][k] = room->y_before[i][k];
     for (size_t b = 0; b < room->n_block; b++)
@@ -371,15 +408,16 @@ void lane_fail(struct lane *lane, struct lanes_room *room, int k)
 const double *lane_inside(struct lane *lane, const struct lanes_room *room, int k, double t)
 {
     double *y = lane->y, s = t >= room->t[k] ? 1 : (t - room->t_before[k]) / room->h_used[k], weight[METHOD_STAGES];
-    for (int j = 0; j < lanes_method.n_stage; j++) {
+    const struct lanes_method *method = room->method;
+    for (int j = 0; j < method->n_stage; j++) {
         double inner = 0;
-        for (int d = lanes_method.n_dense; d-- > 0;)
-            inner = inner * s + lanes_method.dense[d][j];
-        weight[j] = s * (1 - s) * inner;
+        for (int d = method->n_dense; d-- > 0;)
+            inner = inner * s + method->dense[d][j];
+        weight[j] = s * (1 - s) * inner * (method->has_slopes ? room->h_used[k] : 1);
     }
     for (size_t i = 0; i < lane->sim.n_state; i++) {
         y[i] = (1 - s) * room->y_before[i][k] + s * room->y[i][k];
-        for (int j = 0; j < lanes_method.n_stage && s < 1; j++)
+        for (int j = 0; j < method->n_stage && s < 1; j++)
             y[i] += weight[j] * room->scratch.stage[j][i][k];
     }
     return y;

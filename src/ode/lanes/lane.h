@@ -16,11 +16,13 @@ struct lane {
     struct simulation sim;
     double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
     uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
+    enum lanes_method_kind method;
+    double t_turn;      /* changes to the implicit method there at the latest */
     /* while in no lane; t, sizes and tolerances are in `o`, n_step in the evaluation */
     double by_accepted; /* as in struct lanes_room */
     double h, log_h, log_error;
     double bound;       /* where the next step must end (forcing.h) */
-    int64_t n_attempt, trouble;
+    int64_t n_attempt, trouble, n_sign, patience;
     bool rejected, watched;
 };
 
@@ -32,6 +34,8 @@ void lane_free(struct lane *lane);
 void lane_prepare(struct lane *lane);
 /* Starts from the state in y at sim.t, in no lane yet. False: it is finished. */
 bool lane_start(struct lane *lane);
+/* Changes the method, in no lane. */
+void lane_turn(struct lane *lane);
 /* Copies an evaluation into lane k of a room or out of it. column: of each id in the room, or -1. `live`: it moves
  * there; else it only fills the lane. */
 void lane_load(const struct lane *lane, struct lanes_room *room, int k, const int32_t *column, bool live);
@@ -63,3 +67,5 @@ void lane_fail(struct lane *lane, struct lanes_room *room, int k);
 /* Moves the counters from lane k to the evaluation; lane_begin_count: at a stop, attempts are counted from there on. */
 void lane_count(struct lane *lane, struct lanes_room *room, int k);
 void lane_begin_count(struct lane *lane, struct lanes_room *room, int k);
+/* The same for one in no lane. */
+void lane_count_aside(struct lane *lane);

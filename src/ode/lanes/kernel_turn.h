@@ -1,0 +1,44 @@
+/* Signs that the other method would cost less: in an explicit step, that stability limits it; in an implicit one, that it could
+ * have been an explicit one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_KERNEL_TURN_H
+#define ODE_LANES_KERNEL_TURN_H
+
+#include "ode/lanes/kernel_control.h"
+
+/* The explicit method is stable for real h lambda down to -4.86; steps in which an eigenvalue is seen beyond most of that are
+ * limited by it. */
+#define UNSTABLE 3.6
+/* The difference of the last two arguments, in tolerances, from which on it shows an eigenvalue and not rounding errors. */
+#define SEEN 1e-3
+/* A bound of h |lambda| up to which explicit steps cost less: an implicit one costs as much as several of them. */
+#define CALM 10
+
+/* h |lambda| for the eigenvalue that the last two stages show, both at the end of the step (Hairer & Wanner, Solving Ordinary
+ * Differential Equations II, section IV.2): the change of the slope over that of the state, in tolerances. change and slope: the
+ * sums of their squares. */
+INLINE void look_for_stiffness(struct attempt *now, part change, part slope)
+{
+    now->sign = (change > SEEN * SEEN) & (slope * (now->h * now->h) > UNSTABLE * UNSTABLE * change);
+}
+
+/* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. */
+static void look_for_calm(const struct lanes_room *room, struct attempt *now, int h)
+{
+    const struct lanes_rows *jacobian = &room->plan->jacobian;
+    const lanes *derived = room->scratch.derived[0];
+    lanes *tolerance = room->scratch.right;
+    part rtol = PART(&room->tolerance.rtol, 0);
+    now->sign = ~(part_mask){0};
+    for (size_t i = 0; i < room->plan->n; i++)
+        PART(tolerance, i) =
+            fused(rtol, magnitude(PART(room->y, i)), PART(room->tolerance.beyond, i) + TOLERANCE_TINY);
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part sum = {0};
+        for (int32_t k = jacobian->start[i]; k < jacobian->start[i + 1]; k++)
+            sum = fused(magnitude(PART(derived, jacobian->term[k].value)), PART(tolerance, jacobian->term[k].row), sum);
+        now->sign &= sum * now->h <= CALM * PART(tolerance, i);
+    }
+}
+
+#endif
