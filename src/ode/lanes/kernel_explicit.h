@@ -167,7 +167,7 @@ static void weigh_states(const struct lanes_room *room, struct attempt *now, int
     }
     now->worst = worst;
     now->good &= finite == 0;
-    look_for_stiffness(now, by_state, by_slope);
+    look_for_stiffness(room, now, by_state, by_slope, h);
 }
 
 /* The last slopes of a step that was accepted are the first ones of the next step. */

@@ -6,20 +6,21 @@
 
 #include "ode/lanes/kernel_control.h"
 
-/* The explicit method is stable for real h lambda down to -4.86; steps in which an eigenvalue is seen beyond most of that are
- * limited by it. */
-#define UNSTABLE 3.6
-/* The difference of the last two arguments, in tolerances, from which on it shows an eigenvalue and not rounding errors. */
-#define SEEN 1e-3
-/* A bound of h |lambda| up to which explicit steps cost less: an implicit one costs as much as several of them. */
-#define CALM 10
+/* The explicit method is stable for real h lambda down to -4.86; the error test keeps steps that this limits a bit shorter. */
+#define UNSTABLE 2.4
+/* The difference of the last two arguments that shows an eigenvalue and not rounding errors, relative to the states: the
+ * method's coefficients enlarge these some hundred times. */
+#define SEEN (1e4 * DBL_EPSILON)
+/* The same step would be stable as an explicit one. */
+#define CALM 3
 
 /* h |lambda| for the eigenvalue that the last two stages show, both at the end of the step (Hairer & Wanner, Solving Ordinary
  * Differential Equations II, section IV.2): the change of the slope over that of the state, in tolerances. change and slope: the
  * sums of their squares. */
-INLINE void look_for_stiffness(struct attempt *now, part change, part slope)
+INLINE void look_for_stiffness(const struct lanes_room *room, struct attempt *now, part change, part slope, int h)
 {
-    now->sign = (change > SEEN * SEEN) & (slope * (now->h * now->h) > UNSTABLE * UNSTABLE * change);
+    part rtol = PART(&room->tolerance.rtol, 0);
+    now->sign = (rtol * rtol * change > SEEN * SEEN) & (slope * (now->h * now->h) > UNSTABLE * UNSTABLE * change);
 }
 
 /* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. */

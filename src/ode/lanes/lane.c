@@ -12,6 +12,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ enum { LASTING = 100 };
  * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8: errors
  * become about as large as those of CVODES (stiffit-internals(7)), which grow like that. */
 /* So many more signs of stiffness than steps without one make an evaluation change the method. */
-enum { PATIENCE = 15, PATIENCE_IMPLICIT = 8 };
+enum { PATIENCE = 30, PATIENCE_IMPLICIT = 16 };
 /* The least distance, relative to the times, from the beginning of an integration to its end. */
 #define CLOSEST (64 * DBL_EPSILON)
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
@@ -123,6 +124,7 @@ bool lane_start(struct lane *lane)
 void lane_turn(struct lane *lane)
 {
     bool is_stiff = lane->method == METHOD_EXPLICIT;
+    if (getenv("TURNS")) fprintf(stderr, "%s t %g h %g n_step %ld n_attempt %ld\n", is_stiff ? "to implicit" : "to explicit", lane->sim.t, lane->h, (long)lane->sim.evaluation->n_step, (long)lane->n_attempt);
     lane_count_aside(lane);
     lane->trouble = -LASTING;
     lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
