@@ -29,7 +29,7 @@ struct engine;      /* one worker's; not thread-safe. Evaluations may move betwe
 
 struct engine_table {
     size_t capacity; /* evaluations that a worker's engine holds at once */
-    const struct integrator *integrator; /* of engine_batch.h; or NULL */
+    const struct integrator *integrator; /* of drive.h; or NULL */
     /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
     const char *(*refusal)(const struct stiffit_model *abi);
     /* Whether it takes the evaluations of a task without adjoint; NULL: all. */

@@ -41,7 +41,7 @@ struct blocks {
     double *variant_p;          /* and its parameters */
 };
 
-/* observation.c: the measurements. */
+/* observation.c: the measurements; drive.c begins with the first one. */
 struct rows {
     size_t i_time, i_row;       /* the next to be answered */
     double *seen;               /* n_state (1 + most blocks): the state of an answer */
@@ -93,8 +93,3 @@ struct simulation {
 /* False: out of memory. simulation_fini is legal then, and for a simulation that is all zero. */
 bool simulation_init(struct simulation *simulation, const struct stiffit_model *abi, const struct ode_options *options);
 void simulation_fini(struct simulation *simulation);
-/* Begins the current evaluation. is_relative: with relative tolerances. */
-void simulation_begin(struct simulation *simulation, bool is_relative);
-/* The beginning of an integration at simulation.t: how far it goes, and looks at steady states and inputs. It ends at least
- * `closest`, relative to the times, from where it begins. */
-void simulation_set_out(struct simulation *simulation, double closest);
