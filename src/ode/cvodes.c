@@ -130,7 +130,7 @@ static void set_blocks(struct workspace *ws, size_t n_block)
     }
 }
 
-static void choose_blocks(struct workspace *ws)
+static void change_blocks(struct workspace *ws)
 {
     const struct evaluation *evaluation = ws->sim.evaluation;
     ws->trouble = TROUBLE_NONE;
@@ -138,7 +138,6 @@ static void choose_blocks(struct workspace *ws)
     ws->n_stuck = 0;
     ws->pass = PASS_FORWARD;
     ws->tape = NULL;
-    blocks_choose(&ws->sim);
     ws->probe = evaluation->adjoint && probe_begin(ws);
     ws->sim.blocks.is_pace = ws->sim.blocks.n == 0 && ws->sim.n_state > 0;
     if (ws->sim.blocks.is_pace)
@@ -155,11 +154,13 @@ static int set_initial(struct workspace *ws)
     int code = derivatives_initial(&ws->sim.model, y);
     if (ws->sim.blocks.is_pace)
         memset(y + n, 0, n * sizeof(double));
-    if (code != STIFFIT_OK || ws->sim.blocks.is_pace)
+    if (code == STIFFIT_OK && !ws->sim.blocks.is_pace)
+        code = derivatives_initial_parameter(&ws->sim.model, ws->sim.columns);
+    if (code != STIFFIT_OK)
         return code;
-    code = derivatives_initial_parameter(&ws->sim.model, ws->sim.columns);
-    if (code == STIFFIT_OK)
+    if (!ws->sim.blocks.is_pace)
         probe_combine(ws, ws->sim.columns, STIFFIT_USE_INITIAL, y + n);
+    blocks_begin_given(&ws->sim, y);
     return code;
 }
 
@@ -411,7 +412,7 @@ static void simulation_free(struct simulation *sim) { workspace_free((struct wor
 static bool prepare(struct simulation *sim)
 {
     struct workspace *ws = (struct workspace *)sim;
-    choose_blocks(ws);
+    change_blocks(ws);
     return !sim->evaluation->adjoint || adjoint_begin(ws) || adjoint_fail_memory(ws);
 }
 
@@ -494,8 +495,8 @@ static bool fail(struct batch *b, int k)
 }
 
 static const struct integrator cvodes = {
-    .name = "cvodes", .width = 1, .closest = CLOSEST, .plan_new = plan_new, .plan_free = plan_free, .linear_solver = linear_solver,
-    .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare, .initial = initial,
-    .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .state_at = state_at, .inside = inside,
-    .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes, .fail = fail};
+    .name = "cvodes", .width = 1, .closest = CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
+    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare,
+    .initial = initial, .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .state_at = state_at,
+    .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes, .fail = fail};
 const struct engine_table engine_cvodes = ENGINE_OF_SEATS(&cvodes, 1, NULL, NULL, NULL);

@@ -1,7 +1,7 @@
-/* The driver: evaluations come into the seats of a worker's batch; between two steps follows what the latest one has met; those
- * that have ended are given back. The same for one evaluation at a time and for many side by side: what concerns a seat alone
- * does not depend on the others. Simulations are taken from a pool and given back without locks. One that is set aside keeps its
- * memory, and so few are set aside that a worker's engine always finds a free one.
+/* The driver: evaluations come into the seats of a worker's batch; between two steps follows what the latest one has met;
+ * those that have ended are given back. The same for one evaluation at a time and for many side by side: what concerns a seat
+ * alone does not depend on the others. Simulations are taken from a pool and given back without locks. One that is set aside
+ * keeps its memory, and so few are set aside that a worker's engine always finds a free one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/drive.h"
 
@@ -127,7 +127,6 @@ static bool compute_initial_state(const struct integrator *integrator, struct si
     if ((integrator->initial ? integrator->initial(sim) : blocks_initial(sim, sim->y)) != STIFFIT_OK)
         return outcome_model_failed(sim);
     if (sim->evaluation->task->n_time > 0) {
-        blocks_begin_given(sim, sim->y);
         tolerance_begin(sim, sim->y);
         positive_begin(sim, sim->y);
     }
@@ -162,13 +161,10 @@ static bool begin(struct batch *b, int k, bool is_relative)
                  "the adjoint method does not go through doses, inputs and events, nor parameters of periods and rows");
         return outcome_set(sim, EVALUATION_ODE_FAILED);
     }
-    if (!integrator->prepare)
-        blocks_choose(sim);
-    else if (!integrator->prepare(sim))
-        return false;
-    if (derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
-        STIFFIT_OK)
+    if (!blocks_begin(sim))
         return outcome_model_failed(sim);
+    if (integrator->prepare && !integrator->prepare(sim))
+        return false;
     if (sim->has_stops && !stops_begin(sim))
         return false;
     if (sim->n_state > 0 && !compute_initial_state(integrator, sim))
@@ -566,8 +562,9 @@ static bool fill_slots(struct drive_pool *pool, const struct ode_options *option
     return true;
 }
 
-struct engine_pool *drive_pool_new(const struct engine_table *table, const struct model *model, const struct ode_options *options,
-                                   size_t n_workspace, size_t n_worker, struct error *error)
+struct engine_pool *drive_pool_new(const struct engine_table *table, const struct model *model,
+                                   const struct ode_options *options, size_t n_workspace, size_t n_worker,
+                                   struct error *error)
 {
     const struct integrator *integrator = table->integrator;
     const struct stiffit_model *abi = &model->abi;

@@ -1,7 +1,7 @@
 /* The driver: makes an engine of an integrator. It has the pool of simulations and a batch of seats for each worker, and does
- * what happens between two steps, the same for all integrators: it begins evaluations, bounds their steps, answers measurements,
- * passes stops, and ends evaluations. An integrator only makes steps and tells states inside of the latest one. A worker's
- * evaluations of one integrator sit side by side in a batch.
+ * what happens between two steps, the same for all integrators: it begins evaluations, bounds their steps, answers
+ * measurements, passes stops, and ends evaluations. An integrator only makes steps and tells states inside of the latest one.
+ * A worker's evaluations of one integrator sit side by side in a batch.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -46,8 +46,9 @@ struct integrator {
     struct simulation *(*simulation_new)(const void *plan, const struct stiffit_model *abi, const struct ode_options *options);
     void (*simulation_free)(struct simulation *simulation);
 
-    /* The beginning of an evaluation. prepare chooses the blocks; initial computes the initial state (a code of the model).
-     * NULL: as blocks.h does. begin_adjoint takes the place of the rest for evaluations with adjoint; NULL: there are none. */
+    /* The beginning of an evaluation. prepare makes the integrator ready and may change the blocks (NULL: it need not); initial
+     * computes the initial state (a code of the model; NULL: as blocks.h does). begin_adjoint takes the place of the rest for
+     * evaluations with adjoint; NULL: there are none. */
     bool (*prepare)(struct simulation *simulation);
     int (*initial)(struct simulation *simulation);
     bool (*begin_adjoint)(struct simulation *simulation);
@@ -73,8 +74,8 @@ struct integrator {
 struct integrator_seats {
     struct batch *(*batch_new)(const void *plan); /* NULL: out of memory */
     void (*batch_free)(struct batch *batch);
-    /* A simulation goes on that has left another batch (false: no memory for all; see `lost`); its state has changed; it leaves;
-     * its counters and time go into the evaluation. */
+    /* A simulation goes on that has left another batch (false: no memory for all; see `lost`); its state has changed; it
+     * leaves; its counters and time go into the evaluation. */
     bool (*enter)(struct batch *batch, int k);
     void (*reload)(struct batch *batch, int k);
     void (*leave)(struct batch *batch, int k);
@@ -97,8 +98,9 @@ struct integrator_seats {
 void drive_set_out(struct simulation *simulation, double closest);
 
 /* The functions of an engine made of an integrator. */
-struct engine_pool *drive_pool_new(const struct engine_table *table, const struct model *model, const struct ode_options *options,
-                                   size_t n_workspace, size_t n_worker, struct error *error);
+struct engine_pool *drive_pool_new(const struct engine_table *table, const struct model *model,
+                                   const struct ode_options *options, size_t n_workspace, size_t n_worker,
+                                   struct error *error);
 void drive_pool_free(struct engine_pool *pool);
 const char *drive_linear_solver(const struct engine_pool *pool);
 struct engine *drive_new(struct engine_pool *pool, struct error *error);

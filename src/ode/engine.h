@@ -63,8 +63,6 @@ struct engine {
 #define ENGINE_TABLE(id, word, table) extern const struct engine_table table;
 ENGINE_LIST(ENGINE_TABLE)
 #undef ENGINE_TABLE
-/* An engine with the reference beside it; each evaluation goes to the one that it is for. */
-extern const struct engine_table engine_both;
 extern const struct engine_table *const engine_in_use[N_ENGINE]; /* NULL: this program has none */
 
 /* Who can take what. Why an engine cannot take the model ("the model has ..."); NULL: it can. */
