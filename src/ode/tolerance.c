@@ -188,8 +188,8 @@ static bool find_noise(struct simulation *sim, const double *y, double span, dou
 }
 
 /* Estimates how large the states with rests[i] can become, from simulation.t on over `span` (INFINITY: for ever), while the
- * others stay at y: from what drives them, the rate of change, the states that feed them, and what feeds these. Each round is one
- * step of the implicit Euler method over the whole span, of each state for itself:
+ * others stay at y: from what drives them, the rate of change, the states that feed them, and what feeds these. Each round is
+ * one step of the implicit Euler method over the whole span, of each state for itself:
  *
  *     reach_i = (|f_i| + sum_(j != i) |J_ij y_j|) / (1/span + max(0, -J_ii)),
  *
