@@ -64,8 +64,8 @@ size_t schedule_n_worker(const struct schedule *schedule);
 size_t schedule_n_suspended(const struct schedule *schedule);
 
 /* The scheduler without its threads: "lane, what next?" against any clock. The threads ask this, and so do the virtual lanes
- * of a simulation. All functions may be called by several threads. A lane is a place for an evaluation in a worker's engine; where
- * an engine holds one, lanes are workers. */
+ * of a simulation. All functions may be called by several threads. A lane is a place for an evaluation in a worker's engine;
+ * where an engine holds one, lanes are workers. */
 enum { POLICY_N_SAMPLE = 16 };
 
 struct policy_lane {
