@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/asker.h"
+#include "fit/point.h"
 
 /* Resets a record: no outcome, no best point, no work. */
 void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes);

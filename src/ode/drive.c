@@ -122,17 +122,6 @@ static bool start(struct batch *b, int k)
     return b->integrator->start(b, k);
 }
 
-static bool compute_initial_state(const struct integrator *integrator, struct simulation *sim)
-{
-    if ((integrator->initial ? integrator->initial(sim) : blocks_initial(sim, sim->y)) != STIFFIT_OK)
-        return outcome_model_failed(sim);
-    if (sim->evaluation->task->n_time > 0) {
-        tolerance_begin(sim, sim->y);
-        positive_begin(sim, sim->y);
-    }
-    return true;
-}
-
 /* What each evaluation begins with. */
 static void set_up(struct simulation *sim, bool is_relative)
 {
@@ -167,8 +156,12 @@ static bool begin(struct batch *b, int k, bool is_relative)
         return false;
     if (sim->has_stops && !stops_begin(sim))
         return false;
-    if (sim->n_state > 0 && !compute_initial_state(integrator, sim))
-        return false;
+    if (sim->n_state > 0 && (integrator->initial ? integrator->initial(sim) : blocks_initial(sim, sim->y)) != STIFFIT_OK)
+        return outcome_model_failed(sim);
+    if (sim->n_state > 0 && task->n_time > 0) {
+        tolerance_begin(sim, sim->y);
+        positive_begin(sim, sim->y);
+    }
     if (task->n_time == 0 && !evaluation->adjoint)
         return outcome_set(sim, EVALUATION_OK);
     if (evaluation->adjoint)

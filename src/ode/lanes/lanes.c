@@ -440,6 +440,7 @@ static bool start(struct batch *b, int k)
     uint32_t next_id = sim->abi->n_parameter;
     for (size_t block = 0; block < sim->blocks.n; block++)
         lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
+    lane->watched = positive_watches(sim);
     if (sim->tolerance.atol == 0)
         tolerance_follow(sim, lane->y);
     if (!first_step(lane))
@@ -452,7 +453,6 @@ static bool start(struct batch *b, int k)
     lane->n_attempt = 0;
     lane->trouble = -LASTING;
     lane->rejected = false;
-    lane->watched = positive_watches(sim);
     if (!(b->live >> k & 1))
         return enter(b, k);
     reload(b, k);
