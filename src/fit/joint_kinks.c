@@ -1,11 +1,8 @@
-/* Steps of a fit over many datasets whose objective has kinks. As in a single fit (trust_kinks.c) a step minimises the
- * objective itself for linear predictions by a few quadratic steps, first with reweighted squares, which always lead
- * downhill but creep along kinks, then with Newton's curvature of the rounded kinks, which finds the right kinks at once.
+/* Steps of a fit over many datasets whose objective has kinks: the inner steps of fit/kinks.h.
  * Steps are kept short by one damping for all parameters instead of a radius for each dataset, so that those of all levels
  * together are downhill: the proximal form of Levenberg and Marquardt's method (Nielsen 1999 for the choice of the
- * damping). Each inner step takes two passes without an evaluation: in the first one the blocks reduce the rows at the
- * inner point, seen from the best point; in the second one they follow the step of the parameters above and give their
- * values.
+ * damping). Each takes two passes without an evaluation: in the first one the blocks reduce the rows at the inner point, seen
+ * from the best point; in the second one they follow the step of the parameters above and give their values.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_kinks.h"
 
@@ -23,16 +20,16 @@ static const double FIRST = 10, LITTLE = 1e-6, NONE = 1e-13;
 /* How often parameters that were stopped are held where they were stopped, and all in all. */
 enum { HOLD_THERE = 3, HOLD_MOST = 5 };
 
-void joint_kinks_begin(struct joint *joint)
+void joint_kinks_begin(struct joint *joint, const struct kinks_method *method)
 {
     struct joint_line *line = &joint->line;
+    line->search = (struct kinks_search){.method = method, .context = joint, .first = joint->above.f};
     line->damping = line->damping > 0 ? line->damping : FIRST;
     line->growth = fmax(line->growth, 2);
     line->begins = true;
-    line->takes = line->newton = line->holds = false;
-    line->n_inner = line->n_cut = line->n_hold = 0;
-    line->part = 1;
-    line->first = line->value = line->least = joint->above.f;
+    line->takes = line->holds = line->has_fewer = false;
+    line->n_hold = 0;
+    line->value = joint->above.f;
     memcpy(line->shared, joint->above.theta, joint->above.s * sizeof *line->shared);
     for (size_t g = 0; g < joint_n_group(joint); g++)
         memcpy(joint->above.group[g].line, joint->above.group[g].reduced.theta, joint->above.n_group * sizeof(double));
@@ -133,7 +130,7 @@ void joint_kinks_groups_step(struct joint *joint)
 /* The part of the way to the trial that is tried. */
 static double part_way(const struct joint_line *line, double from, double to)
 {
-    return line->part == 1 ? to : from + line->part * (to - from);
+    return line->search.part == 1 ? to : from + line->search.part * (to - from);
 }
 
 /* The squared length of the step of the parameters above all blocks. */
@@ -159,7 +156,6 @@ static double distance_above(const struct joint *joint)
 static void take(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
-    line->takes = true;
     for (size_t k = 0; k < joint->above.s; k++)
         line->shared[k] = part_way(line, joint->above.theta[k], joint->above.trial[k]);
     for (size_t g = 0; g < joint_n_group(joint); g++) {
@@ -184,34 +180,32 @@ static bool is_stopped(const struct joint *joint)
     return facts.any;
 }
 
-enum joint_kinks_next joint_kinks_judge(struct joint *joint)
+double joint_kinks_sum(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
-    double value = joint_total(joint, value_of), distance = joint_total(joint, distance_of) + distance_above(joint);
-    double damped = value + 0.5 * line->damping * distance;
-    bool fails = line->n_inner == 0 && !(damped < line->first);
-    line->holds = fails && line->n_hold < HOLD_MOST && line->n_cut == 0 && is_stopped(joint);
-    if (line->holds) {
-        line->n_hold++;
-        return JOINT_KINKS_ROWS;
-    }
-    if (fails && line->n_cut++ < TRUST_KINKS_CUT) {
-        line->part *= 0.5;
-        return JOINT_KINKS_VALUE;
-    }
-    double gain = line->least - damped;
-    bool is_better = gain > 0, was_newton = line->newton;
-    line->takes = false;
-    if (is_better) {
-        take(joint);
-        line->least = damped;
-        line->value = value;
-    }
-    line->begins = false;
-    line->newton = is_better;
-    line->part = 1;
-    bool ends = is_better ? gain <= TRUST_KINKS_LITTLE * (line->first - line->least) : !was_newton;
-    return ++line->n_inner >= TRUST_KINKS_INNER || ends ? JOINT_KINKS_DONE : JOINT_KINKS_ROWS;
+    line->latest = joint_total(joint, value_of);
+    return line->latest + 0.5 * line->damping * (joint_total(joint, distance_of) + distance_above(joint));
+}
+
+bool joint_kinks_hold(struct kinks_search *search)
+{
+    struct joint *joint = search->context;
+    struct joint_line *line = &joint->line;
+    line->holds = line->n_hold < HOLD_MOST && is_stopped(joint);
+    line->n_hold += line->holds;
+    return line->holds;
+}
+
+void joint_kinks_judged(struct kinks_search *search, bool is_better)
+{
+    struct joint *joint = search->context;
+    struct joint_line *line = &joint->line;
+    line->begins = line->holds = false;
+    line->takes = is_better;
+    if (!is_better)
+        return;
+    take(joint);
+    line->value = line->latest;
 }
 
 void joint_kinks_target(struct joint *joint)
@@ -274,7 +268,7 @@ static bool take_best(const struct joint_work *work, struct fit_point *best, str
 /* The value for linear predictions after a step, own parameters first, and what was computed for it. */
 struct inner_value {
     struct fit_point best;
-    struct trust_kinks kinks;
+    struct kinks_linear linear;
     struct fit_answer answer;
     double *step; /* in the model's order */
     double value;
@@ -283,13 +277,13 @@ struct inner_value {
 static bool evaluate(struct joint_work *work, const double *step, struct inner_value *inner, struct arena *arena)
 {
     size_t all = work->n + work->s;
-    if (!take_best(work, &inner->best, arena) || !trust_kinks_init(&inner->kinks, work->asker, arena)
+    if (!take_best(work, &inner->best, arena) || !kinks_linear_init(&inner->linear, work->asker, arena)
         || !ARENA_DOUBLES(arena, {&inner->step, all, 1}))
         return false;
     for (size_t k = 0; k < all; k++)
         inner->step[work->order[k]] = step[k];
     inner->value = joint_weight(work->joint, (size_t)(work->block - work->joint->block))
-                   * trust_kinks_value(&inner->kinks, work->asker, &inner->best, inner->step, &inner->answer);
+                   * kinks_linear_value(&inner->linear, work->asker, &inner->best, inner->step, &inner->answer);
     return true;
 }
 
@@ -334,7 +328,7 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
         memcpy(work->region.model.step, block->inner.candidate, work->n * sizeof(double));
         joint_hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
     }
-    joint_block_reduce(work, &inner.answer, line->newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, reduced->triangle,
+    joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, reduced->triangle,
                        reduced->rhs);
     memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
     joint_damped_rest(&work->region, reduced, &block->inner.hold, line->damping);
@@ -355,7 +349,7 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena)
     block->inner.candidate_distance = 0;
     for (size_t k = 0; k < work->n + work->s; k++) {
         double *to = &block->inner.candidate[k];
-        *to = line->part * (k < work->n ? work->region.model.step[k] : shared_step[k - work->n]);
+        *to = line->search.part * (k < work->n ? work->region.model.step[k] : shared_step[k - work->n]);
         block->inner.candidate_distance += k < work->n ? *to * block->inner.scale[k] * *to * block->inner.scale[k] : 0;
     }
     if (!evaluate(work, block->inner.candidate, &inner, arena))

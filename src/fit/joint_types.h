@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fit/certificate.h"
+#include "fit/kinks.h"
 #include "fit/leap.h"
 
 /* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
@@ -43,14 +44,13 @@ struct joint_inner {
 
 /* The search for a step of joint_kinks.c. */
 struct joint_line {
+    struct kinks_search search; /* its values have the damping's share */
     double damping, growth;   /* of steps; its growth after the next step that fails. Kept from step to step; */
     bool begins, takes;       /* blocks begin at the best point; their last candidate is the best inner step */
     bool holds;               /* parameters that were stopped are held from now on */
-    bool newton;              /* the rows have Newton's curvature */
-    int n_inner, n_cut, n_hold;
-    double first;             /* the objective at the best point; */
-    double value, least;      /* for linear predictions at the best inner step, and with the damping's share */
-    double part;              /* of a step that is tried */
+    int n_hold;               /* how often */
+    bool has_fewer;           /* blocks have left */
+    double value, latest;     /* the objective for linear predictions at the best inner step, and at the latest one */
     double *shared, *scale, *kept; /* s: the best inner step's end; the metric of steps; that of the trust region */
 };
 
