@@ -130,7 +130,7 @@ void joint_kinks_groups_step(struct joint *joint)
 /* The part of the way to the trial that is tried. */
 static double part_way(const struct joint_line *line, double from, double to)
 {
-    return line->search.part == 1 ? to : from + line->search.part * (to - from);
+    return line->part == 1 ? to : from + line->part * (to - from);
 }
 
 /* The squared length of the step of the parameters above all blocks. */
@@ -187,11 +187,10 @@ double joint_kinks_sum(struct joint *joint)
     return line->latest + 0.5 * line->damping * (joint_total(joint, distance_of) + distance_above(joint));
 }
 
-bool joint_kinks_hold(struct kinks_search *search)
+bool joint_kinks_holds(struct joint *joint)
 {
-    struct joint *joint = search->context;
     struct joint_line *line = &joint->line;
-    line->holds = line->n_hold < HOLD_MOST && is_stopped(joint);
+    line->holds = line->part == 1 && line->n_hold < HOLD_MOST && is_stopped(joint);
     line->n_hold += line->holds;
     return line->holds;
 }
@@ -349,7 +348,7 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena)
     block->inner.candidate_distance = 0;
     for (size_t k = 0; k < work->n + work->s; k++) {
         double *to = &block->inner.candidate[k];
-        *to = line->search.part * (k < work->n ? work->region.model.step[k] : shared_step[k - work->n]);
+        *to = line->part * (k < work->n ? work->region.model.step[k] : shared_step[k - work->n]);
         block->inner.candidate_distance += k < work->n ? *to * block->inner.scale[k] * *to * block->inner.scale[k] : 0;
     }
     if (!evaluate(work, block->inner.candidate, &inner, arena))

@@ -11,9 +11,10 @@ bool joint_kinks_measure(struct joint *joint);
 /* In joint_reduce: eliminates a group's own parameters. Then they follow the shared step to group->trial. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group);
 void joint_kinks_groups_step(struct joint *joint);
-/* After JOINT_VALUE: the value of the inner step. And the method's `hold` and `judged`. */
+/* After JOINT_VALUE: the value of the inner step. If the first one is no good: whether parameters
+ * that bounds stopped are held from now on. And the method's `judged`. */
 double joint_kinks_sum(struct joint *joint);
-bool joint_kinks_hold(struct kinks_search *search);
+bool joint_kinks_holds(struct joint *joint);
 void joint_kinks_judged(struct kinks_search *search, bool is_better);
 /* The result of the inner search becomes the trial of the parameters above. */
 void joint_kinks_target(struct joint *joint);

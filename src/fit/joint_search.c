@@ -206,20 +206,33 @@ static enum asked run_inner_pass(struct joint *joint, enum joint_pass pass)
     return went == JOINT_COUNTS ? ASKED_OK : ASKED_END;
 }
 
-static enum asked look_inside(struct kinks_search *search)
+static enum asked value_inside(struct joint *joint, double *value)
 {
-    enum asked asked = run_inner_pass(search->context, JOINT_ROWS);
-    return asked == ASKED_OK ? set_inner_step(search->context) : asked;
-}
-
-static enum asked value_inside(struct kinks_search *search, double *value)
-{
-    enum asked asked = run_inner_pass(search->context, JOINT_VALUE);
-    *value = asked == ASKED_OK ? joint_kinks_sum(search->context) : INFINITY;
+    enum asked asked = run_inner_pass(joint, JOINT_VALUE);
+    *value = asked == ASKED_OK ? joint_kinks_sum(joint) : INFINITY;
     return asked;
 }
 
-static const struct kinks_method inner = {.look = look_inside, .value = value_inside, .hold = joint_kinks_hold,
+static enum asked step_inside(struct kinks_search *search, double *value)
+{
+    struct joint *joint = search->context;
+    joint->line.part = 1;
+    enum asked asked = run_inner_pass(joint, JOINT_ROWS);
+    if (asked == ASKED_OK)
+        asked = set_inner_step(joint);
+    return asked == ASKED_OK ? value_inside(joint, value) : asked;
+}
+
+static enum asked shorten_inside(struct kinks_search *search, double *value)
+{
+    struct joint *joint = search->context;
+    if (joint_kinks_holds(joint))
+        return step_inside(search, value);
+    joint->line.part *= 0.5;
+    return value_inside(joint, value);
+}
+
+static const struct kinks_method inner = {.step = step_inside, .shorten = shorten_inside,
                                           .judged = joint_kinks_judged};
 
 /* What the best inner step promises takes the place of what the model does. */

@@ -45,6 +45,7 @@ struct joint_inner {
 /* The search for a step of joint_kinks.c. */
 struct joint_line {
     struct kinks_search search; /* its values have the damping's share */
+    double part;              /* of a step that is tried */
     double damping, growth;   /* of steps; its growth after the next step that fails. Kept from step to step; */
     bool begins, takes;       /* blocks begin at the best point; their last candidate is the best inner step */
     bool holds;               /* parameters that were stopped are held from now on */

@@ -55,46 +55,21 @@ double kinks_linear_value(struct kinks_linear *linear, const struct fit_asker *a
     return isfinite(value) ? value : INFINITY;
 }
 
-/* Logarithms and noise are not convex, and linear predictions may leave their domain: halves the first step until it is better
- * than none. */
-static enum asked cut(struct kinks_search *search, double *value)
-{
-    enum asked asked = ASKED_OK;
-    for (int i = 0; i < MAX_CUT && asked == ASKED_OK && !(*value < search->first); i++) {
-        search->part *= 0.5;
-        asked = search->method->value(search, value);
-    }
-    return asked;
-}
-
-/* The next inner step and its value. */
-static enum asked take_step(struct kinks_search *search, bool is_first, double *value)
-{
-    const struct kinks_method *method = search->method;
-    enum asked asked = ASKED_OK;
-    bool goes_on = true;
-    search->part = 1;
-    while (goes_on && asked == ASKED_OK) {
-        asked = method->look(search);
-        if (asked == ASKED_OK)
-            asked = method->value(search, value);
-        goes_on = asked == ASKED_OK && is_first && !(*value < search->first) && method->hold && method->hold(search);
-    }
-    return is_first && asked == ASKED_OK ? cut(search, value) : asked;
-}
-
 enum asked kinks_run(struct kinks_search *search)
 {
+    const struct kinks_method *method = search->method;
     search->least = search->first;
     search->newton = false;
     for (int i = 0; i < MAX_INNER; i++) {
         double value;
-        enum asked asked = take_step(search, i == 0, &value);
+        enum asked asked = method->step(search, &value);
+        for (int k = 0; i == 0 && k < MAX_CUT && asked == ASKED_OK && !(value < search->first); k++)
+            asked = method->shorten(search, &value);
         if (asked != ASKED_OK)
             return asked;
         double gain = search->least - value;
         bool is_better = gain > 0;
-        search->method->judged(search, is_better);
+        method->judged(search, is_better);
         search->least = is_better ? value : search->least;
         if (is_better ? gain <= LITTLE * (search->first - search->least) : !search->newton)
             break;
@@ -121,24 +96,27 @@ static void take_rows(struct trust_model *model, const struct fit_answer *answer
     trust_model_forget_singular(model);
 }
 
-static enum asked look(struct kinks_search *search)
-{
-    struct kinks *kinks = search->context;
-    struct fit_answer answer;
-    kinks_linear_value(&kinks->linear, kinks->model->asker, kinks->best, kinks->step, &answer);
-    take_rows(kinks->model, &answer, kinks->step, search->newton);
-    trust_model_step(kinks->model, kinks->best);
-    return ASKED_OK;
-}
-
-static enum asked value(struct kinks_search *search, double *value)
+static enum asked step(struct kinks_search *search, double *value)
 {
     struct kinks *kinks = search->context;
     struct trust_model *model = kinks->model;
     struct fit_answer answer;
-    for (size_t j = 0; j < model->n && search->part < 1; j++) /* it has been halved before */
+    kinks_linear_value(&kinks->linear, model->asker, kinks->best, kinks->step, &answer);
+    take_rows(model, &answer, kinks->step, search->newton);
+    trust_model_step(model, kinks->best);
+    *value = kinks_linear_value(&kinks->linear, model->asker, kinks->best, model->step, &answer);
+    return ASKED_OK;
+}
+
+/* Logarithms and noise are not convex, and linear predictions may leave their domain. */
+static enum asked shorten(struct kinks_search *search, double *value)
+{
+    struct kinks *kinks = search->context;
+    struct trust_model *model = kinks->model;
+    struct fit_answer answer;
+    for (size_t j = 0; j < model->n; j++)
         model->step[j] *= 0.5;
-    model->is_restricted = model->is_restricted || search->part < 1;
+    model->is_restricted = true;
     *value = kinks_linear_value(&kinks->linear, model->asker, kinks->best, model->step, &answer);
     return ASKED_OK;
 }
@@ -152,7 +130,7 @@ static void judged(struct kinks_search *search, bool is_better)
     kinks->is_restricted = kinks->model->is_restricted;
 }
 
-static const struct kinks_method single = {.look = look, .value = value, .judged = judged};
+static const struct kinks_method single = {.step = step, .shorten = shorten, .judged = judged};
 
 void kinks_step(struct kinks *kinks, struct trust_model *model, const struct fit_point *best)
 {

@@ -23,14 +23,13 @@ double kinks_linear_value(struct kinks_linear *linear, const struct fit_asker *a
 
 struct kinks_search;
 
-/* What an inner step is. ASKED_FAILED and ASKED_END end the search. */
+/* What an inner step is; `value` is the objective at its end. All but ASKED_OK ends the search. */
 struct kinks_method {
-    /* Sets the model with the rows at the best inner step, seen from the best point: its minimum is the next inner step. */
-    enum asked (*look)(struct kinks_search *search);
-    /* The objective after search->part of that step. */
-    enum asked (*value)(struct kinks_search *search, double *value);
-    /* The first step does not decrease the objective: whether it may if what bounds stopped is held. NULL: it never may. */
-    bool (*hold)(struct kinks_search *search);
+    /* Takes the rows at the best inner step, with Newton's curvature if search->newton; seen from
+     * the best point their minimum is the next inner step. */
+    enum asked (*step)(struct kinks_search *search, double *value);
+    /* The first step does not decrease the objective: tries one that is more likely to. */
+    enum asked (*shorten)(struct kinks_search *search, double *value);
     /* The end of the step becomes the best inner step, or it is dropped. */
     void (*judged)(struct kinks_search *search, bool is_better);
 };
@@ -38,12 +37,11 @@ struct kinks_method {
 struct kinks_search {
     const struct kinks_method *method;
     void *context;
-    double first, least;      /* the objective without a step, and after the best inner one */
-    double part;              /* of a step that is tried */
-    bool newton;              /* rows have Newton's curvature */
+    double first, least; /* the objective without a step, and after the best inner one */
+    bool newton;
 };
 
-/* From `first`, which the caller sets, to the least value; ASKED_OK unless the method says otherwise. */
+/* From search->first to the least value. */
 enum asked kinks_run(struct kinks_search *search);
 
 /* Of one dataset. */
