@@ -38,6 +38,8 @@ struct fit_asker {
     const struct fit_options *options;
     const struct fit_host *host;
     struct fit_accuracy accuracy; /* of the search's points from now on */
+    enum optimizer optimizer;     /* of the search; and its gradients: those of accuracy but for the final evaluations */
+    enum gradient_method gradient;
     struct fit_map map;
     struct fit_objective objective;
     bool is_sigma_known;    /* every row has a sigma, its own or the model's */
@@ -67,6 +69,7 @@ struct fit_asker {
     bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
     struct fit_work used;
+    int64_t n_iteration;    /* of all searches */
     enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
     enum outcome failure;   /* of the latest failed trial: ode_failed or model_failed */
     char reason[160];       /* of the latest failure */

@@ -4,9 +4,9 @@
 
 #include "base/random.h"
 #include "fit/asker.h"
+#include "fit/found.h"
 #include "fit/loss.h"
 #include "fit/preequilibration.h"
-#include "fit/prepare.h"
 
 #include <math.h>
 #include <stdio.h>

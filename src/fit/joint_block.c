@@ -373,11 +373,7 @@ static void keep(struct joint_work *work)
     for (size_t k = 0; k < all; k++)
         work->at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->theta[k - work->n];
     block->is_kept = fit_map_natural(map, work->at.theta, block->p);
-    for (size_t k = 0; k < all; k++) {
-        uint32_t j = work->order[k], file = map->file_index[j];
-        block->at_bound[file] = block->p[file] <= map->natural_lower[j] ? -1 : block->p[file] >= map->natural_upper[j] ? 1
-            : 0;
-    }
+    fit_map_at_bound(map, block->p, block->at_bound);
 }
 
 /* Evaluates the best point that another process has left, uncounted. */

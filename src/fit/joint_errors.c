@@ -5,8 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_errors.h"
 
-#include "base/words.h"
-#include "fit/prepare.h"
+#include "fit/found.h"
 #include "fit/matrix.h"
 #include "fit/statistics.h"
 
@@ -668,64 +667,52 @@ static void put_evaluation(const struct joint *joint, size_t i, struct fit_recor
             joint_slope(reduced->triangle, all, reduced->rhs, k) / block->chain[k];
 }
 
-/* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */
-static void put_reason(const struct joint *joint, size_t i, struct fit_record *record)
+/* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. reason: 160
+ * characters. */
+static enum outcome explain(const struct joint *joint, size_t i, char *reason, size_t size)
 {
     const struct joint_block *block = &joint->block[i];
-    bool is_one = joint->end.culprit < joint->ranks.n_block, is_me = is_one && joint->end.culprit == joint->ranks.first + i;
-    bool is_common = joint->end.outcome == OUTCOME_stalled || joint->end.outcome == OUTCOME_budget
-        || joint->end.outcome == OUTCOME_timeout;
+    const struct joint_end *end = &joint->end;
+    bool is_one = end->culprit < joint->ranks.n_block, is_me = is_one && end->culprit == joint->ranks.first + i;
+    bool is_common = end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_budget || end->outcome == OUTCOME_timeout;
     if (block->is_out) {
-        record->outcome = block->outcome;
-        snprintf(record->reason, sizeof record->reason, "%s", block->reason);
-    } else if (outcome_is_success(joint->end.outcome)) {
-        return;
-    } else if (is_one && !is_me) {
-        char name[JOINT_NAME];
-        joint_name(joint, joint->end.culprit, name);
-        snprintf(record->reason, sizeof record->reason, "%s: %.*s", name, (int)(sizeof record->reason - sizeof name),
-                 joint->end.blame.reason);
-        record->outcome = is_common && !joint->end.blame.has_crashed ? joint->end.outcome : OUTCOME_other_failed;
-    } else {
-        snprintf(record->reason, sizeof record->reason, "%s", is_one ? joint->end.blame.reason : joint->asker.reason);
+        snprintf(reason, size, "%s", block->reason);
+        return block->outcome;
     }
+    snprintf(reason, size, "%s", is_one ? end->blame.reason : joint->asker.reason);
+    if (outcome_is_success(end->outcome) || !is_one || is_me)
+        return end->outcome;
+    char name[JOINT_NAME];
+    joint_name(joint, end->culprit, name);
+    snprintf(reason, size, "%s: %.*s", name, (int)(size - sizeof name), end->blame.reason);
+    return is_common && !end->blame.has_crashed ? end->outcome : OUTCOME_other_failed;
 }
 
 void joint_record(struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_block *block = &joint->block[i];
-    fit_clear(record, joint->n_parameter, block->notes | (block->is_out ? 0 : joint->asker.notes));
+    const struct joint_errors *errors = joint->errors;
+    char reason[sizeof record->reason];
+    bool is_kept = block->is_kept && !block->is_out, is_evaluation = joint->options->evaluates;
+    struct fit_found found = {.stop = joint->end.stop, .optimizer = joint->descends ? OPTIMIZER_lbfgs : OPTIMIZER_trf,
+                              .gradient = block->is_made ? block->gradient : GRADIENT_none,
+                              .n_iteration = joint->search.n_iteration, .used = block->used, .reason = reason,
+                              .notes = block->notes | (block->is_out ? 0 : joint->asker.notes),
+                              .p = is_kept ? block->p : NULL, .at_bound = block->at_bound, .objective = block->best.f,
+                              .gradient_norm = errors ? errors->gradient_norm : (double)NAN,
+                              .tighter = joint->asker.accuracy.tighter, .tight_change = NAN, .tight_decrease = NAN};
+    found.outcome = explain(joint, i, reason, sizeof reason);
+    if (errors && !is_evaluation && joint->options->certify && !isnan(joint->certificate.decrease)) {
+        found.tight_change = block->trial.f - block->best.f;
+        found.tight_decrease = joint->certificate.decrease;
+    }
+    fit_clear(record, joint->n_parameter, 0);
     record->dataset = joint->ranks.first + i;
     record->start = joint->task;
-    record->outcome = joint->end.outcome;
-    record->stop = joint->end.stop;
-    record->optimizer = joint->options->evaluates ? OPTIMIZER_none
-                        : joint->descends          ? OPTIMIZER_lbfgs
-                                                  : OPTIMIZER_trf;
-    record->gradient = block->is_made ? block->gradient : GRADIENT_none;
-    record->n_iteration = joint->search.n_iteration;
-    fit_work_put(&block->used, record);
     record->n_no_sigma = block->n_no_sigma;
-    put_reason(joint, i, record);
-    if (!block->is_kept || block->is_out)
-        return;
-    double accuracy = joint->options->accuracy;
-    record->rtol = joint->asker.accuracy.tighter == 1 ? accuracy : number_decimal(accuracy / joint->asker.accuracy.tighter);
-    record->objective = block->best.f;
-    memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
-    memcpy(record->at_bound, block->at_bound, joint->n_parameter);
-    record->gradient_norm = joint->errors ? joint->errors->gradient_norm : NAN;
-    if (joint->errors && joint->options->evaluates)
+    fit_found_put(&found, joint->options, joint->n_parameter, record);
+    if (is_kept && errors && is_evaluation)
         put_evaluation(joint, i, record);
-    if (!joint->errors || joint->options->evaluates)
-        return;
-    if (joint->options->certify && !isnan(joint->certificate.decrease)) {
-        record->tight_change = block->trial.f - block->best.f;
-        record->tight_decrease = joint->certificate.decrease;
-    }
-    if (joint->options->statistics && !put_statistics(joint, i, record)) {
-        record->outcome = OUTCOME_out_of_memory;
-        record->stop = STOP_none;
-        snprintf(record->reason, sizeof record->reason, "no memory for the statistics of this dataset");
-    }
+    else if (is_kept && errors && joint->options->statistics && !put_statistics(joint, i, record))
+        fit_fail(record, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
 }
