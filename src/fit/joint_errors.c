@@ -470,6 +470,48 @@ struct row {
     double *rows; /* n_row x (n_own + n_above): own ones first, then those above */
 };
 
+/* As matrix_invert, in units of the columns' lengths, which go to `scale` (n). */
+static double invert(size_t n, const double *triangle, double *scale, double *inverse)
+{
+    for (size_t c = 0; c < n; c++) {
+        scale[c] = sqrt(matrix_squares(c + 1, triangle + c * n));
+        scale[c] = scale[c] > 0 ? scale[c] : 1;
+    }
+    return n > 0 ? matrix_invert(n, triangle, scale, inverse) : 1;
+}
+
+bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_block *block = &joint->block[i];
+    size_t s = joint->above.s_block;
+    double *zeros, *triangle, *inverse;
+    if (!errors || !block->findings.memory)
+        return false;
+    arena_reset(&errors->arena);
+    size_t n = mode->n = find_loose(block, s, errors->loose, errors->scale);
+    if (!ARENA_DOUBLES(&errors->arena, {&zeros, block->n + s, 1}, {&triangle, n, n}, {&inverse, n, n}))
+        return false;
+    joint_eliminate(block->n, s, joint_information(block, s), zeros, errors->loose, n, NULL, 0, NULL, 0, errors->scratch,
+                    NULL, NULL, triangle);
+    mode->log_det = 0;
+    for (size_t c = 0; c < n; c++) {
+        mode->index[c] = block->file_index[errors->loose[c]];
+        mode->theta[c] = block->best.theta[errors->loose[c]];
+        mode->log_det += 2 * log(fabs(triangle[c + c * n]));
+    }
+    if (!(invert(n, triangle, errors->scale, inverse) > 0))
+        mode->log_det = -INFINITY;
+    for (size_t c = 0; c < n && isfinite(mode->log_det); c++)
+        for (size_t d = 0; d < n; d++) {
+            double *to = &mode->covariance[d + c * n];
+            *to = 0;
+            for (size_t k = c > d ? c : d; k < n; k++)
+                *to += inverse[c + k * n] * inverse[d + k * n];
+        }
+    return true;
+}
+
 /* Of the parameters above block i from the covariance's root: with further columns of groups most shared parameters are
  * others'. R d + F e = noise for those of its group, so that d = R^-1 (noise - F e) for errors e of the shared ones. */
 static bool above_by_root(struct joint *joint, size_t i, double *triangle)
@@ -481,12 +523,7 @@ static bool above_by_root(struct joint *joint, size_t i, double *triangle)
     if (!ARENA_DOUBLES(&errors->arena, {&scale, n, 1}, {&inverse, n, n}, {&root, width, m}, {&zeros, width, 1}, {&r, m, m},
                        {&q, m, 1}, {&ones, m, 1}))
         return false;
-    for (size_t c = 0; c < n; c++) {
-        scale[c] = sqrt(matrix_squares(c + 1, group->error_rows + c * n));
-        scale[c] = scale[c] > 0 ? scale[c] : 1;
-    }
-    if (n > 0)
-        matrix_invert(n, group->error_rows, scale, inverse);
+    invert(n, group->error_rows, scale, inverse);
     for (size_t c = 0; c < m; c++) {
         size_t column = errors->column[c];
         ones[c] = 1;
