@@ -311,10 +311,8 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
         double after = asked == ASKED_OK ? block->best.f / weight : (double)NAN;
         if (!fit_leap_is_good(&leap, &work->asker->map, before / weight, after))
             return true; /* work->at is the end of the leap */
-        struct joint_reduced lower = block->best;
-        block->best = block->trial;
-        block->trial = lower;
-        before = lower.f;
+        joint_block_swap(block);
+        before = block->trial.f;
         sum_leaps(work);
     }
     return true;

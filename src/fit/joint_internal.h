@@ -50,8 +50,11 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
                         const double *step, double *triangle, double *rhs);
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
-/* Memory of a block with n own parameters and s above it, which lasts. False: there is none. */
-bool joint_block_room(const struct joint *joint, struct joint_block *block, size_t n, size_t s);
+/* Memory of a block that lasts; n, s, n_at and has_kinks are known. False: there is none. And where its arrays are in it. */
+bool joint_block_room(const struct joint *joint, struct joint_block *block);
+void joint_block_place(const struct joint *joint, struct joint_block *block);
+/* The trial becomes the best point, and is the former one. */
+void joint_block_swap(struct joint_block *block);
 /* Ends the fit because of this block. */
 void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason);
 /* Relative to the columns' lengths: directions with less influence than the derivatives' accuracy, and than this, are not

@@ -214,22 +214,10 @@ void joint_kinks_target(struct joint *joint)
         memcpy(joint->above.group[g].trial, joint->above.group[g].line, joint->above.n_group * sizeof(double));
 }
 
-bool joint_kinks_room(struct joint_block *block, const struct joint_work *work)
+size_t joint_kinks_n_at(const struct joint_work *work)
 {
     const struct fit_objective *objective = &work->asker->objective;
-    size_t all = work->n + work->s, each = objective->n_row * (1 + all) * (objective->has_noise ? 2 : 1);
-    double *memory = calloc(2 * each + 2 * all + 3 * work->n + 1, sizeof *memory);
-    block->inner.memory = memory;
-    if (!memory)
-        return false;
-    block->best.at = memory;
-    block->trial.at = memory + each;
-    block->inner.step = memory + 2 * each;
-    block->inner.candidate = block->inner.step + all;
-    block->inner.hold.by = block->inner.candidate + all;
-    block->inner.hold.is_held = (bool *)(block->inner.hold.by + work->n); /* two bools need less room than two doubles */
-    block->inner.hold.is_stopped = block->inner.hold.is_held + work->n;
-    return true;
+    return objective->n_row * (1 + work->n + work->s) * (objective->has_noise ? 2 : 1);
 }
 
 void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced)

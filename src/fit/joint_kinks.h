@@ -23,10 +23,9 @@ void joint_kinks_target(struct joint *joint);
 bool joint_kinks_is_damped(const struct joint *joint);
 void joint_kinks_loosen(struct joint *joint), joint_kinks_adapt(struct joint *joint, double ratio);
 
-/* Of a block. Room for its predictions at the best point and at the trial, and for inner steps; false: out of memory.
- * Keeps the predictions of work->at. Its inner step becomes the last candidate if joint->line says so. And the two
+/* Of a block. The numbers of its predictions at a point. Keeps those of work->at. Its inner step becomes the last candidate if joint->line says so. And the two
  * passes; false: out of memory. */
-bool joint_kinks_room(struct joint_block *block, const struct joint_work *work);
+size_t joint_kinks_n_at(const struct joint_work *work);
 void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced);
 void joint_kinks_take(struct joint_work *work);
 bool joint_kinks_rows(struct joint_work *work, struct arena *arena);

@@ -49,11 +49,8 @@ static void measure(struct joint *joint)
 
 void joint_take_trials(struct joint *joint)
 {
-    for (size_t i = 0; i < joint->part.n_active; i++) {
-        struct joint_reduced best = joint_active(joint, i)->best;
-        joint_active(joint, i)->best = joint_active(joint, i)->trial;
-        joint_active(joint, i)->trial = best;
-    }
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        joint_block_swap(joint_active(joint, i));
     joint->above.f = joint->point.f = joint_total(joint, f_of);
     measure(joint);
 }

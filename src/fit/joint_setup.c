@@ -165,8 +165,10 @@ static bool make_block(struct joint_work *work)
     struct joint_block *block = work->block;
     size_t n = work->n, all = n + work->s;
     assert(!block->saved || block->n == n);
-    if (!joint_block_room(work->joint, block, n, work->s)
-        || (block->has_kinks && !work->joint->descends && !joint_kinks_room(block, work)))
+    block->n = n;
+    block->s = work->s;
+    block->n_at = block->has_kinks && !work->joint->descends ? joint_kinks_n_at(work) : 0;
+    if (!joint_block_room(work->joint, block))
         return false;
     for (size_t k = 0; work->joint->descends && k < 2 * n; k++)
         block->box[k] = (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
@@ -181,7 +183,6 @@ static bool make_block(struct joint_work *work)
         joint_restore_block(work->joint, block);
         return true;
     }
-    block->n = n;
     block->n_row = (size_t)joint_weight(work->joint, (size_t)(block - work->joint->block)) * work->asker->objective.n_row;
     block->radius = INFINITY;
     return true;
@@ -310,10 +311,7 @@ void joint_fini(struct joint *joint)
     for (size_t i = 0; joint->block && i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
         free(block->findings.memory);
-        free(block->inner.memory);
-        free(block->p); /* with everything else */
-        free(block->file_index);
-        free(block->at_bound);
+        free(block->memory);
     }
     free(joint->block);
     joint_errors_fini(joint);

@@ -39,7 +39,6 @@ struct joint_inner {
     double *scale;            /* n + s: lengths of the columns in units of the measurements' standard deviations */
     struct joint_hold hold;
     bool is_stopped;          /* some own parameter, in the latest step */
-    double *memory;           /* of these, and of `at` of the best point and the trial */
 };
 
 /* The search for a step of joint_kinks.c. */
@@ -104,7 +103,11 @@ enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 
 struct joint_block {
     bool is_made;
-    size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved.bytes until it is made */
+    size_t n, s, n_row;       /* own parameters, and those above */
+    size_t saved;             /* if not 0, its place in joint->saved.bytes until it is made */
+    double *memory;           /* n_memory numbers: of all arrays but those of findings. Copies have the first n_copied, */
+    size_t n_memory, n_copied, n_at; /* and not the n_at of the best point and the trial, with kinks */
+    bool is_swapped;          /* the trial's arrays come first */
     struct joint_reduced best, trial;
     double radius;            /* of the own trust region */
     struct joint_inner inner; /* with kinks */
