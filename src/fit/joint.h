@@ -66,7 +66,7 @@ struct joint_shared {
     struct joint_above *list; /* s_block */
     double *theta, *trial;    /* s: the best point and the trial */
     double f;
-    double *length;           /* s: of the columns of the model that is set, with own parameters fixed */
+    double *length;           /* of all, as in joint_vector.h: of the columns of the model that is set, with own ones fixed */
 };
 
 /* What all blocks must agree on: set by the first one to arrive. */

@@ -4,6 +4,7 @@
  * single fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_errors.h"
+#include "fit/joint_vector.h"
 
 #include "fit/found.h"
 #include "fit/matrix.h"
@@ -244,46 +245,25 @@ static bool make_errors(struct joint *joint)
                             {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
 }
 
-/* Parameter k above a block. */
-static struct column_sum block_sum(const struct joint *joint, const struct joint_block *block, size_t k)
+/* What a block says of parameter k above it. */
+static void sum_in(const void *context, const struct joint_block *block, size_t k, double *number)
 {
-    size_t s = joint->above.s_block, column = block->n + k;
+    size_t all = block->n + block->s, column = block->n + k;
     struct joint_arrays arrays;
-    joint_findings_arrays(block, s, &arrays);
+    (void)context;
+    joint_findings_arrays(block, block->s, &arrays);
     unsigned moves = (unsigned)arrays.moves[column];
-    return (struct column_sum){
-        .squares = matrix_squares(column + 1, joint_information(block, s) + column * (block->n + s)),
+    const struct column_sum sum = {
+        .squares = matrix_squares(column + 1, joint_information(block, block->s) + column * all),
         .beyond = arrays.beyond[column], .size = block->findings.size * block->findings.size, .n_row = (double)block->n_row,
         .n_prediction = (moves & MOVES_PREDICTION) != 0, .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1,
-        .slope = joint_slope(block->best.triangle, block->n + s, block->best.rhs, column)};
+        .slope = joint_slope(block->best.triangle, all, block->best.rhs, column)};
+    memcpy(number, &sum, sizeof sum);
 }
 
-static void sums_of(const void *context, const struct joint_block *block, double *number)
-{
-    const struct joint *joint = context;
-    for (size_t k = 0; k < joint->above.s; k++) {
-        struct column_sum sum = block_sum(joint, block, k);
-        memcpy(number + k * N_SUM, &sum, sizeof sum);
-    }
-}
-
-/* What blocks say of the parameters above them. False: out of memory. */
 static bool sum_columns(struct joint *joint)
 {
-    if (!joint->above.group)
-        return joint_totals(joint, N_SUM * joint->above.s, sums_of, joint, (double *)joint->errors->sum);
-    for (size_t a = 0; a < joint->part.n_active; a++) {
-        size_t i = joint->part.active[a];
-        joint_columns(joint, i, joint->above.column);
-        for (size_t k = 0; k < joint->above.s_block; k++) {
-            struct column_sum one = block_sum(joint, &joint->block[i], k);
-            double *to = (double *)sum_of(joint, i, k), from[N_SUM];
-            memcpy(from, &one, sizeof from);
-            for (size_t l = 0; l < N_SUM; l++)
-                to[l] += from[l];
-        }
-    }
-    return true;
+    return joint_vector_sums(joint, N_SUM, sum_in, NULL, (double *)joint->errors->sum);
 }
 
 static bool is_noise(const struct column_sum *sum) { return sum->n_noise > 0 && sum->n_prediction == 0; }

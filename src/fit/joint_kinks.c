@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_kinks.h"
 
-#include "fit/joint_errors.h"
+#include "fit/joint_vector.h"
 
 #include "fit/matrix.h"
 
@@ -20,6 +20,40 @@ static const double FIRST = 10, LITTLE = 1e-6, NONE = 1e-13;
 /* How often parameters that were stopped are held where they were stopped, and all in all. */
 enum { HOLD_THERE = 3, HOLD_MOST = 5 };
 
+/* The part of the way to the trial that is tried. */
+static double part_way(const struct joint_line *line, double from, double to)
+{
+    if (line->part == 0)
+        return from;
+    return line->part == 1 ? to : from + line->part * (to - from);
+}
+
+/* The squared length of the step of the parameters above all blocks. */
+static double distance_above(const struct joint *joint)
+{
+    const double *scale = joint->line.scale;
+    double sum = 0;
+    for (size_t i = 0; i < joint_vector_above(joint); i++) {
+        struct joint_vector_part part = joint_vector_part(joint, i);
+        for (size_t k = 0; k < part.n; k++) {
+            double step = (part_way(&joint->line, part.best[k], part.trial[k]) - part.best[k]) * *scale++;
+            sum += step * step;
+        }
+    }
+    return sum;
+}
+
+/* The inner step becomes the best one so far. */
+static void keep(struct joint *joint)
+{
+    double *theta = joint->line.theta;
+    for (size_t i = 0; i < joint_vector_above(joint); i++) {
+        struct joint_vector_part part = joint_vector_part(joint, i);
+        for (size_t k = 0; k < part.n; k++)
+            *theta++ = part_way(&joint->line, part.best[k], part.trial[k]);
+    }
+}
+
 void joint_kinks_begin(struct joint *joint, const struct kinks_method *method)
 {
     struct joint_line *line = &joint->line;
@@ -30,9 +64,8 @@ void joint_kinks_begin(struct joint *joint, const struct kinks_method *method)
     line->takes = line->holds = line->has_fewer = false;
     line->n_hold = 0;
     line->value = joint->above.f;
-    memcpy(line->shared, joint->above.theta, joint->above.s * sizeof *line->shared);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(joint->above.group[g].line, joint->above.group[g].reduced.theta, joint->above.n_group * sizeof(double));
+    line->part = 0;
+    keep(joint);
 }
 
 bool joint_kinks_is_damped(const struct joint *joint) { return joint->line.damping > LITTLE; }
@@ -55,11 +88,10 @@ void joint_kinks_adapt(struct joint *joint, double ratio)
     }
 }
 
-static void scales_of(const void *context, const struct joint_block *block, double *square)
+static void scale_of(const void *context, const struct joint_block *block, size_t k, double *square)
 {
-    const struct joint *joint = context;
-    for (size_t k = 0; k < joint->above.s; k++)
-        square[k] = block->inner.scale[block->n + k] * block->inner.scale[block->n + k];
+    (void)context;
+    *square = block->inner.scale[block->n + k] * block->inner.scale[block->n + k];
 }
 
 bool joint_kinks_measure(struct joint *joint)
@@ -67,29 +99,10 @@ bool joint_kinks_measure(struct joint *joint)
     struct joint_line *line = &joint->line;
     if (!line->begins || line->holds)
         return true;
-    if (!joint->above.group && !joint_totals(joint, joint->above.s, scales_of, joint, line->scale))
-        return false;
-    if (joint->above.group)
-        memset(line->scale, 0, joint->above.s * sizeof *line->scale);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        memset(joint->above.group[g].line_scale, 0, joint->above.n_group * sizeof(double));
-    for (size_t a = 0; joint->above.group && a < joint->part.n_active; a++) {
-        size_t i = joint->part.active[a];
-        struct joint_group *group = &joint->above.group[joint->levels.group[0][i]];
-        joint_columns(joint, i, joint->above.column);
-        for (size_t k = 0; k < joint->above.s_block; k++) {
-            double length = joint->block[i].inner.scale[joint->block[i].n + k];
-            bool is_group = k < joint->above.n_group;
-            double *square = is_group ? &group->line_scale[k] : &line->scale[joint->above.column[k] - joint->above.n_group];
-            *square += length * length;
-        }
-    }
-    for (size_t k = 0; k < joint->above.s; k++)
+    bool is_good = joint_vector_sums(joint, 1, scale_of, NULL, line->scale);
+    for (size_t k = 0; k < joint_vector_size(joint) && is_good; k++)
         line->scale[k] = sqrt(line->scale[k]);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        for (size_t k = 0; k < joint->above.n_group; k++)
-            joint->above.group[g].line_scale[k] = sqrt(joint->above.group[g].line_scale[k]);
-    return true;
+    return is_good;
 }
 
 /* Eliminates a group's own parameters from its reduced rows. */
@@ -124,44 +137,6 @@ void joint_kinks_groups_step(struct joint *joint)
             own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
         group->is_stopped = joint_damped_follow(own, &reduced, &group->hold, joint->line.damping, own->rhs);
         trust_model_target(&own->model, &own->point, group->trial);
-    }
-}
-
-/* The part of the way to the trial that is tried. */
-static double part_way(const struct joint_line *line, double from, double to)
-{
-    return line->part == 1 ? to : from + line->part * (to - from);
-}
-
-/* The squared length of the step of the parameters above all blocks. */
-static double distance_above(const struct joint *joint)
-{
-    const struct joint_line *line = &joint->line;
-    double sum = 0;
-    for (size_t k = 0; k < joint->above.s; k++) {
-        double step = (part_way(line, joint->above.theta[k], joint->above.trial[k]) - joint->above.theta[k]) * line->scale[k];
-        sum += step * step;
-    }
-    for (size_t g = 0; g < joint_n_group(joint); g++) {
-        const struct joint_group *group = &joint->above.group[g];
-        for (size_t k = 0; k < joint->above.n_group; k++) {
-            double from = group->reduced.theta[k], step = (part_way(line, from, group->trial[k]) - from) * group->line_scale[k];
-            sum += step * step;
-        }
-    }
-    return sum;
-}
-
-/* The inner step becomes the best one so far. */
-static void take(struct joint *joint)
-{
-    struct joint_line *line = &joint->line;
-    for (size_t k = 0; k < joint->above.s; k++)
-        line->shared[k] = part_way(line, joint->above.theta[k], joint->above.trial[k]);
-    for (size_t g = 0; g < joint_n_group(joint); g++) {
-        struct joint_group *group = &joint->above.group[g];
-        for (size_t k = 0; k < joint->above.n_group; k++)
-            group->line[k] = part_way(line, group->reduced.theta[k], group->trial[k]);
     }
 }
 
@@ -203,16 +178,11 @@ void joint_kinks_judged(struct kinks_search *search, bool is_better)
     line->takes = is_better;
     if (!is_better)
         return;
-    take(joint);
+    keep(joint);
     line->value = line->latest;
 }
 
-void joint_kinks_target(struct joint *joint)
-{
-    memcpy(joint->above.trial, joint->line.shared, joint->above.s * sizeof *joint->above.trial);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(joint->above.group[g].trial, joint->above.group[g].line, joint->above.n_group * sizeof(double));
-}
+void joint_kinks_target(struct joint *joint) { joint_vector_put(joint, joint_vector_above(joint), joint->line.theta); }
 
 size_t joint_kinks_n_at(const struct joint_work *work)
 {

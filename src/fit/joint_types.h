@@ -51,7 +51,8 @@ struct joint_line {
     int n_hold;               /* how often */
     bool has_fewer;           /* blocks have left */
     double value, latest;     /* the objective for linear predictions at the best inner step, and at the latest one */
-    double *shared, *scale, *kept; /* s: the best inner step's end; the metric of steps; that of the trust region */
+    double *theta, *scale;    /* of all parameters above the blocks: the best inner step's end; the metric of steps; */
+    double *kept;             /* s: that of the trust region */
 };
 
 /* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
@@ -154,11 +155,11 @@ struct joint_group {
     size_t first, n;          /* its blocks in joint->part.member */
     struct joint_reduced reduced;
     double *trial;            /* theta of the next step */
-    double *length;           /* of its columns with own parameters fixed */
+    double *length;           /* of its columns with own parameters fixed, in joint->above.length */
     bool *is_held;            /* by a bound */
     struct joint_hold hold;   /* with kinks */
     bool is_stopped;
-    double *line, *line_scale; /* with kinks: theta of the best inner step; the metric of steps */
+    double *line_scale;       /* with kinks: the metric of steps, in joint->line.scale */
     double radius, step;      /* step: the length of the latest one */
     bool is_restricted;       /* that one */
     double *error_rows;       /* for standard errors: of its loose parameters and those above, and */
