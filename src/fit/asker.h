@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/map.h"
 #include "fit/objective.h"
+#include "fit/start.h"
 #include "fit/work.h"
 
 enum asked {
@@ -65,7 +65,7 @@ struct fit_asker {
     struct evaluation_adjoint *adjoint; /* n_experiment; for adjoints, with room for the gradients */
     struct fit_point *asked_point;     /* the point whose adjoint evaluations are running */
     int n_unsaved;          /* consecutive failed integrations that tighter tolerances did not save */
-    uint32_t n_redrawn;     /* starts that could not be evaluated */
+    struct fit_start start; /* or the latest one of those that replace it */
     bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
     struct fit_work used;

@@ -5,7 +5,6 @@
 
 #include "base/random.h"
 #include "fit/prepare.h"
-#include "fit/start.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -61,26 +60,11 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
     }
 }
 
-/* The fit's start or, if that could not be evaluated, the next of those that replace it. */
-static struct fit_start start_of(const struct fit_asker *asker)
-{
-    const struct fit_problem *of = asker->problem;
-    return (struct fit_start){.seed = of->seed, .dataset = of->dataset, .number = of->start_number,
-                              .n_start = of->n_start, .n_redrawn = asker->n_redrawn};
-}
-
 static void draw_start(struct fit_asker *asker, double *theta)
 {
-    const struct fit_start start = start_of(asker);
-    fit_start_theta(&start, &asker->map, asker->problem->prior, theta);
+    fit_start_theta(&asker->start, &asker->map, asker->problem->prior, theta);
     asker->start_f = asker->prediction_error = NAN;
     asker->n_unsaved = 0;
-}
-
-static bool may_draw_again(const struct fit_asker *asker, enum outcome outcome)
-{
-    const struct fit_start start = start_of(asker);
-    return fit_start_may_redraw(&start, outcome);
 }
 
 /* In place of a search. */
@@ -125,7 +109,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
     bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
     bool may_leave = asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
-    bool is_replaced = !end->best && may_draw_again(asker, end->outcome); /* cheaper than to let CVODES try this start */
+    bool is_replaced = !end->best && fit_start_may_redraw(&asker->start, end->outcome); /* cheaper than to let CVODES try this start */
     if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
         leave_lanes(asker, arena, theta, end);
     if (!asker->meets_jump)
@@ -298,13 +282,10 @@ const struct fit_point *fit_confirm(struct fit_asker *asker, struct arena *arena
                                     struct fit_certificate *certificate)
 {
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    draw_start(asker, start);
-    search_from(asker, arena, start, end);
-    while (!end->best && may_draw_again(asker, end->outcome)) {
-        asker->n_redrawn++;
+    do {
         draw_start(asker, start);
         search_from(asker, arena, start, end);
-    }
+    } while (!end->best && fit_start_redraw(&asker->start, end->outcome));
     if (asker->options->evaluates)
         return end->best;
     const struct fit_point *point = tighten(asker, arena, start, end, certificate);

@@ -184,9 +184,3 @@ void joint_groups_adapt(struct joint *joint)
             trust_radius_adapt(&group->radius, group->step, group->is_restricted, ratio, SHORTER, 2);
     }
 }
-
-void joint_groups_take(struct joint *joint)
-{
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(joint->above.group[g].reduced.theta, joint->above.group[g].trial, joint->above.n_group * sizeof(double));
-}

@@ -111,7 +111,6 @@ bool joint_add_least(size_t width, size_t n, const double *length, double least,
 
 /* Groups, in joint_group.c. False: out of memory. */
 bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uint32_t *order);
-void joint_groups_fini(struct joint *joint);
 /* Reduces the rows of these sides of all blocks to the shared parameters' triangle and right-hand side, by way of
  * the groups, and sums the lengths of columns. */
 bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle, double *rhs);
@@ -121,7 +120,6 @@ void joint_groups_look(const struct joint *joint, struct joint_reduced *all);
 /* The groups follow the shared step; and learn from the trial, which was taken or not. */
 void joint_groups_step(struct joint *joint);
 void joint_groups_adapt(struct joint *joint);
-void joint_groups_take(struct joint *joint);
 /* Standard errors. False: out of memory. */
 bool joint_errors_compute(struct joint *joint);
 /* In their place for an evaluation: the criteria of all blocks. False: out of memory. */

@@ -141,6 +141,8 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     asker->host = host;
     asker->accuracy.tighter = problem->rtol > 0 ? round(options->accuracy / problem->rtol) : 1;
     asker->is_near = options->is_near;
+    asker->start = (struct fit_start){.seed = problem->seed, .dataset = problem->dataset, .number = problem->start_number,
+                                      .n_start = problem->n_start};
     asker->start_f = asker->prediction_error = NAN;
     size_t n_no_sigma = count_no_sigma(problem);
     asker->is_sigma_known = n_no_sigma == 0;
