@@ -158,7 +158,7 @@ static void weigh_states(const struct lanes_room *room, struct attempt *now, int
         part beyond = PART(room->tolerance.beyond, i), weight = reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
         part ratio = error_of(slope, now->h, i, h) * weight;
         part change = (end - PART(room->scratch.argument, i)) * weight;
-        part slopes = (PART(slope[LAST_SLOPE], i) - PART(slope[LAST_SLOPE - 1], i)) * weight;
+        part slopes = (PART(slope[LAST_SLOPE], i) - PART(slope[LAST_SLOPE - 1], i)) * now->h * weight;
         PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
         worst = larger(ratio * ratio, worst);
         by_state = fused(change, change, by_state);

@@ -15,12 +15,12 @@
 #define CALM 3
 
 /* h |lambda| for the eigenvalue that the last two stages show, both at the end of the step (Hairer & Wanner, Solving Ordinary
- * Differential Equations II, section IV.2): the change of the slope over that of the state, in tolerances. change and slope: the
- * sums of their squares. */
+ * Differential Equations II, section IV.2): the change of h times the slope over that of the state, in tolerances. slope and change:
+ * the sums of their squares. */
 INLINE void look_for_stiffness(const struct lanes_room *room, struct attempt *now, part change, part slope, int h)
 {
     part rtol = PART(&room->tolerance.rtol, 0);
-    now->sign = (rtol * rtol * change > SEEN * SEEN) & (slope * (now->h * now->h) > UNSTABLE * UNSTABLE * change);
+    now->sign = (rtol * rtol * change > SEEN * SEEN) & (slope > UNSTABLE * UNSTABLE * change);
 }
 
 /* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. */

@@ -488,8 +488,6 @@ static void reload(struct batch *b, int k)
         load(lane_of(own, k), group_of(own, k), own->lane[k]);
 }
 
-static void leave(struct batch *b, int k) { store_seat(lanes_of(b), k); }
-
 /* The root mean square of x over the tolerances at y. */
 static double size_of(const struct simulation *sim, const double *x, const double *y)
 {
@@ -611,6 +609,15 @@ static void turn(struct lane *lane)
     lane->n_sign = 0;
     lane->rejected = false;
     lane->h = fmax(lane->h, 64 * DBL_EPSILON * fabs(lane->sim.t) + DBL_MIN / DBL_EPSILON);
+}
+
+static void leave(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    store_seat(own, k);
+    if (own->turned >> k & 1)
+        turn(lane_of(own, k));
+    release(own, k);
 }
 
 /* Those that have turned change the method; those that wait get the lanes that have become free, the first one first. False:
