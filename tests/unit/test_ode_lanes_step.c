@@ -114,7 +114,7 @@ static double sens_of(const struct track *track, size_t i, size_t j, int k)
     return block->sens[i * block->width + j][k];
 }
 
-/* Lanes 0, 1, 2 take 16, 32, 64 steps (4, 8, 16 explicit ones) from 0 to 1; errors at the end, and in the middle of the last step. */
+/* Lanes 0, 1, 2 take 16, 32, 64 steps (3, 6, 12 explicit ones) from 0 to 1; errors at the end, and in the middle of the last step. */
 static void find_order(enum lanes_method_kind method)
 {
     enum { N = 3, N_VALUE = 3 * 4 };
@@ -128,7 +128,7 @@ static void find_order(enum lanes_method_kind method)
     }
     for (int lane = 0; lane < N; lane++) {
         double h[N_LANE];
-        int n_step = (method == METHOD_EXPLICIT ? 4 : 16) << lane;
+        int n_step = (method == METHOD_EXPLICIT ? 3 : 16) << lane;
         for (int k = 0; k < N_LANE; k++)
             h[k] = 1.0 / n_step;
         struct track now = track;
@@ -157,12 +157,12 @@ static void find_order(enum lanes_method_kind method)
     for (int where = 0; where < 2; where++)
         for (int i = 0; i < N_VALUE; i++) {
             double order = log2(errors[where][1][i] / errors[where][2][i]);
-            if (errors[where][2][i] > 1e-13) {
+            if (errors[where][2][i] > 1e-12) {
                 print_message("%s %d: error %.1e, order %.2f\n", where ? "inside" : "end", i, errors[where][2][i], order);
                 /* the dense outputs are of order 4, their errors of order 5 in a single step */
                 assert_true(order >= (where ? 5 : lanes_methods[method]->order) - 0.3);
             } else
-                assert_true(errors[where][2][i] < 1e-13);
+                assert_true(errors[where][2][i] <= 1e-12);
         }
     track_fini(&track);
 }

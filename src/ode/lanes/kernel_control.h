@@ -170,6 +170,7 @@ INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now
         PART(&room->t, 0) = pick(accepted[h], now[h].end, PART(&room->t, 0));
         MASK(&room->advanced, 0) = accepted[h];
         part_mask n_sign = MASK(&room->control.n_sign, 0), none = ~now[h].sign & accepted[h] & (n_sign > 0);
+        PART(&room->control.t_calm, 0) = pick(now[h].sign, PART(&room->control.t_calm, 0), PART(&room->t, 0));
         MASK(&room->control.n_sign, 0) = n_sign - 2 * (now[h].sign & MASK(&room->live, 0)) + none;
     }
     move(room, accepted);

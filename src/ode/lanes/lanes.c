@@ -31,7 +31,7 @@ enum { LASTING = 100 };
  * become about as large as those of CVODES (stiffit-internals(7)), which grow like that. */
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 /* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. */
-static const int64_t PATIENCE[N_METHOD] = {[METHOD_EXPLICIT] = 30, [METHOD_IMPLICIT] = 40};
+static const int64_t PATIENCE[N_METHOD] = {[METHOD_EXPLICIT] = 20, [METHOD_IMPLICIT] = 200};
 /* If stiffness began within so many steps, the next evaluation begins with the implicit method. */
 enum { FEW_STEPS = 100 };
 /* What an attempt costs, beside one of the other method. */
@@ -46,6 +46,7 @@ struct lane {
     uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
     enum lanes_method_kind method;
     double t_turn;      /* the explicit method goes no further */
+    double t_calm;      /* as in struct lanes_room */
     /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
     double by_accepted; /* as in struct lanes_room */
     double h, log_h, log_error;
@@ -317,8 +318,9 @@ static void load(const struct lane *lane, struct group *group, int k)
     room->control.n_step[k] = sim->evaluation->n_step;
     room->control.max_steps[k] = sim->evaluation->max_steps;
     room->control.n_sign[k] = lane->n_sign;
-    room->control.patience[k] = lane->method == METHOD_EXPLICIT ? lane->patience : PATIENCE[METHOD_IMPLICIT];
+    room->control.patience[k] = lane->method == METHOD_EXPLICIT ? PATIENCE[METHOD_EXPLICIT] : lane->patience;
     room->control.t_turn[k] = lane->method == METHOD_EXPLICIT ? lane->t_turn : INFINITY;
+    room->control.t_calm[k] = lane->t_calm;
     room->fresh |= 1u << k;
     room->advanced[k] = 0;
 }
@@ -364,6 +366,7 @@ static void store(struct lane *lane, const struct group *group, int k)
     lane->trouble = room->control.trouble[k];
     lane->n_attempt = room->control.n_attempt[k];
     lane->n_sign = room->control.n_sign[k];
+    lane->t_calm = room->control.t_calm[k];
     sim->evaluation->n_step = room->control.n_step[k];
     sim->evaluation->t_reached = sim->t;
 }
@@ -535,16 +538,23 @@ static bool first_step(struct lane *lane)
     return true;
 }
 
+/* At the beginning. */
+static void choose_method(struct lane *lane)
+{
+    const struct evaluation_course *course = &lane->sim.request->course;
+    bool is_stiff = course->is_stiff && course->stiff_from == -INFINITY;
+    lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
+    lane->t_turn = course->is_stiff ? course->stiff_from : INFINITY;
+    lane->patience = PATIENCE[METHOD_IMPLICIT];
+}
+
 static bool start(struct batch *b, int k)
 {
     struct lane *lane = lane_of(lanes_of(b), k);
     struct simulation *sim = &lane->sim;
     uint32_t next_id = sim->abi->n_parameter;
-    if (!(b->live >> k & 1)) { /* a new evaluation */
-        lane->method = METHOD_EXPLICIT;
-        lane->t_turn = INFINITY;
-        lane->patience = PATIENCE[METHOD_EXPLICIT];
-    }
+    if (!(b->live >> k & 1))
+        choose_method(lane);
     for (size_t block = 0; block < sim->blocks.n; block++)
         lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
     lane->watched = positive_watches(sim);
@@ -560,6 +570,7 @@ static bool start(struct batch *b, int k)
     lane->n_attempt = 0;
     lane->trouble = -LASTING;
     lane->n_sign = 0;
+    lane->t_calm = sim->t;
     lane->rejected = false;
     if (!(b->live >> k & 1))
         return enter(b, k);
@@ -597,18 +608,23 @@ static void count(struct batch *b, int k)
 /* An evaluation that is in no lane changes the method. */
 static void turn(struct lane *lane)
 {
-    bool is_stiff = lane->method == METHOD_EXPLICIT;
+    struct simulation *sim = &lane->sim;
+    bool is_stiff = lane->method == METHOD_EXPLICIT, is_early = sim->evaluation->n_step < FEW_STEPS;
+    if (is_stiff)
+        sim->request->course = (struct evaluation_course){true, is_early ? -INFINITY : fmin(lane->t_turn, lane->t_calm)};
+    else if (is_early)
+        sim->request->course.is_stiff = false;
     count_attempts(lane, lane->n_attempt);
     lane->trouble = -LASTING;
     lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
     lane->t_turn = INFINITY;
-    if (!is_stiff && lane->patience < INT64_MAX / 2)
+    if (is_stiff && lane->patience < INT64_MAX / 2)
         lane->patience *= 2;
     lane->log_h = -INFINITY;
     lane->log_error = 0;
     lane->n_sign = 0;
     lane->rejected = false;
-    lane->h = fmax(lane->h, 64 * DBL_EPSILON * fabs(lane->sim.t) + DBL_MIN / DBL_EPSILON);
+    lane->h = fmax(lane->h, 64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
 }
 
 static void leave(struct batch *b, int k)
@@ -684,7 +700,7 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
     }
     b->n_seat += N_LANE;
     b->n_held += (uint64_t)group->n_taken;
-    group->used += COST[method] / group->n_taken;
+    group->used += COST[method] / (group->n_taken * group->n_taken);
     return events;
 }
 

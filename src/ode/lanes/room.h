@@ -54,6 +54,7 @@ struct lanes_control {
     lanes_mask n_attempt, n_step, max_steps;
     lanes_mask n_sign, patience;  /* signs that the other method would cost less; of which so many make the lane change */
     lanes t_turn;                 /* in any case it changes from this time on */
+    lanes t_calm;                 /* of the latest step without a sign */
 };
 
 struct lanes_scratch {
