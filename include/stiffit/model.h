@@ -148,6 +148,10 @@ struct stiffit_lanes {
     stiffit_lanes_function *observe;
     struct stiffit_pattern observe_state;     /* n_state columns */
     struct stiffit_pattern observe_parameter; /* n_parameter columns */
+    /* For engines on a GPU: the four functions again, lanes_rhs, ..., in the C that OpenCL has, for one lane; the program brings
+     * what they are written in. NULL: there are none. calls: the functions of the C library without which they could not do,
+     * which is why there are none, "exp, log"; or NULL. */
+    const char *opencl, *calls;
 };
 
 struct stiffit_model {

@@ -28,9 +28,6 @@ enum { MOST_RESCUES = 8 };
 #define SMALL 1e-6
 /* A state that others must reach first begins like a power of time: so much larger is its guess. */
 #define LATE 100
-/* A new estimate is worth its price if the one so far, TOLERANCE_ROUNDING times that, is at least
- * this part of the present tolerance, or would be if it grew like the span's square. */
-#define DUE 0.1
 /* A measurement earlier than this part of all times does not show how far a state will grow. */
 #define SOON 1e-3
 
@@ -301,7 +298,7 @@ static bool is_due(const struct simulation *sim, const double *y, double span)
         double tolerance = sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i];
         double by = span / (sim->t - sim->tolerance.born[i]);
         double reach = sim->tolerance.reach[i] * fmax(1, by * by);
-        if (sim->tolerance.is_at_rest[i] && (sim->tolerance.noise[i] > 0 || !(TOLERANCE_ROUNDING * reach < DUE * tolerance)))
+        if (sim->tolerance.is_at_rest[i] && (sim->tolerance.noise[i] > 0 || !(TOLERANCE_ROUNDING * reach < TOLERANCE_DUE * tolerance)))
             return true;
     }
     return false;

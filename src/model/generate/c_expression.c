@@ -278,7 +278,7 @@ static void put_truth(const struct c_printer *printer, const struct step *step)
     }
     if (step->op != GRAPH_NOT)
         put_condition(printer, step->arg[0]);
-    fputs(step->op == GRAPH_NOT && printer->form == C_LANES ? "~" : text, printer->out);
+    fputs(step->op == GRAPH_NOT && printer->form == C_LANES ? "opposite" : text, printer->out);
     put_condition(printer, step->arg[step->op != GRAPH_NOT]);
 }
 

@@ -268,9 +268,9 @@ static void put_head(const struct writer *w, bool is_part)
 {
     FILE *out = w->printer->out;
     if (w->printer->form == C_LANES)
-        fprintf(out, is_part ? "static%s void %s_%u(const struct stiffit_lanes_point *at, double *restrict out,\n"
+        fprintf(out, is_part ? "static%s void %s_%u(POINT *at, RESULT out,\n"
                                "    lanes *restrict place, const int k)\n{\n    (void)at, (void)out, (void)place, (void)k;\n"
-                             : "static%s void %s(const struct stiffit_lanes_point *at, double *restrict out)\n{\n",
+                             : "static%s void %s(POINT *at, RESULT out)\n{\n",
                 !is_part ? "" : w->parts->n_part > 1 ? " __attribute__((noinline))" : " inline", w->function->name,
                 (unsigned)w->part + 1);
     else if (w->printer->form == C_RANGE && is_part)

@@ -7,6 +7,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* What vectors of numbers need in C, where operators work on them, but ?: and ! do not (gcc 12, clang 14). */
 static const char prelude[] =
     "/* Functions of lanes (struct stiffit_lanes): a register holds WIDTH numbers, from lane k on; d_ is the direction. */\n"
@@ -18,12 +21,15 @@ static const char prelude[] =
     "#else\n"
     "#define WIDTH 2\n"
     "#endif\n"
+    "#define POINT const struct stiffit_lanes_point\n"
+    "#define RESULT double *restrict\n"
     "typedef double lanes __attribute__((vector_size(8*WIDTH)));\n"
     "typedef double stored __attribute__((vector_size(8*WIDTH), may_alias));\n"
     "typedef int64_t mask __attribute__((vector_size(8*WIDTH)));\n"
     "#define get(from, i, k) (*(const stored *)((from) + (i)*STIFFIT_LANES + (k)))\n"
     "#define put(to, i, k, value) (*(stored *)((to) + (i)*STIFFIT_LANES + (k)) = (value))\n"
     "#define all(value) ((value) - (lanes){0})\n"
+    "#define opposite(which) (~(which))\n"
     "#define truth(which) ((lanes)((mask)(which) & (mask)all(1.0)))\n"
     "#define LANES(name) static inline __attribute__((always_inline, unused)) lanes lanes_##name\n"
     "LANES(choose)(mask which, lanes a, lanes b) { return (lanes)((which & (mask)a) | (~which & (mask)b)); }\n"
@@ -61,6 +67,67 @@ static enum status algebra(const struct functions *functions, FILE *out, struct 
     return STATUS_OK;
 }
 
+/* The names of the C library's functions that a set of operations calls, with commas. Returns their length. */
+static size_t list_calls(uint64_t operations, char *list, size_t size)
+{
+    size_t n = 0;
+    list[0] = '\0';
+    for (int op = 0; op < N_GRAPH_OP; op++)
+        if (operations >> op & 1 && graph_operations[op].cost == COST_CALL && n < size)
+            n += (size_t)snprintf(list + n, size - n, "%s%s", n ? ", " : "", graph_operations[op].c);
+    return n;
+}
+
+/* A text as string literals, a line each. */
+static void put_text(FILE *out, const char *text)
+{
+    for (const char *end; *text; text = end) {
+        end = strchr(text, '\n');
+        end = end ? end + 1 : text + strlen(text);
+        fputs("    \"", out);
+        for (; text < end; text++)
+            if (*text == '\n')
+                fputs("\\n", out);
+            else if (*text == '"' || *text == '\\')
+                fprintf(out, "\\%c", *text);
+            else
+                putc(*text, out);
+        fputs("\"\n", out);
+    }
+}
+
+/* The functions for one lane of a GPU, which must give the same bits: those of the C library would not. */
+static enum status opencl(const struct programs *programs, struct c_printer *printer, uint64_t operations, FILE *out,
+                          struct error *error)
+{
+    char calls[400], *text = NULL;
+    size_t n_text = 0;
+    enum status status = STATUS_OK;
+    if (list_calls(operations, calls, sizeof calls)) {
+        fprintf(out, "#define LANES_OPENCL 0\n#define LANES_CALLS \"%s\"\n\n", calls);
+        return STATUS_OK;
+    }
+    FILE *memory = open_memstream(&text, &n_text);
+    if (!memory)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+    struct c_printer own = *printer;
+    own.out = memory;
+    for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
+        own.program = &programs->lanes[f];
+        const struct c_function function = {.name = names[f], .n_out = programs->lanes[f].n_output};
+        status = c_function(&own, &function, error);
+    }
+    if (fclose(memory) != 0 && status == STATUS_OK)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+    if (status == STATUS_OK) {
+        fputs("static const char lanes_opencl[] =\n", out);
+        put_text(out, text);
+        fputs("    ;\n#define LANES_OPENCL lanes_opencl\n#define LANES_CALLS 0\n\n", out);
+    }
+    free(text);
+    return status;
+}
+
 enum status c_lanes(const struct programs *programs, const struct functions *functions, const struct c_lines *lines,
                     FILE *out, struct error *error)
 {
@@ -89,6 +156,8 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
     }
     if (status == STATUS_OK)
         status = algebra(functions, out, error);
+    if (status == STATUS_OK)
+        status = opencl(programs, &printer, helpers, out, error);
     fputs("static const struct stiffit_lanes lanes_table = {\n"
           "    .struct_size = sizeof(struct stiffit_lanes),\n"
           "    .n_lane = STIFFIT_LANES,\n"
@@ -103,6 +172,8 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
           "    .observe = lanes_observe,\n"
           "    .observe_state = {observe_state_start, observe_state_row},\n"
           "    .observe_parameter = {observe_parameter_start, observe_parameter_row},\n"
+          "    .opencl = LANES_OPENCL,\n"
+          "    .calls = LANES_CALLS,\n"
           "};\n"
           "#define LANES_TABLE &lanes_table\n"
           "#else\n"

@@ -12,12 +12,6 @@
 #define KERNEL_NAME "plain"
 #endif
 
-/* Elimination without pivoting is safe in a lane if it makes an error of at most this part of the tolerances in the first
- * stage. */
-#define UNSAFE 0.1
-/* How many tolerances the error of the dense output in the middle of a step may be. */
-#define ACCEPTED_INSIDE 1.0
-
 static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 {
     plan_step(room, now, h);

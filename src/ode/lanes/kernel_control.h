@@ -3,6 +3,7 @@
 #ifndef ODE_LANES_KERNEL_CONTROL_H
 #define ODE_LANES_KERNEL_CONTROL_H
 
+#include "ode/lanes/kernel_constants.h"
 #include "ode/lanes/kernel_numbers.h"
 #include "ode/tolerance_constants.h"
 
@@ -10,15 +11,6 @@
 #define METHOD lanes_method
 #define EXPLICIT lanes_explicit
 
-/* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error
- * asks. */
-#define GROW 4.321928094887363
-#define SHRINK 3.321928094887362
-#define SAFETY 0.32192809488736235
-/* Error by which the controller takes an earlier step's as a lower limit: log2 of 0.01. */
-#define LEAST_ERROR -6.643856189774724
-/* A first step that fails is far too long. */
-#define SHRINK_FIRST 3.321928094887362
 /* Numbers of one attempt that its parts share. */
 struct attempt {
     part h, per_h, inverse; /* inverse: 1/(h gamma) */

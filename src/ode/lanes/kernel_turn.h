@@ -6,13 +6,6 @@
 
 #include "ode/lanes/kernel_control.h"
 
-/* The explicit method is stable for real h lambda down to -4.86; the error test keeps steps that this limits a bit shorter. */
-#define UNSTABLE 2.4
-/* The difference of the last two arguments that shows an eigenvalue and not rounding errors, relative to the states: the
- * method's coefficients enlarge these some hundred times. */
-#define SEEN (1e4 * DBL_EPSILON)
-/* The same step would be stable as an explicit one. */
-#define CALM 3
 
 /* h |lambda| for the eigenvalue that the last two stages show, both at the end of the step (Hairer & Wanner, Solving Ordinary
  * Differential Equations II, section IV.2): the change of h times the slope over that of the state, in tolerances. slope and change:

@@ -4,10 +4,11 @@
  * these cost less, and waits while all of them are taken. The kernel computes with all lanes of a method at once (room.h); here
  * is what is done one number at a time: evaluations come into lanes and leave them, begin, answer their measurements, and fail.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/drive.h"
+#include "ode/lanes/lane.h"
 
 #include "ode/blocks.h"
 #include "ode/forcing.h"
+#include "ode/lanes/kernel_constants.h"
 #include "ode/lanes/room.h"
 #include "ode/linear.h"
 #include "ode/observation.h"
@@ -22,38 +23,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An underflow so many attempts after the model gave numbers that are not finite is the model's failure. */
-enum { LASTING = 100 };
-/* The least distance, relative to the times, from the beginning of an integration to its end. */
-#define CLOSEST (64 * DBL_EPSILON)
 /* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
  * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8: errors
  * become about as large as those of CVODES (stiffit-internals(7)), which grow like that. */
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
-/* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. */
-static const int64_t PATIENCE[N_METHOD] = {[METHOD_EXPLICIT] = 20, [METHOD_IMPLICIT] = 200};
-/* If stiffness began within so many steps, the next evaluation begins with the implicit method. */
-enum { FEW_STEPS = 100 };
 /* What an attempt costs, beside one of the other method. */
 static const double COST[N_METHOD] = {[METHOD_EXPLICIT] = 1, [METHOD_IMPLICIT] = 4};
 /* As many seats as there are lanes. */
 enum { N_SEAT = N_METHOD * N_LANE };
-
-/* An evaluation in a lane, or set aside. */
-struct lane {
-    struct simulation sim;
-    double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
-    uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
-    enum lanes_method_kind method;
-    double t_turn;      /* the explicit method goes no further */
-    double t_calm;      /* as in struct lanes_room */
-    /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
-    double by_accepted; /* as in struct lanes_room */
-    double h, log_h, log_error;
-    double bound;       /* where the next step must end (forcing.h) */
-    int64_t n_attempt, trouble, n_sign, patience;
-    bool rejected, watched;
-};
 
 /* Shared by all workers. */
 struct plan {
@@ -143,7 +120,7 @@ static const char *linear_solver(const void *plan)
     return "lanes";
 }
 
-static void simulation_free(struct simulation *sim)
+void lane_free(struct simulation *sim)
 {
     struct lane *lane = (struct lane *)sim;
     simulation_fini(sim);
@@ -152,7 +129,7 @@ static void simulation_free(struct simulation *sim)
     free(lane);
 }
 
-static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+struct simulation *lane_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
 {
     struct lane *lane = calloc(1, sizeof *lane);
     (void)plan;
@@ -163,7 +140,7 @@ static struct simulation *simulation_new(const void *plan, const struct stiffit_
     lane->id = calloc(n_block + 1, sizeof *lane->id);
     if (simulation_init(&lane->sim, abi, options) && lane->y && lane->id)
         return &lane->sim;
-    simulation_free(&lane->sim);
+    lane_free(&lane->sim);
     return NULL;
 }
 
@@ -318,7 +295,7 @@ static void load(const struct lane *lane, struct group *group, int k)
     room->control.n_step[k] = sim->evaluation->n_step;
     room->control.max_steps[k] = sim->evaluation->max_steps;
     room->control.n_sign[k] = lane->n_sign;
-    room->control.patience[k] = lane->method == METHOD_EXPLICIT ? PATIENCE[METHOD_EXPLICIT] : lane->patience;
+    room->control.patience[k] = lane->method == METHOD_EXPLICIT ? PATIENCE_EXPLICIT : lane->patience;
     room->control.t_turn[k] = lane->method == METHOD_EXPLICIT ? lane->t_turn : INFINITY;
     room->control.t_calm[k] = lane->t_calm;
     room->fresh |= 1u << k;
@@ -545,15 +522,14 @@ static void choose_method(struct lane *lane)
     bool is_stiff = course->is_stiff && course->stiff_from == -INFINITY;
     lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
     lane->t_turn = course->is_stiff ? course->stiff_from : INFINITY;
-    lane->patience = PATIENCE[METHOD_IMPLICIT];
+    lane->patience = PATIENCE_IMPLICIT;
 }
 
-static bool start(struct batch *b, int k)
+bool lane_start(struct lane *lane, bool is_new)
 {
-    struct lane *lane = lane_of(lanes_of(b), k);
     struct simulation *sim = &lane->sim;
     uint32_t next_id = sim->abi->n_parameter;
-    if (!(b->live >> k & 1))
+    if (is_new)
         choose_method(lane);
     for (size_t block = 0; block < sim->blocks.n; block++)
         lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
@@ -572,7 +548,15 @@ static bool start(struct batch *b, int k)
     lane->n_sign = 0;
     lane->t_calm = sim->t;
     lane->rejected = false;
-    if (!(b->live >> k & 1))
+    return true;
+}
+
+static bool start(struct batch *b, int k)
+{
+    bool is_new = !(b->live >> k & 1);
+    if (!lane_start(lane_of(lanes_of(b), k), is_new))
+        return false;
+    if (is_new)
         return enter(b, k);
     reload(b, k);
     return true;
@@ -1094,8 +1078,8 @@ static const struct integrator_seats lane_seats = {
     .at_end = at_end, .at_beginning = at_beginning, .answer = answer, .go_to = go_to, .take_back = take_back,
     .saw_step = saw_step, .attend = attend};
 static const struct integrator lanes_integrator = {
-    .name = "lanes", .width = N_SEAT, .closest = CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
-    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .start = start,
+    .name = "lanes", .width = N_SEAT, .closest = LANES_CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
+    .linear_solver = linear_solver, .simulation_new = lane_new, .simulation_free = lane_free, .start = start,
     .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
     .fail = fail, .seats = &lane_seats};
 const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, takes, suits);

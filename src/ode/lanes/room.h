@@ -5,14 +5,11 @@
 
 #include "base/error.h"
 #include "model/lanes_plan.h"
-#include "ode/lanes/method.h"
+#include "ode/lanes/lane.h"
 
 #include <stdint.h>
 
 enum { N_LANE = STIFFIT_LANES };
-
-/* A planned step is stretched up to this much to end at a stop. */
-#define ROOM_STRETCH 1.01
 
 /* A number, or a truth value (0 or -1), or a count in each lane. */
 typedef double lanes __attribute__((vector_size(8 * N_LANE)));

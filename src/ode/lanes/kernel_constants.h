@@ -1,0 +1,35 @@
+/* The numbers in the rules for steps: for the lanes' kernel, and for that of a GPU, which follows the same rules.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include <float.h>
+
+/* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error
+ * asks. */
+#define GROW 4.321928094887363
+#define SHRINK 3.321928094887362
+#define SAFETY 0.32192809488736235
+/* Error by which the controller takes an earlier step's as a lower limit: log2 of 0.01. */
+#define LEAST_ERROR -6.643856189774724
+/* A first step that fails is far too long. */
+#define SHRINK_FIRST 3.321928094887362
+/* Elimination without pivoting is safe in a lane if it makes an error of at most this part of the tolerances in the first
+ * stage. */
+#define UNSAFE 0.1
+/* How many tolerances the error of the dense output in the middle of a step may be. */
+#define ACCEPTED_INSIDE 1.0
+/* The explicit method is stable for real h lambda down to -4.86; the error test keeps steps that this limits a bit shorter. */
+#define UNSTABLE 2.4
+/* The difference of the last two arguments that shows an eigenvalue and not rounding errors, relative to the states: the
+ * method's coefficients enlarge these some hundred times. */
+#define SEEN (1e4 * DBL_EPSILON)
+/* The same step would be stable as an explicit one. */
+#define CALM 3
+
+/* An underflow so many attempts after the model gave numbers that are not finite is the model's failure. */
+enum { LASTING = 100 };
+/* If stiffness began within so many steps, the next evaluation begins with the implicit method. */
+enum { FEW_STEPS = 100 };
+/* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. The
+ * implicit method's number doubles whenever it is taken. */
+enum { PATIENCE_EXPLICIT = 20, PATIENCE_IMPLICIT = 200 };
