@@ -57,7 +57,9 @@ static void request_init(struct judge *j, struct request *r, enum engine_kind en
     r->evaluation = (struct evaluation){
         .engine = engine, .task = &j->task, .p = r->p, .n_sens = wants_sens ? n_p : 0, .sens = j->sens, .max_steps = MAX_STEPS,
         .tighter = tighter, .deadline_ns = INT64_MAX, .prediction = r->prediction,
-        .d_prediction = wants_sens ? r->d_prediction : NULL};
+        .d_prediction = wants_sens ? r->d_prediction : NULL,
+        /* half of them begin as stiff ones; wrong second derivatives show only there */
+        .course = {.is_stiff = j->stream % 2 || interpreted.wrong[LANES_CURVE] != 0, .stiff_from = -INFINITY}};
 }
 
 static void request_fini(struct request *r)
