@@ -221,7 +221,7 @@ static struct lanes_events attempt_explicit(struct lanes_room *room)
             block_explicit_do[room->block[b].width](room, now, &room->block[b], i);
     for (int h = 0; h < N_PART; h++)
         now[h].worst *= PART(&room->control.by_accepted, 0);
-    return conclude(room, now, EXPLICIT.order_error);
+    return conclude(room, now, &EXPLICIT);
 }
 
 #endif
