@@ -85,14 +85,15 @@ INLINE void weigh_block(const struct lanes_room *room, struct attempt *now, cons
         for (size_t c = 0; c < width; c++, e++) {
             part end = PART(block->sens_new, e), size = larger(magnitude(PART(block->sens, e)), magnitude(end));
             part beyond = fused(PART(unit, c), PART(base, r), spread(TOLERANCE_TINY));
-            part ratio = error_of(block->stage, now->h, e, h) * reciprocal_of(fused(rtol, size, beyond));
-            most[c] = larger(ratio * ratio, most[c]);
-            finite[c] = fused((part){0}, end * ratio, finite[c]); /* NaN where one is infinite */
+            part ratio = error_of(block->stage, now->h, e, h) * rough_reciprocal_of(fused(rtol, size, beyond));
+            most[c] = larger(magnitude(ratio), most[c]);
+            finite[c] = fused((part){0}, ratio, finite[c]); /* NaN where the end or the error is infinite */
         }
     for (size_t c = 0; c < width; c++) {
         part_mask active = MASK(room->active, block->first + c);
+        part square = most[c] * most[c];
         now->good &= (finite[c] == 0) | ~active;
-        now->worst = pick((most[c] > now->worst) & active, most[c], now->worst);
+        now->worst = pick((square > now->worst) & active, square, now->worst);
     }
 }
 
