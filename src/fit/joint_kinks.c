@@ -285,8 +285,8 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
         memcpy(work->region.model.step, block->inner.candidate, work->n * sizeof(double));
         joint_hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
     }
-    joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, reduced->triangle,
-                       reduced->rhs);
+    joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step,
+                       reduced->triangle, reduced->rhs);
     memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
     joint_damped_rest(&work->region, reduced, &block->inner.hold, line->damping);
     return true;

@@ -23,8 +23,8 @@ void joint_kinks_target(struct joint *joint);
 bool joint_kinks_is_damped(const struct joint *joint);
 void joint_kinks_loosen(struct joint *joint), joint_kinks_adapt(struct joint *joint, double ratio);
 
-/* Of a block. The numbers of its predictions at a point. Keeps those of work->at. Its inner step becomes the last candidate if joint->line says so. And the two
- * passes; false: out of memory. */
+/* Of a block. The numbers of its predictions at a point; keeps those of work->at. Its inner step becomes the last candidate if
+ * joint->line says so. And the two passes; false: out of memory. */
 size_t joint_kinks_n_at(const struct joint_work *work);
 void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced);
 void joint_kinks_take(struct joint_work *work);
