@@ -261,7 +261,7 @@ static void step(struct joint_work *work, struct arena *arena)
     end_step(work);
 }
 
-/* The step of joint_kinks.c, which the block has found with the others. */
+/* The step of joint_line.c, which the block has found with the others. */
 static void step_along(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;

@@ -1,27 +1,12 @@
-/* Steps of a fit over many datasets whose objective has kinks; see joint_kinks.c.
+/* What blocks and groups do in the search for a step over kinks (joint_line.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "fit/joint_internal.h"
 
-/* At the best point: begins an inner search by `method`, whose first pass is JOINT_ROWS. */
-void joint_kinks_begin(struct joint *joint, const struct kinks_method *method);
-/* After the first JOINT_ROWS: the metric of steps of the parameters above. False: out of memory. */
-bool joint_kinks_measure(struct joint *joint);
 /* In joint_reduce: eliminates a group's own parameters. Then they follow the shared step to group->trial. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group);
 void joint_kinks_groups_step(struct joint *joint);
-/* After JOINT_VALUE: the value of the inner step. If the first one is no good: whether parameters
- * that bounds stopped are held from now on. And the method's `judged`. */
-double joint_kinks_sum(struct joint *joint);
-bool joint_kinks_holds(struct joint *joint);
-void joint_kinks_judged(struct kinks_search *search, bool is_better);
-/* The result of the inner search becomes the trial of the parameters above. */
-void joint_kinks_target(struct joint *joint);
-/* Whether damping may hide what the model promises; then less of it for another inner search. And after a trial which decreased
- * the objective by this ratio of what was promised. */
-bool joint_kinks_is_damped(const struct joint *joint);
-void joint_kinks_loosen(struct joint *joint), joint_kinks_adapt(struct joint *joint, double ratio);
 
 /* Of a block. The numbers of its predictions at a point; keeps those of work->at. Its inner step becomes the last candidate if
  * joint->line says so. And the two passes; false: out of memory. */

@@ -23,14 +23,14 @@ struct joint_reduced {
     double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
 };
 
-/* n own parameters of a block or a group in a step of joint_kinks.c: held and moving by a number, or stopped in the latest
+/* n own parameters of a block or a group in a step of joint_line.c: held and moving by a number, or stopped in the latest
  * step. */
 struct joint_hold {
     bool *is_held, *is_stopped;
     double *by;
 };
 
-/* A block in the search for a step of joint_kinks.c. Steps from the best point: n own parameters, then s above. */
+/* A block in the search for a step of joint_line.c. Steps from the best point: n own parameters, then s above. */
 struct joint_inner {
     struct joint_reduced reduced;   /* the rows at the best inner step */
     double *step, *candidate; /* the best one and the next one, */
@@ -41,7 +41,7 @@ struct joint_inner {
     bool is_stopped;          /* some own parameter, in the latest step */
 };
 
-/* The search for a step of joint_kinks.c. */
+/* The search for a step of joint_line.c. */
 struct joint_line {
     struct kinks_search search; /* its values have the damping's share */
     double part;              /* of a step that is tried */
