@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/asker.h"
+#include "fit/point.h"
 
 /* The asker of a problem, from `arena`. NULL: there is none, and the record (cleared first; its arrays may be NULL) says
  * why. */
