@@ -110,7 +110,8 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
     bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
     bool may_leave = asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
-    bool is_replaced = !end->best && fit_start_may_redraw(&asker->start, end->outcome); /* cheaper than to let CVODES try this start */
+    /* Another start is cheaper than to let CVODES try this one. */
+    bool is_replaced = !end->best && fit_start_may_redraw(&asker->start, end->outcome);
     if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
         leave_lanes(asker, arena, theta, end);
     if (!asker->meets_jump)

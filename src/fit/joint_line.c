@@ -1,7 +1,8 @@
-/* Steps of a fit over many datasets whose objective has kinks: the inner steps of fit/kinks.h. Steps are kept short by one damping for all parameters instead of a radius for each dataset, so that those of all levels
- * together are downhill: the proximal form of Levenberg and Marquardt's method (Nielsen 1999 for the choice of the
- * damping). Each takes two passes without an evaluation: in the first one the blocks reduce the rows at the inner point, seen
- * from the best point; in the second one they follow the step of the parameters above and give their values.
+/* Steps of a fit over many datasets whose objective has kinks: the inner steps of fit/kinks.h. Steps are kept short by one
+ * damping for all parameters instead of a radius for each dataset, so that those of all levels together are downhill: the
+ * proximal form of Levenberg and Marquardt's method (Nielsen 1999 for the choice of the damping). Each takes two passes without
+ * an evaluation: in the first one the blocks reduce the rows at the inner point, seen from the best point; in the second one
+ * they follow the step of the parameters above and give their values.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_line.h"
 

@@ -53,6 +53,6 @@ struct kinks {
     bool is_restricted;       /* the best inner step, linear.step */
 };
 
-/* With `linear` made. Replaces trust_model_step, with the same answers: minimises the objective within bounds and radius for linear predictions and
- * noise. The model must be current, and remains that of `best`. */
+/* With `linear` made. Replaces trust_model_step, with the same answers: minimises the objective within bounds and radius for
+ * linear predictions and noise. The model must be current, and remains that of `best`. */
 void kinks_step(struct kinks *kinks, struct trust_model *model, const struct fit_point *best);
