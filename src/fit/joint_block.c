@@ -104,7 +104,7 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
     enum asked asked = evaluate(work, own, shared, reduced);
     while (asked == ASKED_END && change_method(work, arena)) {
         if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
-            joint_region_rest(&work->region, best, joint_least(work->joint), &work->block->radius);
+            joint_region_schur(&work->region, best, joint_least(work->joint), &work->block->radius);
         asked = evaluate(work, own, shared, reduced);
     }
     if (asked == ASKED_END)
@@ -213,7 +213,7 @@ static void end_step(struct joint_work *work)
 {
     struct joint_block *block = work->block;
     if (!block->has_failed)
-        joint_region_rest(&work->region, &block->trial, joint_least(work->joint), &block->radius);
+        joint_region_schur(&work->region, &block->trial, joint_least(work->joint), &block->radius);
     else
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
 }
@@ -256,7 +256,7 @@ static void step(struct joint_work *work, struct arena *arena)
     block->radius = block->has_failed ? radius : block->radius;
     note_bounded(work, is_bounded && !block->has_failed);
     if (block->radius != radius)
-        joint_region_rest(&work->region, &block->best, joint_least(joint),
+        joint_region_schur(&work->region, &block->best, joint_least(joint),
                           &block->radius); /* in case that the trial is rejected */
     end_step(work);
 }
@@ -351,7 +351,7 @@ static enum asked evaluate_again(struct joint_work *work)
     /* The metric halves what it remembers: twice the value gives the same one. */
     for (size_t j = 0; j < work->n; j++)
         block->best.scale[j] *= 2;
-    joint_region_rest(&work->region, &block->best, joint_least(work->joint), &block->radius);
+    joint_region_schur(&work->region, &block->best, joint_least(work->joint), &block->radius);
     return ASKED_OK;
 }
 
@@ -415,7 +415,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         sum_leaps(work);
     if (is_own && !joint->options->is_near && !leave_start(work, arena))
         return;
-    joint_region_rest(&work->region, &block->trial, joint_least(joint), &block->radius);
+    joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->radius);
     if (joint->pass != JOINT_CHECK && joint->pass != JOINT_DESCRIBE && !joint->options->evaluates)
         return;
     keep(work);

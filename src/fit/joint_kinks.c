@@ -27,7 +27,7 @@ void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
         own->model.step[k] = group->trial[k] - group->reduced.theta[k];
     if (joint->line.holds)
         joint_hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
-    joint_damped_rest(own, &reduced, &group->hold, joint->line.damping);
+    joint_damped_schur(own, &reduced, &group->hold, joint->line.damping);
 }
 
 void joint_kinks_groups_step(struct joint *joint)
@@ -148,7 +148,7 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
     joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.linear.step,
                        reduced->triangle, reduced->rhs);
     memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
-    joint_damped_rest(&work->region, reduced, &block->inner.hold, line->damping);
+    joint_damped_schur(&work->region, reduced, &block->inner.hold, line->damping);
     return true;
 }
 
