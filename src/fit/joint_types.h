@@ -12,7 +12,7 @@ struct joint_reduced {
     double *theta;            /* n */
     double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
     double *scale;            /* n: metric of the own trust region */
-    double *schur, *schur_rhs;  /* s x s, s: the rows of the Schur complement: for the shared parameters, once the own ones follow */
+    double *schur, *schur_rhs;  /* s x s, s: the Schur complement, for the shared ones */
     double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
     double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
     double noise;             /* what rounding and errors of integration could change f by */

@@ -307,8 +307,8 @@ struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dat
     struct predictor_rows rows = rows_of(fitted, dataset, e);
     const uint32_t *steady = dataset->block->steady;
     if (steady && steady[e] != EXPERIMENT_NONE) {
-        fitted->rest = rows_of(fitted, dataset, steady[e]);
-        rows.rest = &fitted->rest;
+        fitted->before = rows_of(fitted, dataset, steady[e]);
+        rows.before = &fitted->before;
     }
     return rows;
 }
