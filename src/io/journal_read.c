@@ -45,7 +45,7 @@ struct journal_reader {
     uint64_t n_damaged, search_left;
     struct window window[N_WINDOW];
     unsigned char *windows; /* the memory of all of them */
-    size_t window_size;
+    size_t window_size, record_max; /* record_max: of a record; known with the windows */
     uint64_t clock;
     int file;          /* the file read last, or -1 */
     size_t i_file;
@@ -286,7 +286,8 @@ static enum status make_windows(struct journal_reader *reader, struct error *err
 {
     if (reader->windows)
         return STATUS_OK;
-    reader->window_size = 2 * (size_t)WINDOW_STEP + journal_record_max(reader->identity.n_parameter);
+    reader->record_max = journal_record_max(reader->identity.n_parameter);
+    reader->window_size = 2 * (size_t)WINDOW_STEP + reader->record_max;
     reader->windows = malloc(N_WINDOW * reader->window_size);
     if (!reader->windows)
         return no_memory(reader, error);
@@ -369,9 +370,8 @@ uint64_t journal_next(const struct journal_reader *reader, uint64_t fit)
     return i < reader->n_entry ? reader->entry[i].fit : UINT64_MAX;
 }
 
-/* The bytes at `place`, `most` of them or up to the end of the file, from a window; reads one if needed. */
-static const unsigned char *window_at(struct journal_reader *reader, uint64_t place, size_t most, size_t *n,
-                                      struct error *error)
+/* The bytes at `place`, those of the longest record or up to the end of the file, from a window; reads one if needed. */
+static const unsigned char *window_at(struct journal_reader *reader, uint64_t place, size_t *n, struct error *error)
 {
     struct window *oldest = &reader->window[0], *window = NULL;
     if (make_windows(reader, error))
@@ -379,7 +379,7 @@ static const unsigned char *window_at(struct journal_reader *reader, uint64_t pl
     for (size_t i = 0; i < N_WINDOW && !window; i++) {
         struct window *w = &reader->window[i];
         bool whole = place >= w->place && place - w->place < w->n &&
-                     (w->n - (place - w->place) >= most || w->n < reader->window_size);
+                     (w->n - (place - w->place) >= reader->record_max || w->n < reader->window_size);
         if (w->n && whole)
             window = w;
         if (w->used < oldest->used)
@@ -413,7 +413,7 @@ bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record 
         return false;
     reader->hint = i + 1;
     uint64_t place = reader->entry[i].place;
-    const unsigned char *bytes = window_at(reader, place, journal_record_max(reader->identity.n_parameter), &n, error);
+    const unsigned char *bytes = window_at(reader, place, &n, error);
     if (!bytes)
         return false;
     if (!journal_check_record(bytes, n, &reader->identity, &found) || found != fit) {

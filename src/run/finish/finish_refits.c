@@ -354,6 +354,9 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, st
 {
     const struct refit_plan *plan = refits->source.plan;
     refits->n_objective = 0;
+    best->start = other->start = 0;
+    fit_record_clear(best, refits->n_parameter); /* columns that this run does not fill */
+    fit_record_clear(other, refits->n_parameter);
     best->point = other->point = NULL; /* starts have none */
     enum status status = best_of_starts(refits->source.journal, refits->identity, dataset,
                                         fit_of(refits, dataset)->chosen, best, other, tally, see_start,
@@ -370,5 +373,7 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, st
         status = profile_row(refits, dataset, best, other, work, error);
     if (!status && plan->n_bootstrap)
         status = bootstrap_row(refits, dataset, best, other, work, error);
+    fit_record_zero_work(best);
+    fit_record_add_work(best, &tally->work);
     return status;
 }
