@@ -496,8 +496,14 @@ static enum status widen(struct hdf5_column *column, size_t needed, struct error
         needed = 2 * column->string_size < LONGEST_FIXED ? 2 * column->string_size : needed;
     bool compress = column->compress;
     uint64_t rows_expected = column->rows_expected;
-    enum status status = hdf5_flush(file, error);
+    bool is_empty = column->n_row == 0;
+    enum status status = is_empty ? STATUS_OK : hdf5_flush(file, error);
     hdf5_column_close(column);
+    if (is_empty) { /* as the first rows come */
+        *column = (struct hdf5_column){0};
+        status = hdf5_delete(file, path, error);
+        return status ? status : hdf5_column_create_strings(column, file, path, needed, rows_expected, compress, error);
+    }
     if (!status)
         status = hdf5_column_open(&old, file, path, error);
     if (!status)

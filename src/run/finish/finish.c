@@ -76,7 +76,7 @@ static enum status open_shared(struct finish *finish, const struct result_info *
 
 static void take_shared(struct shared_values *values, const struct fit_record *record)
 {
-    if (values->is_taken || !values->index || isnan(record->objective))
+    if (values->is_taken || isnan(record->objective))
         return;
     values->is_taken = true;
     for (size_t i = 0; i < values->shared.n; i++) {
@@ -107,7 +107,8 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     }
     if (finish->before)
         best->notes |= NOTE_retried;
-    take_shared(&finish->shared, best);
+    if (finish->shared.index)
+        take_shared(&finish->shared, best);
     status = result_writer_add(finish->writer, id, best, error);
     if (status)
         return status;
