@@ -10,8 +10,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/map.h"
 #include "fit/objective.h"
+#include "fit/start.h"
 #include "fit/work.h"
 
 enum asked {
@@ -45,6 +45,8 @@ struct fit_asker {
     const struct fit_options *options;
     const struct fit_host *host;
     struct fit_accuracy accuracy; /* of the search's points from now on */
+    enum optimizer optimizer;     /* of the search; and its gradients: those of accuracy but for the final evaluations */
+    enum gradient_method gradient;
     struct fit_map map;
     struct fit_objective objective;
     bool is_sigma_known;    /* every row has a sigma, its own or the model's */
@@ -70,10 +72,11 @@ struct fit_asker {
     struct evaluation_adjoint *adjoint; /* n_experiment; for adjoints, with room for the gradients */
     struct fit_point *asked_point;     /* the point whose adjoint evaluations are running */
     int n_unsaved;          /* consecutive failed integrations that tighter tolerances did not save */
-    uint32_t n_redrawn;     /* starts that could not be evaluated */
+    struct fit_start start; /* or the latest one of those that replace it */
     bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
     struct fit_work used;
+    int64_t n_iteration;    /* of all searches */
     enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
     enum outcome failure;   /* of the latest failed trial: ode_failed or model_failed */
     char reason[160];       /* of the latest failure */
