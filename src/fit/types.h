@@ -4,12 +4,13 @@
 
 #include "base/arena.h"
 #include "base/measurements.h"
-#include "fit/binding.h"
 #include "fit/loss.h"
 #include "fit/prior.h"
 #include "io/fit_record.h"
 #include "model/plugin.h"
 #include "ode/evaluation.h"
+
+#define FIT_NO_MODEL UINT32_MAX
 
 enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 

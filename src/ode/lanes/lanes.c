@@ -80,8 +80,6 @@ static const char *refusal(const struct stiffit_model *abi)
            : abi->n_state == 0 ? "has no states" : NULL;
 }
 
-static bool takes(const struct ode_task *task) { return !ode_has_periods(task) && task->n_phase == 0; }
-
 static bool suits(const struct engine_use *use)
 {
     return !use->has_adjoint && !use->has_differences && !use->has_solver && !use->has_periods && !use->has_phases &&
@@ -440,7 +438,6 @@ static bool start(struct batch *b, int k)
     uint32_t next_id = sim->abi->n_parameter;
     for (size_t block = 0; block < sim->blocks.n; block++)
         lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
-    lane->watched = positive_watches(sim);
     if (sim->tolerance.atol == 0)
         tolerance_follow(sim, lane->y);
     if (!first_step(lane))
@@ -453,6 +450,7 @@ static bool start(struct batch *b, int k)
     lane->n_attempt = 0;
     lane->trouble = -LASTING;
     lane->rejected = false;
+    lane->watched = sim->is_watched;
     if (!(b->live >> k & 1))
         return enter(b, k);
     reload(b, k);
@@ -526,7 +524,7 @@ static const double *at_end(struct batch *b, int k)
 
 static const double *at_beginning(struct batch *b, int k) { return b->seat[k]->y_before; }
 
-static void saw_step(struct batch *b, int k) { lanes_of(b)->room.control.watched[k] = -positive_watches(b->seat[k]); }
+static void saw_step(struct batch *b, int k) { lanes_of(b)->room.control.watched[k] = -b->seat[k]->is_watched; }
 
 /* What was at the beginning of the step is still where the next one is to go. */
 static bool take_back(struct batch *b, int k, double part)
@@ -834,4 +832,4 @@ static const struct integrator lanes_integrator = {
     .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .start = start,
     .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
     .fail = fail, .seats = &lane_seats};
-const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_LANE, refusal, takes, suits);
+const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_LANE, refusal, true, suits);
