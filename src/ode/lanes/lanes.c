@@ -102,8 +102,6 @@ static const char *refusal(const struct stiffit_model *abi)
            : abi->n_state == 0 ? "has no states" : NULL;
 }
 
-static bool takes(const struct ode_task *task) { return !ode_has_periods(task) && task->n_phase == 0; }
-
 static bool suits(const struct engine_use *use)
 {
     return !use->has_adjoint && !use->has_differences && !use->has_solver && !use->has_periods && !use->has_phases &&
@@ -566,7 +564,6 @@ static bool start(struct batch *b, int k)
         choose_method(lane);
     for (size_t block = 0; block < sim->blocks.n; block++)
         lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
-    lane->watched = positive_watches(sim);
     if (sim->tolerance.atol == 0)
         tolerance_follow(sim, lane->y);
     if (!first_step(lane))
@@ -580,6 +577,7 @@ static bool start(struct batch *b, int k)
     lane->n_sign = 0;
     lane->t_calm = sim->t;
     lane->rejected = false;
+    lane->watched = sim->is_watched;
     if (!(b->live >> k & 1))
         return enter(b, k);
     reload(b, k);
@@ -773,7 +771,7 @@ static const double *at_beginning(struct batch *b, int k) { return b->seat[k]->y
 static void saw_step(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    group_of(own, k)->room.control.watched[own->lane[k]] = -positive_watches(b->seat[k]);
+    group_of(own, k)->room.control.watched[own->lane[k]] = -b->seat[k]->is_watched;
 }
 
 /* What was at the beginning of the step is still where the next one is to go. */
@@ -1107,4 +1105,4 @@ static const struct integrator lanes_integrator = {
     .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .start = start,
     .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
     .fail = fail, .seats = &lane_seats};
-const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, takes, suits);
+const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, true, suits);
