@@ -220,8 +220,12 @@ static struct lanes_events attempt_explicit(struct lanes_room *room)
     for (size_t b = 0; b < room->n_block; b++)
         for (int i = together ? N_SLOPE : 1; i <= N_SLOPE; i++)
             block_explicit_do[room->block[b].width](room, now, &room->block[b], i);
-    for (int h = 0; h < N_PART; h++)
-        now[h].worst *= PART(&room->control.by_accepted, 0);
+    for (int h = 0; h < N_PART; h++) {
+        /* the error inside of a step is about as large as the estimate, that of its end far smaller */
+        part_mask inside = PART(&room->t_next, 0) < now[h].end;
+        part by = PART(&room->control.by_accepted, 0);
+        now[h].worst *= pick(inside, by * PART(&room->control.by_inside, 0), by);
+    }
     return conclude(room, now, &EXPLICIT);
 }
 

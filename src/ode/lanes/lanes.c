@@ -28,7 +28,7 @@ enum { LASTING = 100 };
 #define CLOSEST (64 * DBL_EPSILON)
 /* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
  * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8, or -1/4
- * for the explicit method: errors become about as large as those of CVODES, or some times smaller (stiffit-internals(7)). */
+ * for explicit steps inside of which nothing is wanted: errors become about as large as those of CVODES, or some times smaller (stiffit-internals(7)). */
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 /* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. */
 static const int64_t PATIENCE[N_METHOD] = {[METHOD_EXPLICIT] = 30, [METHOD_IMPLICIT] = 200};
@@ -48,7 +48,7 @@ struct lane {
     double t_turn;      /* the explicit method goes no further */
     double t_calm;      /* as in struct lanes_room */
     /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
-    double by_accepted; /* as in struct lanes_room */
+    double by_accepted, by_inside; /* as in struct lanes_room */
     double h, log_h, log_error;
     double bound;       /* where the next step must end (forcing.h) */
     int64_t n_attempt, trouble, n_sign, patience;
@@ -299,6 +299,7 @@ static void load(const struct lane *lane, struct group *group, int k)
     room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)sim->model.is_infused << k;
     room->tolerance.rtol[k] = sim->tolerance.rtol;
     room->control.by_accepted[k] = lane->by_accepted;
+    room->control.by_inside[k] = lane->by_inside;
     room->tolerance.fraction[k] = sim->tolerance.fraction;
     room->tolerance.at_rest[k] = sim->tolerance.at_rest;
     room->tolerance.is_relative[k] = -sim->tolerance.is_relative;
@@ -539,10 +540,12 @@ static bool first_step(struct lane *lane)
 static void set_accepted(struct lane *lane)
 {
     const struct tolerance *tolerance = &lane->sim.tolerance;
-    double growth = sqrt(sqrt(1e-3 / tolerance->rtol));
-    double accepted = ACCEPTED * (lane->method == METHOD_EXPLICIT ? growth : sqrt(growth));
-    accepted = tolerance->atol > 0 ? ACCEPTED_ATOL : accepted;
-    lane->by_accepted = 1 / (accepted * accepted);
+    const struct stiffit_model *abi = lane->sim.abi;
+    double growth = tolerance->atol > 0 ? 1 : sqrt(sqrt(sqrt(1e-3 / tolerance->rtol)));
+    double accepted = (tolerance->atol > 0 ? ACCEPTED_ATOL : ACCEPTED) * growth;
+    bool is_exact = lane->method == METHOD_EXPLICIT && abi->n_switching + abi->n_event == 0; /* which may be inside of a step */
+    lane->by_inside = is_exact ? growth * growth : 1;
+    lane->by_accepted = 1 / (accepted * accepted * lane->by_inside);
 }
 
 /* At the beginning. */
