@@ -13,8 +13,8 @@
 /* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error
  * asks. */
 #define GROW 4.321928094887363
-/* The explicit method grows faster. Where the error is so small that it says little (log2 of 1e-6, at the beginning, when states
- * that grow from zero have tiny tolerances), it does so with this power of the error. */
+/* The explicit method grows faster. Where the error is so small that it says little (log2 of 1e-6; at the beginning, when
+ * states that grow from zero have tiny tolerances), it does so with this power of the error. */
 #define GROW_EXPLICIT 13.28771237954945
 #define FAR_BELOW -19.931568569324174
 #define SHARE_BELOW (1.0 / 3)
