@@ -195,9 +195,7 @@ enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, st
         evaluations[k]->max_steps = limited_by_total ? left : asker->options->max_steps;
     }
     asker->again = evaluations + n;
-    bool is_answered = asker->problem->rest ? fit_preequilibrate(asker->problem, &asker->map, evaluations, n, ask_again, asker)
-                                            : ask_again(asker, evaluations, n);
-    if (!is_answered)
+    if (!fit_preequilibrate(asker->problem, &asker->map, evaluations, n, ask_again, asker))
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
     asker->used.n_evaluation += (int64_t)(n / n_experiment);
     bool is_lost = false;

@@ -150,8 +150,10 @@ static bool begin(struct batch *b, int k, bool is_relative)
                  "the adjoint method does not go through doses, inputs and events, nor parameters of periods and rows");
         return outcome_set(sim, EVALUATION_ODE_FAILED);
     }
-    if (!blocks_begin(sim))
+    if (derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
+        STIFFIT_OK)
         return outcome_model_failed(sim);
+    blocks_choose(sim);
     if (integrator->prepare && !integrator->prepare(sim))
         return false;
     if (sim->has_stops && !stops_begin(sim))

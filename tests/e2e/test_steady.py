@@ -126,7 +126,8 @@ def test_predictions_begin_at_rest(tmp):
                                                "--trust").stdout.splitlines()))
     for i in range(N):
         loss = sum(float(row["loss"]) for row in rows if row["dataset"] == f"d{i}")
-        assert abs(loss - fits["objective"][i]) < 1e-12*loss, (loss, fits["objective"][i])
+        # not the same bits: the evaluations of a fit know from the last one from where on the model is stiff; rtol is 1e-7
+        assert abs(loss - fits["objective"][i]) < 1e-8*loss, (loss, fits["objective"][i])
     rows = list(csv.DictReader(helpers.stiffit("simulate", helpers.result_path(problem), "--times", "0,4", "--trust",
                                                "--id", "d1").stdout.splitlines()))
     found = exact(fits["parameters"][1])

@@ -114,7 +114,8 @@ static double sens_of(const struct track *track, size_t i, size_t j, int k)
     return block->sens[i * block->width + j][k];
 }
 
-/* Lanes 0, 1, 2 take 16, 32, 64 steps (3, 6, 12 explicit ones) from 0 to 1; errors at the end, and in the middle of the last step. */
+/* Lanes 0, 1, 2 take 16, 32, 64 steps (3, 6, 12 explicit ones) from 0 to 1; errors at the end, and in the middle of the last
+ * step. */
 static void find_order(enum lanes_method_kind method)
 {
     enum { N = 3, N_VALUE = 3 * 4 };

@@ -108,7 +108,8 @@ static void test_beside_others(void **state)
     if (*state)
         setenv("STIFFIT_LANES_KERNEL", *state, 1);
     model.abi.lanes = lanes_of(&pair);
-    struct engine_pool *pool = engine_lanes.pool_new(&engine_lanes, &model, &options, 2 * engine_lanes.capacity + N_ASIDE, 2, &error);
+    struct engine_pool *pool = engine_lanes.pool_new(&engine_lanes, &model, &options, 2 * engine_lanes.capacity + N_ASIDE, 2,
+                                                     &error);
     assert_non_null(pool);
     pool->table = &engine_lanes;
     struct engine *engines[] = {engine_new(pool, &error), engine_new(pool, &error)};

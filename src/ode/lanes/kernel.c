@@ -371,7 +371,7 @@ static struct lanes_events attempt(struct lanes_room *room)
     for (int h = 0; h < N_PART; h++)
         now[h].worst *= PART(&room->control.by_accepted, 0);
     check_inside(room, now, &at);
-    return conclude(room, now, METHOD.order_error);
+    return conclude(room, now, &METHOD);
 }
 
 extern const struct lanes_kernel KERNEL;

@@ -7,6 +7,11 @@
 /* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error
  * asks. */
 #define GROW 4.321928094887363
+/* The explicit method grows faster. Where the error is so small that it says little (log2 of 1e-6; at the beginning, when
+ * states that grow from zero have tiny tolerances), it does so with this power of the error. */
+#define GROW_EXPLICIT 13.28771237954945
+#define FAR_BELOW -19.931568569324174
+#define SHARE_BELOW (1.0 / 3)
 #define SHRINK 3.321928094887362
 #define SAFETY 0.32192809488736235
 /* Error by which the controller takes an earlier step's as a lower limit: log2 of 0.01. */
@@ -25,11 +30,9 @@
 #define SEEN (1e4 * DBL_EPSILON)
 /* The same step would be stable as an explicit one. */
 #define CALM 3
-
 /* An underflow so many attempts after the model gave numbers that are not finite is the model's failure. */
 enum { LASTING = 100 };
 /* If stiffness began within so many steps, the next evaluation begins with the implicit method. */
 enum { FEW_STEPS = 100 };
-/* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. The
- * implicit method's number doubles whenever it is taken. */
-enum { PATIENCE_EXPLICIT = 20, PATIENCE_IMPLICIT = 200 };
+/* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. */
+enum { PATIENCE_EXPLICIT = 30, PATIENCE_IMPLICIT = 200 };

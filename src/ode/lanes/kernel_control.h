@@ -72,9 +72,10 @@ static void follow_sizes(struct lanes_room *room, part step, part_mask moved, in
 }
 
 /* The next step's length: the smaller one of what the error asks for and of what its trend does (Gustafsson 1994). */
-INLINE void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, int order_error, int h)
+INLINE void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, const struct lanes_method *method,
+                    int h)
 {
-    double share = 1.0 / (order_error + 1);
+    double share = 1.0 / (method->order_error + 1), grow = method->has_slopes ? GROW_EXPLICIT : GROW;
     part worst = pick(now->good & now->safe, now->worst, spread(1e30));
     worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
     part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h);
@@ -83,7 +84,9 @@ INLINE void control(struct lanes_room *room, const struct attempt *now, part_mas
     part shrink = share * log_error + SAFETY;
     part trend = last_h - log_h + share * (2 * log_error - PART(&room->control.log_error, 0)) + SAFETY;
     shrink = pick(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
-    shrink = larger(smaller(shrink, spread(SHRINK)), spread(-GROW));
+    if (method->has_slopes)
+        shrink += (SHARE_BELOW - share) * smaller(log_error - FAR_BELOW, (part){0});
+    shrink = larger(smaller(shrink, spread(SHRINK)), spread(-grow));
     shrink = pick(accepted & rejected, larger(shrink, (part){0}), shrink);
     shrink = pick(~accepted & (last_h < -DBL_MAX) & ~rejected, spread(SHRINK_FIRST), shrink);
     part next = now->h * exp2_of(-shrink);
@@ -150,13 +153,13 @@ static void report(struct lanes_room *room, struct lanes_events *events, part_ma
 }
 
 /* Ends the attempt: error tests, the next step's length, and the move. */
-INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now, int order_error)
+INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now, const struct lanes_method *method)
 {
     struct lanes_events events = {0};
     part_mask accepted[N_PART];
     for (int h = 0; h < N_PART; h++) {
         accepted[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & MASK(&room->live, 0);
-        control(room, &now[h], accepted[h], order_error, h);
+        control(room, &now[h], accepted[h], method, h);
         PART(&room->t_before, 0) = PART(&room->t, 0);
         PART(&room->h_used, 0) = now[h].h;
         PART(&room->t, 0) = pick(accepted[h], now[h].end, PART(&room->t, 0));

@@ -12,8 +12,8 @@ struct weights {
 };
 
 /* One matrix of rows of `width`; out: its columns, n numbers each. */
-INLINE void interpolate(const struct lanes_method *method, const struct weights *weights, size_t n, size_t width, const lanes *before, const lanes *after,
-                        lanes *const *stage, lanes *out, int h)
+INLINE void interpolate(const struct lanes_method *method, const struct weights *weights, size_t n, size_t width,
+                        const lanes *before, const lanes *after, lanes *const *stage, lanes *out, int h)
 {
     for (size_t r = 0, e = 0; r < n; r++)
         for (size_t c = 0; c < width; c++, e++) {
@@ -41,7 +41,8 @@ INLINE void inside_by(const struct lanes_method *method, const struct lanes_room
         interpolate(method, &weights, n, 1, room->y_before, room->y, room->scratch.stage, out, h);
         for (size_t b = 0; b < room->n_block; b++) {
             const struct lanes_block *block = &room->block[b];
-            interpolate(method, &weights, n, block->width, block->sens_new, block->sens, block->stage, out + n * (1 + block->first), h);
+            interpolate(method, &weights, n, block->width, block->sens_new, block->sens, block->stage,
+                        out + n * (1 + block->first), h);
         }
     }
 }

@@ -3,75 +3,8 @@
 #ifndef ODE_LANES_KERNEL_EXPLICIT_H
 #define ODE_LANES_KERNEL_EXPLICIT_H
 
-#include "ode/lanes/kernel_stops.h"
+#include "ode/lanes/kernel_slopes.h"
 #include "ode/lanes/kernel_turn.h"
-
-/* The last stage's argument is the end of the step. */
-enum { LAST_SLOPE = 8, N_SLOPE = 9 };
-
-/* For n numbers: the argument of stage i, x + h sum a_ij k_j. i is a constant. */
-INLINE void advance_stage(const int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out, int h)
-{
-    for (size_t e = 0; e < n; e++) {
-        part sum = {0};
-#pragma GCC unroll 9
-        for (int j = 0; j < i; j++)
-            if (EXPLICIT.a[i][j] != 0)
-                sum = fused(spread(EXPLICIT.a[i][j]), PART(slope[j], e), sum);
-        PART(out, e) = fused(step, sum, PART(x, e));
-    }
-}
-
-static void advance(int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out, int h)
-{
-#define SLOPES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#define SLOPE(i) \
-    case i: \
-        advance_stage(i, step, n, x, slope, out, h); \
-        break;
-    switch (i) {
-        SLOPES(SLOPE)
-    }
-}
-
-/* The estimated error of number e. */
-INLINE part error_of(lanes *const *slope, part step, size_t e, int h)
-{
-    part sum = {0};
-#pragma GCC unroll 9
-    for (int j = 0; j < N_SLOPE; j++)
-        if (EXPLICIT.error[j] != 0)
-            sum = fused(spread(EXPLICIT.error[j]), PART(slope[j], e), sum);
-    return step * sum;
-}
-
-/* The slopes of a block's sensitivities at `from`: slope i. */
-INLINE void multiply(const struct lanes_room *room, const struct lanes_block *block, size_t width, int i, const lanes *from)
-{
-    const struct lanes_plan *plan = room->plan;
-    const struct lanes_rows *jacobian = &plan->jacobian;
-    const lanes *derived = room->scratch.derived[i];
-    lanes *slope = block->stage[i];
-    for (int h = 0; h < N_PART; h++) {
-        for (size_t r = 0; r < plan->n; r++) {
-            const struct lanes_term *end = jacobian->term + jacobian->start[r + 1];
-            part sum[8];
-            for (size_t c = 0; c < width; c++)
-                sum[c] = (part){0};
-            for (const struct lanes_term *term = jacobian->term + jacobian->start[r]; term < end; term++) {
-                part value = PART(derived, term->value);
-                const lanes *operand = from + (size_t)term->row * width;
-                for (size_t c = 0; c < width; c++)
-                    sum[c] = fused(value, PART(operand, c), sum[c]);
-            }
-            for (size_t c = 0; c < width; c++)
-                PART(slope, r * width + c) = sum[c];
-        }
-        for (size_t q = 0; q < block->n_entry; q++)
-            PART(slope, block->entry[q].row) += PART(derived, plan->entry[block->entry[q].value].value);
-        infuse(room, block->minus_rate, plan->n * width, slope, h);
-    }
-}
 
 /* The end of a block's step is in sens_new; its error. */
 INLINE void weigh_block(const struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width,
@@ -85,14 +18,15 @@ INLINE void weigh_block(const struct lanes_room *room, struct attempt *now, cons
         for (size_t c = 0; c < width; c++, e++) {
             part end = PART(block->sens_new, e), size = larger(magnitude(PART(block->sens, e)), magnitude(end));
             part beyond = fused(PART(unit, c), PART(base, r), spread(TOLERANCE_TINY));
-            part ratio = error_of(block->stage, now->h, e, h) * reciprocal_of(fused(rtol, size, beyond));
-            most[c] = larger(ratio * ratio, most[c]);
-            finite[c] = fused((part){0}, end * ratio, finite[c]); /* NaN where one is infinite */
+            part ratio = error_of(block->stage, now->h, e, h) * rough_reciprocal_of(fused(rtol, size, beyond));
+            most[c] = larger(magnitude(ratio), most[c]);
+            finite[c] = fused((part){0}, ratio, finite[c]); /* NaN where the end or the error is infinite */
         }
     for (size_t c = 0; c < width; c++) {
         part_mask active = MASK(room->active, block->first + c);
+        part square = most[c] * most[c];
         now->good &= (finite[c] == 0) | ~active;
-        now->worst = pick((most[c] > now->worst) & active, most[c], now->worst);
+        now->worst = pick((square > now->worst) & active, square, now->worst);
     }
 }
 
@@ -219,9 +153,13 @@ static struct lanes_events attempt_explicit(struct lanes_room *room)
     for (size_t b = 0; b < room->n_block; b++)
         for (int i = together ? N_SLOPE : 1; i <= N_SLOPE; i++)
             block_explicit_do[room->block[b].width](room, now, &room->block[b], i);
-    for (int h = 0; h < N_PART; h++)
-        now[h].worst *= PART(&room->control.by_accepted, 0);
-    return conclude(room, now, EXPLICIT.order_error);
+    for (int h = 0; h < N_PART; h++) {
+        /* the error inside of a step is about as large as the estimate, that of its end far smaller */
+        part_mask inside = PART(&room->t_next, 0) < now[h].end;
+        part by = PART(&room->control.by_accepted, 0);
+        now[h].worst *= pick(inside, by * PART(&room->control.by_inside, 0), by);
+    }
+    return conclude(room, now, &EXPLICIT);
 }
 
 #endif

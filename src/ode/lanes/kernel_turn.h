@@ -6,10 +6,9 @@
 
 #include "ode/lanes/kernel_control.h"
 
-
 /* h |lambda| for the eigenvalue that the last two stages show, both at the end of the step (Hairer & Wanner, Solving Ordinary
- * Differential Equations II, section IV.2): the change of h times the slope over that of the state, in tolerances. slope and change:
- * the sums of their squares. */
+ * Differential Equations II, section IV.2): the change of h times the slope over that of the state, in tolerances. slope and
+ * change: the sums of their squares. */
 INLINE void look_for_stiffness(const struct lanes_room *room, struct attempt *now, part change, part slope, int h)
 {
     part rtol = PART(&room->tolerance.rtol, 0);

@@ -4,12 +4,12 @@
  * these cost less, and waits while all of them are taken. The kernel computes with all lanes of a method at once (room.h); here
  * is what is done one number at a time: evaluations come into lanes and leave them, begin, answer their measurements, and fail.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/lanes/lane.h"
+#include "ode/drive.h"
 
 #include "ode/blocks.h"
 #include "ode/forcing.h"
+#include "ode/lanes/group.h"
 #include "ode/lanes/kernel_constants.h"
-#include "ode/lanes/room.h"
 #include "ode/linear.h"
 #include "ode/observation.h"
 #include "ode/outcome.h"
@@ -24,8 +24,9 @@
 #include <string.h>
 
 /* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
- * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8: errors
- * become about as large as those of CVODES (stiffit-internals(7)), which grow like that. */
+ * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8, or -1/4
+ * for explicit steps inside of which nothing is wanted: errors become about as large as those of CVODES, or some times smaller
+ * (stiffit-internals(7)). */
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 /* What an attempt costs, beside one of the other method. */
 static const double COST[N_METHOD] = {[METHOD_EXPLICIT] = 1, [METHOD_IMPLICIT] = 4};
@@ -40,20 +41,6 @@ struct plan {
     size_t n_id;               /* of columns: parameters, and others */
     const struct lanes_kernel *kernel;
     bool follows_sizes;
-};
-
-/* A worker's lanes of one method. */
-struct group {
-    struct lanes_room room;
-    int seat[N_LANE];           /* of the evaluation in each lane, or -1 */
-    int n_taken;                /* lanes with an evaluation */
-    bool is_filled;             /* every lane holds the numbers of some evaluation */
-    uint32_t *parameter;        /* n_id: of each column */
-    int32_t *column;            /* n_id: of each id, or -1 */
-    lanes *inside;              /* what the kernel's `inside` found */
-    lanes *values, *observed;   /* and the results of its `observe`: `values` and `out`, */
-    bool *is_wanted;            /* n_observable: for these */
-    double used;                /* the cost of its attempts, for each evaluation in them */
 };
 
 struct lanes_batch {
@@ -78,8 +65,6 @@ static const char *refusal(const struct stiffit_model *abi)
            : !lanes_kernel_is_fast() ? "cannot run in lanes on a CPU without fused multiply-add"
            : abi->n_state == 0 ? "has no states" : NULL;
 }
-
-static bool takes(const struct ode_task *task) { return !ode_has_periods(task) && task->n_phase == 0; }
 
 static bool suits(const struct engine_use *use)
 {
@@ -144,34 +129,6 @@ struct simulation *lane_new(const void *plan, const struct stiffit_model *abi, c
     return NULL;
 }
 
-static void group_fini(struct group *group)
-{
-    lanes_room_fini(&group->room);
-    free(group->parameter);
-    free(group->column);
-    free(group->inside);
-    free(group->values);
-    free(group->observed);
-    free(group->is_wanted);
-}
-
-static bool group_init(struct group *group, const struct plan *plan, const struct lanes_method *method)
-{
-    size_t n_id = plan->n_id, n_inside = plan->lanes->n * (1 + n_id);
-    size_t n_observable = plan->lanes->n_observe ? plan->abi->n_observable : 0;
-    group->parameter = calloc(n_id, sizeof *group->parameter);
-    group->column = calloc(n_id, sizeof *group->column);
-    group->inside = aligned_alloc(64, n_inside * sizeof *group->inside);
-    group->values = aligned_alloc(64, (plan->lanes->n_observe + 1) * sizeof(lanes));
-    group->observed = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
-    group->is_wanted = calloc(n_observable + 1, sizeof(bool));
-    for (int l = 0; l < N_LANE; l++)
-        group->seat[l] = -1;
-    bool good = lanes_room_init(&group->room, plan->lanes, method, n_id - plan->abi->n_parameter);
-    group->room.tolerance.follows_sizes = plan->follows_sizes;
-    return good && group->parameter && group->column && group->inside && group->values && group->observed && group->is_wanted;
-}
-
 static void batch_free(struct batch *base)
 {
     struct lanes_batch *own = lanes_of(base);
@@ -196,163 +153,20 @@ static struct batch *batch_new(const void *own)
         batch->lane[k] = -1;
     bool good = batch->wanted && batch->linear;
     for (int m = 0; m < N_METHOD; m++)
-        good = group_init(&batch->group[m], plan, lanes_methods[m]) && good;
+        good = group_init(&batch->group[m], plan->lanes, lanes_methods[m], plan->n_id) && good;
+    for (int m = 0; m < N_METHOD; m++)
+        batch->group[m].room.tolerance.follows_sizes = plan->follows_sizes;
     if (good)
         return &batch->base;
     batch_free(&batch->base);
     return NULL;
 }
 
-/* Where steps must end at the latest. */
-static double stop_time(const struct lane *lane)
-{
-    const struct simulation *sim = &lane->sim;
-    const struct ode_task *task = sim->evaluation->task;
-    double far = task->time[task->n_time - 1] == INFINITY ? INFINITY : sim->t_far;
-    return fmin(lane->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
-}
-
-/* The next measurement. */
-static void set_next(const struct simulation *sim, struct lanes_room *room, int k)
-{
-    const struct ode_task *task = sim->evaluation->task;
-    size_t i = sim->rows.i_time;
-    double tighter = sim->evaluation->tighter, next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
-    room->t_next[k] = next;
-    room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
-    /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
-    room->t_part[k] = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order) : INFINITY;
-}
-
-/* Copies an evaluation into lane k of its method. */
-static void load(const struct lane *lane, struct group *group, int k)
-{
-    struct lanes_room *room = &group->room;
-    const struct simulation *sim = &lane->sim;
-    const struct stiffit_model *abi = sim->abi;
-    const struct stiffit_point *at = &sim->model.at;
-    size_t n = sim->n_state;
-    for (size_t j = 0; j < abi->n_parameter; j++)
-        room->p[j][k] = at->p[j];
-    for (size_t j = 0; j < abi->n_covariate; j++)
-        room->covariate[j][k] = at->covariate[j];
-    for (size_t j = 0; j < abi->n_work; j++)
-        room->work[j][k] = at->work ? at->work[j] : 0;
-    for (size_t c = 0; c < room->n_column; c++)
-        room->active[c][k] = 0;
-    for (size_t b = 0; b < room->n_block; b++)
-        for (size_t e = 0; e < n * room->block[b].width; e++)
-            room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
-    for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = (size_t)group->column[lane->id[b]];
-        room->unit[c][k] = sim->blocks.unit[b];
-        room->active[c][k] = -1;
-        struct lanes_block *block = room->block;
-        while (c >= block->first + block->width)
-            block++;
-        const double *by = sim->model.is_infused && lane->id[b] < abi->n_parameter
-                               ? sim->model.rate_parameter + lane->id[b] * n : NULL;
-        for (size_t i = 0; i < n; i++) {
-            size_t e = i * block->width + c - block->first;
-            block->sens[e][k] = lane->y[(1 + b) * n + i];
-            block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
-        }
-    }
-    for (size_t j = 0; j < abi->n_input; j++) {
-        room->outside.input_since[j][k] = sim->model.piece[j].since;
-        room->outside.input_value[j][k] = sim->model.piece[j].value;
-        room->outside.input_slope[j][k] = sim->model.piece[j].slope;
-    }
-    for (size_t i = 0; i < n; i++) {
-        room->outside.minus_rate[i][k] = sim->model.is_infused && sim->model.rate[i] != 0 ? -sim->model.rate[i] : 0;
-        room->tolerance.born[i][k] = sim->tolerance.born[i];
-        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
-        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
-        room->y[i][k] = room->y_before[i][k] = lane->y[i];
-        room->tolerance.size[i][k] = sim->tolerance.sizes[i];
-        room->tolerance.guess[i][k] = sim->tolerance.sizes[i + n];
-        room->tolerance.beyond[i][k] = sim->tolerance.beyond[i];
-    }
-    room->outside.since[k] = sim->model.since;
-    room->outside.until[k] = sim->model.until;
-    room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)sim->model.is_infused << k;
-    room->tolerance.rtol[k] = sim->tolerance.rtol;
-    room->control.by_accepted[k] = lane->by_accepted;
-    room->tolerance.fraction[k] = sim->tolerance.fraction;
-    room->tolerance.at_rest[k] = sim->tolerance.at_rest;
-    room->tolerance.is_relative[k] = -sim->tolerance.is_relative;
-    room->t[k] = room->t_before[k] = sim->t;
-    room->h[k] = room->h_used[k] = lane->h;
-    room->longest[k] = sim->max_step / ROOM_STRETCH;
-    room->t_stop[k] = stop_time(lane);
-    set_next(sim, room, k);
-    room->control.log_h[k] = lane->log_h;
-    room->control.log_error[k] = lane->log_error;
-    room->control.rejected[k] = -lane->rejected;
-    room->control.watched[k] = -lane->watched;
-    room->control.trouble[k] = lane->trouble;
-    room->control.n_attempt[k] = lane->n_attempt;
-    room->control.n_step[k] = sim->evaluation->n_step;
-    room->control.max_steps[k] = sim->evaluation->max_steps;
-    room->control.n_sign[k] = lane->n_sign;
-    room->control.patience[k] = lane->method == METHOD_EXPLICIT ? PATIENCE_EXPLICIT : lane->patience;
-    room->control.t_turn[k] = lane->method == METHOD_EXPLICIT ? lane->t_turn : INFINITY;
-    room->control.t_calm[k] = lane->t_calm;
-    room->fresh |= 1u << k;
-    room->advanced[k] = 0;
-}
-
-/* Sets the simulation's time, sizes and tolerances to those in lane k. */
-static void follow(struct lane *lane, const struct lanes_room *room, int k)
-{
-    struct simulation *sim = &lane->sim;
-    size_t n = sim->n_state;
-    for (size_t i = 0; i < n; i++) {
-        sim->tolerance.sizes[i] = room->tolerance.size[i][k];
-        sim->tolerance.sizes[i + n] = room->tolerance.guess[i][k];
-        sim->tolerance.beyond[i] = room->tolerance.beyond[i][k];
-        sim->tolerance.sizes[i + 2 * n] = room->y[i][k];
-    }
-    sim->tolerance.sizes[3 * n] = sim->t = room->t[k];
-}
-
-/* Copies an evaluation out of lane k. */
-static void store(struct lane *lane, const struct group *group, int k)
-{
-    const struct lanes_room *room = &group->room;
-    struct simulation *sim = &lane->sim;
-    size_t n = sim->n_state;
-    for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = (size_t)group->column[lane->id[b]];
-        const struct lanes_block *block = room->block;
-        while (c >= block->first + block->width)
-            block++;
-        for (size_t i = 0; i < n; i++)
-            lane->y[(1 + b) * n + i] = block->sens[i * block->width + c - block->first][k];
-    }
-    for (size_t i = 0; i < n; i++)
-        lane->y[i] = room->y[i][k];
-    follow(lane, room, k);
-    sim->tolerance.at_rest = room->tolerance.at_rest[k];
-    sim->t = room->t[k];
-    lane->h = room->h[k];
-    lane->log_h = room->control.log_h[k];
-    lane->log_error = room->control.log_error[k];
-    lane->rejected = room->control.rejected[k];
-    lane->watched = room->control.watched[k];
-    lane->trouble = room->control.trouble[k];
-    lane->n_attempt = room->control.n_attempt[k];
-    lane->n_sign = room->control.n_sign[k];
-    lane->t_calm = room->control.t_calm[k];
-    sim->evaluation->n_step = room->control.n_step[k];
-    sim->evaluation->t_reached = sim->t;
-}
-
 /* Copies the evaluation of a seat out of its lane. */
 static void store_seat(struct lanes_batch *own, int k)
 {
     if (own->lane[k] >= 0)
-        store(lane_of(own, k), group_of(own, k), own->lane[k]);
+        group_store(group_of(own, k), own->lane[k], lane_of(own, k));
 }
 
 /* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
@@ -381,7 +195,7 @@ static bool arrange(struct lanes_batch *own, struct group *group, const struct l
         return true;
     for (int l = 0; l < N_LANE; l++)
         if (group->seat[l] >= 0)
-            store(lane_of(own, group->seat[l]), group, l);
+            group_store(group, l, lane_of(own, group->seat[l]));
     n_column = 0;
     for (uint32_t j = 0; j < n_id; j++) {
         group->column[j] = own->wanted[j] ? (int32_t)n_column : -1;
@@ -391,7 +205,7 @@ static bool arrange(struct lanes_batch *own, struct group *group, const struct l
     bool good = lanes_room_set_columns(&group->room, n_column, group->parameter);
     for (int l = 0; good && l < N_LANE; l++)
         if (group->seat[l] >= 0)
-            load(lane_of(own, group->seat[l]), group, l);
+            group_load(group, l, lane_of(own, group->seat[l]));
     return good;
 }
 
@@ -437,8 +251,8 @@ static bool place(struct lanes_batch *own, int k)
         return false;
     /* Lanes that hold nothing yet hold the same, so that they compute nothing unusual. */
     for (int other = 0; !group->is_filled && other < N_LANE; other++)
-        load(lane, group, other);
-    load(lane, group, l);
+        group_load(group, other, lane);
+    group_load(group, l, lane);
     group->room.live[l] = -1;
     group->is_filled = true;
     if (group->n_taken++ == 0)
@@ -465,7 +279,7 @@ static void reload(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
     if (own->lane[k] >= 0)
-        load(lane_of(own, k), group_of(own, k), own->lane[k]);
+        group_load(group_of(own, k), own->lane[k], lane_of(own, k));
 }
 
 /* The root mean square of x over the tolerances at y. */
@@ -515,14 +329,26 @@ static bool first_step(struct lane *lane)
     return true;
 }
 
+void lane_set_accepted(struct lane *lane)
+{
+    const struct tolerance *tolerance = &lane->sim.tolerance;
+    const struct stiffit_model *abi = lane->sim.abi;
+    double growth = tolerance->atol > 0 ? 1 : sqrt(sqrt(sqrt(1e-3 / tolerance->rtol)));
+    double accepted = (tolerance->atol > 0 ? ACCEPTED_ATOL : ACCEPTED) * growth;
+    bool is_exact = lane->method == METHOD_EXPLICIT && abi->n_switching + abi->n_event == 0; /* which may be inside of a step */
+    lane->by_inside = is_exact ? growth * growth : 1;
+    lane->by_accepted = 1 / (accepted * accepted * lane->by_inside);
+}
+
 /* At the beginning. */
 static void choose_method(struct lane *lane)
 {
     const struct evaluation_course *course = &lane->sim.request->course;
     bool is_stiff = course->is_stiff && course->stiff_from == -INFINITY;
     lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
-    lane->t_turn = course->is_stiff ? course->stiff_from : INFINITY;
-    lane->patience = PATIENCE_IMPLICIT;
+    lane->t_turn = course->is_stiff && !is_stiff ? course->stiff_from : INFINITY;
+    lane->patience_back = PATIENCE_IMPLICIT;
+    lane->patience = lane->method == METHOD_EXPLICIT ? PATIENCE_EXPLICIT : PATIENCE_IMPLICIT;
 }
 
 bool lane_start(struct lane *lane, bool is_new)
@@ -533,14 +359,12 @@ bool lane_start(struct lane *lane, bool is_new)
         choose_method(lane);
     for (size_t block = 0; block < sim->blocks.n; block++)
         lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
-    lane->watched = positive_watches(sim);
     if (sim->tolerance.atol == 0)
         tolerance_follow(sim, lane->y);
     if (!first_step(lane))
         return outcome_model_failed(sim);
     lane->bound = sim->forcing ? forcing_bound(sim, lane->h) : INFINITY;
-    double accepted = sim->tolerance.atol > 0 ? ACCEPTED_ATOL : ACCEPTED * sqrt(sqrt(sqrt(1e-3 / sim->tolerance.rtol)));
-    lane->by_accepted = 1 / (accepted * accepted);
+    lane_set_accepted(lane);
     lane->log_h = -INFINITY;
     lane->log_error = 0;
     lane->n_attempt = 0;
@@ -548,6 +372,7 @@ bool lane_start(struct lane *lane, bool is_new)
     lane->n_sign = 0;
     lane->t_calm = sim->t;
     lane->rejected = false;
+    lane->watched = sim->is_watched;
     return true;
 }
 
@@ -602,8 +427,10 @@ static void turn(struct lane *lane)
     lane->trouble = -LASTING;
     lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
     lane->t_turn = INFINITY;
-    if (is_stiff && lane->patience < INT64_MAX / 2)
-        lane->patience *= 2;
+    lane_set_accepted(lane);
+    lane->patience = is_stiff ? lane->patience_back : PATIENCE_EXPLICIT;
+    if (is_stiff && lane->patience_back < INT64_MAX / 2)
+        lane->patience_back *= 2;
     lane->log_h = -INFINITY;
     lane->log_error = 0;
     lane->n_sign = 0;
@@ -731,14 +558,15 @@ static const double *inside(struct batch *b, int k, double t)
 static const double *at_end(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    const struct lanes_room *room = &group_of(own, k)->room;
+    const struct group *group = group_of(own, k);
+    const struct lanes_room *room = &group->room;
     struct lane *lane = lane_of(own, k);
     k = own->lane[k];
     for (size_t i = 0; i < lane->sim.n_state; i++) {
         lane->y[i] = room->y[i][k];
         lane->sim.y_before[i] = room->y_before[i][k];
     }
-    follow(lane, room, k);
+    group_follow(group, k, lane);
     positive_look(&lane->sim, lane->sim.y_before); /* steps in which nothing fell were not looked at */
     return lane->y;
 }
@@ -748,7 +576,7 @@ static const double *at_beginning(struct batch *b, int k) { return b->seat[k]->y
 static void saw_step(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    group_of(own, k)->room.control.watched[own->lane[k]] = -positive_watches(b->seat[k]);
+    group_of(own, k)->room.control.watched[own->lane[k]] = -b->seat[k]->is_watched;
 }
 
 /* What was at the beginning of the step is still where the next one is to go. */
@@ -782,116 +610,14 @@ static void set_times(const struct lanes_room *room, unsigned which, const doubl
     }
 }
 
-/* The state and its sensitivities that `inside` has found. */
-static void take_inside(struct lane *lane, const struct group *group, int k)
-{
-    const lanes *inside = group->inside;
-    const struct simulation *sim = &lane->sim;
-    size_t n = sim->n_state;
-    for (size_t i = 0; i < n; i++)
-        lane->y[i] = inside[i][k];
-    for (size_t b = 0; b < sim->blocks.n; b++) {
-        const lanes *from = inside + n * (1 + (size_t)group->column[lane->id[b]]);
-        for (size_t i = 0; i < n; i++)
-            lane->y[(1 + b) * n + i] = from[i][k];
-    }
-}
-
-/* Adds the entries of parameter j to what is numbered by observable. */
-static void add_direct(const struct group *group, int k, uint32_t j, double *by_observable)
-{
-    const struct lanes_plan *plan = group->room.plan;
-    const struct stiffit_pattern *pattern = &plan->lanes->observe_parameter;
-    const lanes *entry = group->values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
-    for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
-        by_observable[pattern->row[e]] += entry[e][k];
-}
-
-/* The derivatives of rows first ... last - 1. False: one is not finite. */
-static bool fill_derivatives(const struct lane *lane, const struct group *group, int k, size_t first, size_t last)
-{
-    const struct simulation *sim = &lane->sim;
-    const struct evaluation *evaluation = sim->evaluation;
-    const struct ode_task *task = evaluation->task;
-    size_t n_observable = sim->abi->n_observable, stride = evaluation->stride ? evaluation->stride : task->n_row;
-    const int32_t *direct = group->room.plan->lanes->observe_parameter.start;
-    const uint32_t *to = evaluation->column;
-    double odd = 0;
-    for (size_t s = 0; to && s < evaluation->n_sens; s++)
-        memset(evaluation->d_prediction + first + to[s] * stride, 0, (last - first) * sizeof(double));
-    for (size_t s = 0; s < evaluation->n_sens; s++) {
-        uint32_t j = sim->blocks.sens[s];
-        int32_t block = sim->blocks.of_sens[s];
-        const lanes *by_way = block < 0 ? NULL : group->observed + n_observable * (1 + (size_t)group->column[lane->id[block]]);
-        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *derived = sim->rows.h_row;
-        bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
-        if (by_way && !is_direct && !to) { /* the most frequent case */
-            for (size_t i = first; i < last; i++)
-                derivative[i] = by_way[task->row_observable[i]][k];
-            continue;
-        }
-        for (size_t i = first; i < last; i++)
-            derived[task->row_observable[i]] = by_way ? by_way[task->row_observable[i]][k] : 0;
-        if (is_direct)
-            add_direct(group, k, j, derived);
-        for (size_t i = first; i < last; i++) {
-            double each = derived[task->row_observable[i]];
-            odd += 0 * each; /* NaN if it is not finite */
-            derivative[i] = to ? derivative[i] + each : each;
-        }
-    }
-    return odd == 0;
-}
-
-/* Answers rows up to `last` from the observables that the kernel has computed for all lanes at once. False: nothing is done,
- * because it is one of the rare cases that are left to observation.c: noise of the model, rows with parameters of their own, a
- * wanted state, and numbers that are not finite. */
-static bool answer_rows(struct lane *lane, const struct group *group, int k, size_t last)
-{
-    struct simulation *sim = &lane->sim;
-    const struct evaluation *evaluation = sim->evaluation;
-    const struct ode_task *task = evaluation->task;
-    if (!group->room.plan->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant ||
-        evaluation->end || sim->blocks.is_pace)
-        return false;
-    size_t first = sim->rows.i_row;
-    double odd = 0, *excess = sim->rows.h;
-    for (size_t i = first; i < last; i++) {
-        uint32_t o = task->row_observable[i];
-        evaluation->prediction[i] = group->values[o][k];
-        excess[o] = group->observed[o][k];
-        odd += 0 * excess[o]; /* NaN if something is not finite */
-    }
-    if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
-                     !fill_derivatives(lane, group, k, first, last)))
-        return false;
-    sim->rows.i_row = last;
-    sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
-                       observation_rows_ask_relative(sim, first, last, excess);
-    return true;
-}
-
-static void look_ahead(struct lane *lane, struct lanes_room *room, int k)
-{
-    struct simulation *sim = &lane->sim;
-    follow(lane, room, k);
-    for (size_t i = 0; i < sim->n_state; i++)
-        lane->y[i] = room->y[i][k];
-    tolerance_look(sim, lane->y);
-    for (size_t i = 0; i < sim->n_state; i++) {
-        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
-        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
-    }
-}
-
 /* Answers the next measurement of a seat, in lane l; rows up to `last`. False: the evaluation is finished. */
 static bool answer_one(struct batch *b, int k, struct group *group, int l, size_t last)
 {
     struct lane *lane = lane_of(lanes_of(b), k);
     struct simulation *sim = &lane->sim;
-    if (!answer_rows(lane, group, l, last)) {
-        take_inside(lane, group, l);
-        follow(lane, &group->room, l);
+    if (!group_answer_rows(group, l, lane, last)) {
+        group_take_inside(group, l, lane);
+        group_follow(group, l, lane);
         if (!observation_answer(sim, lane->y, false)) {
             count(b, k);
             return outcome_model_failed(sim);
@@ -902,9 +628,7 @@ static bool answer_one(struct batch *b, int k, struct group *group, int l, size_
         count(b, k);
         return outcome_set(sim, EVALUATION_OK);
     }
-    set_next(sim, &group->room, l);
-    if (sim->tolerance.grows)
-        look_ahead(lane, &group->room, l);
+    group_look_ahead(group, l, lane);
     return true;
 }
 
@@ -965,9 +689,9 @@ static void move_lanes(struct batch *b, struct group *group, unsigned which, uns
         int l = __builtin_ctz(left), k = group->seat[l];
         struct lane *lane = lane_of(own, k);
         group->room.t[l] = t[l];
-        store(lane, group, l);
+        group_store(group, l, lane);
         if (rooted >> l & 1)
-            take_inside(lane, group, l);
+            group_take_inside(group, l, lane);
         count(b, k); /* attempts are counted from here on */
         lane->trouble = -LASTING;
     }
@@ -983,11 +707,12 @@ static void go_to(struct batch *b, unsigned seats, unsigned rooted)
 static void attend(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    struct lanes_room *room = &group_of(own, k)->room;
+    struct group *group = group_of(own, k);
+    struct lanes_room *room = &group->room;
     struct lane *lane = lane_of(own, k);
     struct simulation *sim = &lane->sim;
     k = own->lane[k];
-    follow(lane, room, k);
+    group_follow(group, k, lane);
     if (!sim->forcing)
         return;
     lane->bound = forcing_bound(sim, room->h[k]);
@@ -998,7 +723,7 @@ static void attend(struct batch *b, int k)
         room->tolerance.born[i][k] = sim->tolerance.born[i];
     }
     room->tolerance.at_rest[k] = sim->tolerance.at_rest;
-    room->t_stop[k] = stop_time(lane);
+    room->t_stop[k] = lane_stop_time(lane);
 }
 
 /* The right-hand side of state and sensitivities. */
@@ -1082,4 +807,4 @@ static const struct integrator lanes_integrator = {
     .linear_solver = linear_solver, .simulation_new = lane_new, .simulation_free = lane_free, .start = start,
     .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
     .fail = fail, .seats = &lane_seats};
-const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, takes, suits);
+const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, true, suits);

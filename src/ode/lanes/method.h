@@ -1,3 +1,14 @@
+/* The methods of the lanes as tables: a Rosenbrock method, and an explicit one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include <stdbool.h>
+
+enum { METHOD_STAGES = 9, METHOD_DENSE = 4 }; /* the most of a method */
+
+/* How an evaluation is integrated at present. */
+enum lanes_method_kind { METHOD_EXPLICIT, METHOD_IMPLICIT, N_METHOD };
+
 /* Rosenbrock methods as tables, in the form without products of matrix and vector (Hairer & Wanner, Solving Ordinary
  * Differential Equations II, section IV.7). For a step h of y' = f(t, y) with Jacobian J, each stage i solves
  *
@@ -10,23 +21,13 @@
  * The methods here are stiffly accurate with a chain of embedded ones: the last stages' arguments differ by a stage,
  * Y_i = Y_(i-1) + u_(i-1) for i >= chain (counted from 0), the step ends at Y_last + u_last, and u_last is the error.
  *
- * And an explicit Runge-Kutta method, for what is not stiff (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I,
- * section II.4). Its stages are slopes,
+ * And an explicit Runge-Kutta method, for what is not stiff (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations
+ * I, section II.4). Its stages are slopes,
  *
  *     k_i = f(t + alpha_i h, y + h sum_j a_ij k_j),    j < i;
  *
- * the last one is at the end of the step, and the first one of the next step; the estimated error is h sum_i error_i k_i, and what
- * is inside is the same with u_i = h k_i.
- * SPDX-License-Identifier: BSD-3-Clause */
-#pragma once
-
-#include <stdbool.h>
-
-enum { METHOD_STAGES = 9, METHOD_DENSE = 4 }; /* the most of a method */
-
-/* How an evaluation is integrated at present. */
-enum lanes_method_kind { METHOD_EXPLICIT, METHOD_IMPLICIT, N_METHOD };
-
+ * the last one is at the end of the step, and the first one of the next step; the estimated error is h sum_i error_i k_i, and
+ * what is inside is the same with u_i = h k_i. */
 struct lanes_method {
     const char *name;
     int n_stage, n_dense; /* rows of dense in use */

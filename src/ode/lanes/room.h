@@ -5,11 +5,14 @@
 
 #include "base/error.h"
 #include "model/lanes_plan.h"
-#include "ode/lanes/lane.h"
+#include "ode/lanes/method.h"
 
 #include <stdint.h>
 
 enum { N_LANE = STIFFIT_LANES };
+
+/* A planned step is stretched up to this much to end at a stop. */
+#define ROOM_STRETCH 1.01
 
 /* A number, or a truth value (0 or -1), or a count in each lane. */
 typedef double lanes __attribute__((vector_size(8 * N_LANE)));
@@ -44,6 +47,7 @@ struct lanes_outside {
 /* The control of steps. */
 struct lanes_control {
     lanes by_accepted;            /* 1 / (how many tolerances a step's error may be)^2 */
+    lanes by_inside;              /* a factor of that for explicit steps with a measurement inside */
     lanes log_h, log_error;       /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
     lanes_mask rejected;          /* the latest attempt was rejected */
     lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */

@@ -1,0 +1,76 @@
+/* What the explicit method is made of, for many numbers at once: arguments of stages, slopes of sensitivities, and errors.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_KERNEL_SLOPES_H
+#define ODE_LANES_KERNEL_SLOPES_H
+
+#include "ode/lanes/kernel_control.h"
+#include "ode/lanes/kernel_stops.h"
+
+/* The last stage's argument is the end of the step. */
+enum { LAST_SLOPE = 8, N_SLOPE = 9 };
+
+/* For n numbers: the argument of stage i, x + h sum a_ij k_j. i is a constant. */
+INLINE void advance_stage(const int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out, int h)
+{
+    for (size_t e = 0; e < n; e++) {
+        part sum = {0};
+#pragma GCC unroll 9
+        for (int j = 0; j < i; j++)
+            if (EXPLICIT.a[i][j] != 0)
+                sum = fused(spread(EXPLICIT.a[i][j]), PART(slope[j], e), sum);
+        PART(out, e) = fused(step, sum, PART(x, e));
+    }
+}
+
+static void advance(int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out, int h)
+{
+#define SLOPES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define SLOPE(i) \
+    case i: \
+        advance_stage(i, step, n, x, slope, out, h); \
+        break;
+    switch (i) {
+        SLOPES(SLOPE)
+    }
+}
+
+/* The estimated error of number e. */
+INLINE part error_of(lanes *const *slope, part step, size_t e, int h)
+{
+    part sum = {0};
+#pragma GCC unroll 9
+    for (int j = 0; j < N_SLOPE; j++)
+        if (EXPLICIT.error[j] != 0)
+            sum = fused(spread(EXPLICIT.error[j]), PART(slope[j], e), sum);
+    return step * sum;
+}
+
+/* The slopes of a block's sensitivities at `from`: slope i. */
+INLINE void multiply(const struct lanes_room *room, const struct lanes_block *block, size_t width, int i, const lanes *from)
+{
+    const struct lanes_plan *plan = room->plan;
+    const struct lanes_rows *jacobian = &plan->jacobian;
+    const lanes *derived = room->scratch.derived[i];
+    lanes *slope = block->stage[i];
+    for (int h = 0; h < N_PART; h++) {
+        for (size_t r = 0; r < plan->n; r++) {
+            const struct lanes_term *end = jacobian->term + jacobian->start[r + 1];
+            part sum[8];
+            for (size_t c = 0; c < width; c++)
+                sum[c] = (part){0};
+            for (const struct lanes_term *term = jacobian->term + jacobian->start[r]; term < end; term++) {
+                part value = PART(derived, term->value);
+                const lanes *operand = from + (size_t)term->row * width;
+                for (size_t c = 0; c < width; c++)
+                    sum[c] = fused(value, PART(operand, c), sum[c]);
+            }
+            for (size_t c = 0; c < width; c++)
+                PART(slope, r * width + c) = sum[c];
+        }
+        for (size_t q = 0; q < block->n_entry; q++)
+            PART(slope, block->entry[q].row) += PART(derived, plan->entry[block->entry[q].value].value);
+        infuse(room, block->minus_rate, plan->n * width, slope, h);
+    }
+}
+
+#endif
