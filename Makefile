@@ -88,7 +88,8 @@ endif
 SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 MODEL_HEADER := $(B)/obj/model_header
 REPORT_FILES := $(B)/obj/report_files
-OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(MODEL_HEADER).o $(REPORT_FILES).o
+GPU_KERNEL := $(B)/obj/gpu_kernel
+OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o
 MODELS := $(patsubst models/%/,%,$(wildcard models/*/))
 MODELS_C := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).c),$(m)))
 MODELS_TEXT := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).ode),$(m)))
@@ -132,6 +133,14 @@ $(MODEL_HEADER).c: include/stiffit/model.h
 	$(Q){ echo '#include "model/build/compile.h"' && echo 'const char compile_model_header[] =' && \
 		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' $< && echo '    ;'; } >$@.tmp && mv $@.tmp $@
 
+# The text of the kernel for GPUs is compiled where it runs.
+$(GPU_KERNEL).c: src/ode/gpu/prelude.cl src/ode/gpu/kernel.cl
+	@mkdir -p $(@D)
+	$(Q){ echo 'extern const char gpu_prelude[], gpu_kernel[];'; for part in prelude kernel; do \
+		echo "const char gpu_$$part[] ="; \
+		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' src/ode/gpu/$$part.cl && echo '    ;'; done; } \
+		>$@.tmp && mv $@.tmp $@
+
 # Pages of `stiffit report` carry their style, their script and a library of charts, as text. The library is Chart.js (MIT): the
 # smallest maintained one in Debian that draws scatter plots, bars and lines with logarithmic axes by itself (200 KB; d3 draws no
 # charts, plotly has 3 MB, vega is three libraries, flot needs jQuery; uPlot is not in Debian 12). Without it pages have tables
@@ -146,7 +155,7 @@ $(B)/chart.place: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CHART_JS)' | cmp -s - $@ || echo '$(CHART_JS)' >$@
 
-$(MODEL_HEADER).o $(REPORT_FILES).o: %.o: %.c | $(B)/dependencies.found
+$(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o: %.o: %.c | $(B)/dependencies.found
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 

@@ -216,6 +216,13 @@ static void begin_request(struct batch *b, int k)
         b->finished |= bit(k);
 }
 
+bool drive_begin(struct batch *b)
+{
+    b->live = b->ended = b->finished = b->attended = 0;
+    begin_request(b, 0);
+    return b->live;
+}
+
 static void reload(struct batch *b, int k)
 {
     if (b->integrator->seats)

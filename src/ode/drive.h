@@ -97,6 +97,8 @@ struct integrator_seats {
 /* The beginning of an integration at simulation.t: how far it goes, and looks at steady states and inputs. Before each
  * integrator.start; for integrators that start again by themselves. */
 void drive_set_out(struct simulation *simulation, double closest);
+/* Begins the request of seat 0, for an engine that integrates elsewhere. False: it has ended. */
+bool drive_begin(struct batch *batch);
 
 /* The functions of an engine made of an integrator. */
 struct engine_pool *drive_pool_new(const struct engine_table *table, const struct model *model,

@@ -1,6 +1,6 @@
 /* Which engine takes what, and a worker's engines: the one that was asked for, and the reference beside it for evaluations that
  * the first does not take, those of fits that have left it, and checks. A worker has as many of the reference as the first
- * holds evaluations, because all may be for the reference.
+ * holds evaluations, because all may be for the reference; but no more than a few, for which others wait.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
@@ -27,6 +27,9 @@ enum engine_kind engine_choose(const struct stiffit_model *abi, const struct eng
     return ENGINE_REFERENCE;
 }
 
+/* Engines of the reference that a worker has at most. */
+enum { MOST_OF_REFERENCE = 16 };
+
 struct both_pool {
     struct engine_pool base;
     enum engine_kind kind;            /* of the first one */
@@ -43,7 +46,8 @@ struct part {
 struct both {
     struct engine base;
     const struct both_pool *pool;
-    size_t n;                      /* evaluations that all parts hold */
+    size_t n;                      /* evaluations that all parts hold, or that wait for one */
+    struct evaluation *waiting;    /* for the reference */
     size_t n_part;
     struct part part[];            /* part 0 is the first engine; each other part holds one evaluation for the reference */
 };
@@ -67,7 +71,8 @@ static struct engine_pool *pool_new(const struct engine_table *both, const struc
         return NULL;
     }
     pool->kind = options->engine;
-    size_t capacity = engine_in_use[pool->kind]->capacity, n_held = capacity * n_worker;
+    size_t capacity = engine_in_use[pool->kind]->capacity;
+    size_t n_held = (capacity < MOST_OF_REFERENCE ? capacity : MOST_OF_REFERENCE) * n_worker;
     size_t n_aside = n_workspace > n_worker ? n_workspace - n_worker : 0;
     for (int kind = 0; kind < N_ENGINE; kind++) {
         const struct engine_table *table = engine_in_use[kind];
@@ -101,7 +106,8 @@ static void both_free(struct engine *base)
 static struct engine *both_new(struct engine_pool *base, struct error *error)
 {
     const struct both_pool *pool = (const struct both_pool *)base;
-    size_t n_part = 1 + pool->of[pool->kind]->capacity;
+    size_t capacity = pool->of[pool->kind]->capacity;
+    size_t n_part = 1 + (capacity < MOST_OF_REFERENCE ? capacity : MOST_OF_REFERENCE);
     struct both *both = calloc(1, sizeof *both + n_part * sizeof both->part[0]);
     if (!both) {
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engines");
@@ -131,27 +137,53 @@ static struct part *next(struct both *both)
     return least;
 }
 
-/* The part that an evaluation is for: the first engine, or the one of the reference that holds `held` (NULL: nothing). */
+/* The part that an evaluation is for: the first engine, or the one of the reference that holds `held` (NULL: nothing). NULL: no
+ * part does. */
 static struct part *part_for(struct both *both, const struct evaluation *evaluation, const struct evaluation *held)
 {
     struct part *part = both->part;
     if (engine_for(evaluation, both->pool->kind) != ENGINE_REFERENCE)
         return part;
-    for (part++; part->evaluation != held; part++)
+    for (part++; part < both->part + both->n_part && part->evaluation != held; part++)
         ;
-    return part;
+    return part < both->part + both->n_part ? part : NULL;
+}
+
+/* False: it must wait until a part is free. */
+static bool put(struct both *both, struct evaluation *evaluation)
+{
+    struct part *least = next(both), *part = part_for(both, evaluation, NULL);
+    if (!part)
+        return false;
+    if (part->n++ == 0)
+        part->used_ns = least ? least->used_ns : 0;
+    if (part != both->part)
+        part->evaluation = evaluation;
+    engine_submit(part->engine, evaluation);
+    return true;
 }
 
 static void submit(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
-    struct part *least = next(both), *part = part_for(both, evaluation, NULL);
-    if (part->n++ == 0)
-        part->used_ns = least ? least->used_ns : 0;
+    struct evaluation **last = &both->waiting;
     both->n++;
-    if (part != both->part)
-        part->evaluation = evaluation;
-    engine_submit(part->engine, evaluation);
+    if (put(both, evaluation))
+        return;
+    while (*last)
+        last = &(*last)->next;
+    *last = evaluation;
+    evaluation->next = NULL;
+}
+
+static void put_waiting(struct both *both)
+{
+    while (both->waiting) {
+        struct evaluation *first = both->waiting, *after = first->next;
+        if (!put(both, first))
+            return;
+        both->waiting = after;
+    }
 }
 
 static bool always(void *context)
@@ -173,6 +205,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
             part->used_ns += (clock_now_ns() - began_ns) / (int64_t)part->n;
         for (const struct evaluation *each = done; each; each = each->next, part->n--, both->n--)
             part->evaluation = NULL;
+        put_waiting(both);
         if (!done && (is_alone || (turn && turn->over(turn->context))))
             break;
     }
@@ -185,11 +218,20 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
     struct part *part = part_for(both, evaluation, evaluation);
+    if (!part) {
+        struct evaluation **link = &both->waiting;
+        while (*link != evaluation)
+            link = &(*link)->next;
+        *link = evaluation->next;
+        both->n--;
+        return true;
+    }
     if (!engine_withdraw(part->engine, evaluation))
         return false;
     part->evaluation = NULL;
     part->n--;
     both->n--;
+    put_waiting(both);
     return true;
 }
 

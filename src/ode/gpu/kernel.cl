@@ -1,46 +1,6 @@
-/* Attempts at steps on a GPU, one evaluation for each work-item, and one column of its sensitivities where columns are computed.
- * What ode/lanes does in one lane is done here with the same operations in the same order, so that the bits are the same: the
- * kernels of both must be changed together. Before this text come sizes and tables (gpu/text.c), behind it the model.
+/* The attempt itself: see prelude.cl.
  * SPDX-License-Identifier: BSD-3-Clause */
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL FP_CONTRACT OFF
-
-/* An evaluation's record: numbers by name, arrays (gpu/record.h). */
-#define D(name) r[O_##name]
-#define L(name) ((__global long *)r)[O_##name]
-#define A(name) (r + O_##name)
-#define LONGS(name) ((__global long *)r + O_##name)
-
-/* What the model's functions are written in. */
-struct point {
-    __global const double *t, *y, *p, *covariate, *work, *direction, *input, *input_slope;
-};
-typedef double lanes;
-typedef long mask;
-#define POINT const struct point
-#define RESULT __global double *
-#define STIFFIT_LANES 1
-#define WIDTH 1
-#define get(from, i, k) ((from)[i])
-#define put(to, i, k, value) ((to)[i] = (value))
-#define all(value) (value)
-#define opposite(which) (!(which))
-#define truth(which) ((which) ? 1.0 : 0.0)
-#define choose(which, a, b) ((which) ? (a) : (b))
-#define lanes_sqrt(a) sqrt(a)
-#define lanes_fabs(a) fabs(a)
-#define lanes_floor(a) floor(a)
-#define lanes_ceil(a) ceil(a)
-static double lanes_minimum(double a, double b) { return b < a || b != b ? b : a; }
-static double lanes_maximum(double a, double b) { return b > a || b != b ? b : a; }
-static double lanes_sign(double a) { return a == a ? truth(a > 0.0) - truth(a < 0.0) : a; }
-static double lanes_heaviside(double a) { return a == a ? truth(a >= 0.0) : a; }
-#ifdef MODEL
-/*MODEL*/
-#endif
-
 /* lanes/kernel_numbers.h */
-#define fused(a, b, c) fma(a, b, c)
 static double larger(double a, double b) { return a > b ? a : b; }
 static double smaller(double a, double b) { return a < b ? a : b; }
 static double linear(double a, double b, double x) { return fused(b, x, a); }
@@ -60,6 +20,12 @@ static double reciprocal_of(double x)
 {
     double r = as_double(0x7fde623822fc16e6L - as_long(x));
     r *= fused(-x, r, 2.0);
+    return r * fused(-x, r, 2.0);
+}
+
+static double rough_reciprocal_of(double x)
+{
+    double r = as_double(0x7fde623822fc16e6L - as_long(x));
     return r * fused(-x, r, 2.0);
 }
 
@@ -86,9 +52,9 @@ static struct point point_of(__global double *r, __global const double *y)
     return at;
 }
 
-#define Y(flip) (A(y) + (flip) * N)
+#define Y(flip) ((flip) ? A(y_other) : A(y))
 #define SLOPE(flip) (A(slope) + (flip) * N)
-#define SENS(flip) (A(sens) + (flip) * N * NC)
+#define SENS(flip) ((flip) ? A(sens_other) : A(sens))
 #define SENS_SLOPE(flip) (A(sens_slope) + (flip) * N * NC)
 #define STAGE(i) (A(stage) + (i) * (N + 1))
 #define DERIVED(i) (A(derived) + (i) * (N_DERIVE + N_CURVE))
@@ -112,8 +78,9 @@ static void turn(__global double *r)
     L(trouble) = -LASTING;
     L(method) = is_stiff ? IMPLICIT : EXPLICIT;
     D(t_turn) = INFINITY;
-    if (is_stiff && L(patience) < LONG_MAX / 2)
-        L(patience) *= 2;
+    L(patience) = is_stiff ? L(patience_back) : PATIENCE_EXPLICIT;
+    if (is_stiff && L(patience_back) < LONG_MAX / 2)
+        L(patience_back) *= 2;
     D(log_h) = -INFINITY;
     D(log_error) = 0;
     L(n_sign) = 0;
@@ -122,8 +89,6 @@ static void turn(__global double *r)
     L(fresh) = 1;
     L(turned) = 0;
 }
-
-static double next_time(__global const double *r) { return D(time + L(i_time)); }
 
 /* lanes/kernel_control.h */
 static void plan_step(__global double *r)
@@ -404,13 +369,13 @@ UNROLL_STAGES
         for (int j = 0; j < N_SLOPE; j++)
             if (explicit_error[j] != 0)
                 sum = fused(explicit_error[j], k[j][e], sum);
-        double ratio = h * sum * reciprocal_of(fused(rtol, size, fused(unit, A(base)[e], TOLERANCE_TINY)));
+        double ratio = h * sum * rough_reciprocal_of(fused(rtol, size, fused(unit, A(base)[e], TOLERANCE_TINY)));
         SENS(1 - flip)[e * NC + c] = end;
         SENS_SLOPE(1 - flip)[e * NC + c] = k[LAST_SLOPE][e];
-        most = larger(ratio * ratio, most);
-        finite = fused(0.0, end * ratio, finite);
+        most = larger(fabs(ratio), most);
+        finite = fused(0.0, ratio, finite);
     }
-    A(most)[c] = most;
+    A(most)[c] = most * most;
     A(finite)[c] = finite;
     if (L(has_inside))
         for (int i = 0; i < N_SLOPE; i++)
@@ -473,7 +438,9 @@ static double check_inside(__global double *r)
 
 static void control(__global double *r, bool accepted, double worst)
 {
-    double share = L(method) == IMPLICIT ? 1.0 / (IMPLICIT_ORDER + 1) : 1.0 / (EXPLICIT_ORDER + 1);
+    bool has_slopes = L(method) == EXPLICIT;
+    double share = has_slopes ? 1.0 / (EXPLICIT_ORDER + 1) : 1.0 / (IMPLICIT_ORDER + 1);
+    double grow = has_slopes ? GROW_EXPLICIT : GROW;
     double h = D(now_h), planned = D(h), last_h = D(log_h);
     bool rejected = L(rejected), good = L(good);
     worst = good && L(safe) ? worst : 1e30;
@@ -481,7 +448,9 @@ static void control(__global double *r, bool accepted, double worst)
     double log_error = 0.5 * log2_of(worst), log_h = log2_of(h), shrink = share * log_error + SAFETY;
     double trend = last_h - log_h + share * (2 * log_error - D(log_error)) + SAFETY;
     shrink = accepted ? larger(shrink, trend) : shrink;
-    shrink = larger(smaller(shrink, SHRINK), -GROW);
+    if (has_slopes)
+        shrink += (SHARE_BELOW - share) * smaller(log_error - FAR_BELOW, 0.0);
+    shrink = larger(smaller(shrink, SHRINK), -grow);
     shrink = accepted && rejected ? larger(shrink, 0.0) : shrink;
     shrink = !accepted && last_h < -DBL_MAX && !rejected ? SHRINK_FIRST : shrink;
     double next = h * exp2_of(-shrink);
@@ -537,7 +506,7 @@ static bool look(__global double *r, __global const double *y)
     for (int i = 0; i < N; i++) {
         double tolerance = D(rtol) * fabs(y[i]) + A(beyond)[i], by = span / (t - A(born)[i]);
         double reach = A(reach)[i] * fmax(1.0, by * by);
-        if (A(size)[i] < TOLERANCE_GROWN * A(reach)[i] && (A(noise)[i] > 0 || !(TOLERANCE_ROUNDING * reach < DUE * tolerance)))
+        if (A(size)[i] < TOLERANCE_GROWN * A(reach)[i] && (A(noise)[i] > 0 || !(TOLERANCE_ROUNDING * reach < TOLERANCE_DUE * tolerance)))
             return true;
     }
     return false;
@@ -611,8 +580,10 @@ __kernel void conclude(__global double *memory, int n_evaluation)
             worst = A(most)[c] > worst ? A(most)[c] : worst;
         }
     L(good) = good;
-    D(worst) = worst * D(by_accepted);
-    worst = L(method) == IMPLICIT ? check_inside(r) : D(worst);
+    bool is_implicit = L(method) == IMPLICIT;
+    double by = is_implicit ? D(accepted_implicit) : D(accepted_explicit);
+    D(worst) = worst * (is_implicit || !L(has_inside) ? by : by * D(by_inside));
+    worst = is_implicit ? check_inside(r) : D(worst);
     bool accepted = good && L(safe) && worst <= 1, sign = L(sign);
     control(r, accepted, worst);
     L(fresh) = 0;
@@ -627,13 +598,12 @@ __kernel void conclude(__global double *memory, int n_evaluation)
         if (FOLLOWS_SIZES)
             follow_sizes(r, Y(1 - L(flip)), Y(L(flip)));
     }
-    /* what the driver looks at */
+    /* what the driver looks at (drive.c) */
     __global const double *y = Y(L(flip)), *y_before = Y(1 - L(flip));
     bool fell = false, failed = !(D(h) > 4 * DBL_EPSILON * fabs(D(t)) + DBL_MIN);
     for (int i = 0; i < N; i++)
         fell = fell || (y[i] < 0 && !(y_before[i] < 0));
-    long patience = L(method) == EXPLICIT ? PATIENCE_EXPLICIT : L(patience);
-    L(turned) = L(n_sign) >= patience || (L(method) == EXPLICIT && (D(t) >= D(t_turn) || failed));
+    L(turned) = L(n_sign) >= L(patience) || (!is_implicit && (D(t) >= D(t_turn) || failed));
     if (accepted && fell) {
         L(status) = FELL;
         return;
@@ -652,7 +622,7 @@ __kernel void conclude(__global double *memory, int n_evaluation)
             return;
         }
     }
-    if (failed && L(method) == IMPLICIT)
+    if (failed && is_implicit)
         L(status) = FAILED;
     else if (L(n_step) >= L(max_steps))
         L(status) = SPENT;

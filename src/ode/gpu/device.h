@@ -1,0 +1,28 @@
+/* A device that programs for OpenCL run on: opened at run time through the system's ICD loader, so that a machine without one
+ * needs nothing of it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "base/error.h"
+#include "ode/gpu/opencl.h"
+
+#include <stdbool.h>
+
+struct device {
+    struct opencl cl;
+    void *library;
+    cl_handle id, context;
+    char name[160];       /* with the driver's version */
+    size_t n_byte;        /* the largest buffer */
+};
+
+/* The first GPU with double precision, or another device if there is no GPU. An error says what is missing. */
+enum status device_open(struct device *device, struct error *error);
+void device_close(struct device *device); /* legal for one that is all zero */
+
+/* A program, compiled for the device. NULL: `error` has the compiler's message. */
+cl_handle device_build(const struct device *device, size_t n_text, const char **text, struct error *error);
+
+/* Whether double precision gives the bits of this CPU: a program of its own tries operations and numbers at the extremes.
+ * False: `error` says which operation differs. */
+bool device_has_same_bits(const struct device *device, struct error *error);

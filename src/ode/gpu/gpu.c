@@ -1,0 +1,830 @@
+/* The engine on a GPU: thousands of evaluations of a worker are on the device at once, each at its own time; the host begins them
+ * as lanes do, and takes them back when all their rows are answered. What is rare is left to the lanes of the CPU, from the
+ * beginning: they give the same bits, so nothing shows but the time.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
+#include "ode/drive.h"
+#include "ode/gpu/device.h"
+#include "ode/gpu/record.h"
+#include "ode/lanes/group.h"
+#include "ode/observation.h"
+#include "ode/outcome.h"
+#include "ode/tolerance.h"
+#include "par/monitor.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const char gpu_prelude[], gpu_kernel[];
+
+/* Evaluations of a worker on the device; attempts between two looks at them; records that are copied at once. */
+enum { MOST_ON_DEVICE = 1024, ATTEMPTS = 16, MOST_COPIED = 256 };
+/* The device's memory that all workers may use, as a part of its largest buffer. */
+#define MEMORY_SHARE 0.9
+
+#define KERNELS(X) X(states) X(columns) X(conclude) X(rows) X(load) X(store) X(report)
+enum {
+#define KERNEL_NUMBER(name) KERNEL_##name,
+    KERNELS(KERNEL_NUMBER)
+#undef KERNEL_NUMBER
+    N_KERNEL
+};
+
+struct gpu_pool {
+    struct engine_pool base;
+    const struct stiffit_model *abi;
+    struct ode_options options;
+    struct lanes_plan *plan;
+    struct engine_pool *cpu;  /* of lanes */
+    size_t n_worker;
+    struct device device;
+    struct monitor monitor;   /* protects the rest */
+    struct record_size size;  /* of the program */
+    cl_handle program;
+};
+
+/* A place on the device. */
+struct seat {
+    struct evaluation *evaluation; /* NULL: free */
+    size_t first_row;              /* the first one that the device answers */
+    int64_t n_rhs, n_jacobian, n_factor; /* of the beginning */
+    int32_t *of_sens;              /* n_parameter: the column of each wanted parameter is its number; -1: none has a block */
+};
+
+/* Evaluations in the order in which they came. */
+struct line {
+    struct evaluation *first, **end;
+};
+
+struct gpu_engine {
+    struct engine base;
+    struct gpu_pool *pool;
+    struct engine *cpu;
+    size_t n_cpu;              /* evaluations in it */
+    struct line for_device, for_cpu;
+    struct batch batch;        /* its only seat has the simulation with which evaluations begin */
+    int64_t n_of[N_GPU_STATUS]; /* evaluations that the device has ended */
+    bool is_lost;              /* the device failed: everything goes to the CPU */
+    size_t n_seat, n_busy;
+    struct seat *seat;
+    struct record_size size;
+    struct record record;
+    cl_handle program, queue, kernel[N_KERNEL], memory, copied, which, status, entries;
+    double *copy;              /* MOST_COPIED records, or parts of them */
+    int32_t *number, *state;   /* MOST_COPIED; n_seat */
+};
+
+static struct lane *lane_of(const struct gpu_engine *own) { return (struct lane *)own->batch.seat[0]; }
+
+static void line_add(struct line *line, struct evaluation *evaluation)
+{
+    if (!line->first)
+        line->end = &line->first;
+    evaluation->next = NULL;
+    *line->end = evaluation;
+    line->end = &evaluation->next;
+}
+
+static struct evaluation *line_take(struct line *line)
+{
+    struct evaluation *first = line->first;
+    if (first)
+        line->first = first->next;
+    return first;
+}
+
+/* False: it is not in the line. */
+static bool line_remove(struct line *line, const struct evaluation *evaluation)
+{
+    struct evaluation **link = &line->first;
+    while (*link && *link != evaluation)
+        link = &(*link)->next;
+    if (!*link)
+        return false;
+    *link = evaluation->next;
+    if (!*link)
+        line->end = link;
+    return true;
+}
+
+static const char *refusal(const struct stiffit_model *abi)
+{
+    static _Thread_local char why[300];
+    const char *of_lanes = engine_refusal(ENGINE_LANES, abi);
+    if (of_lanes)
+        return of_lanes;
+    if (abi->lanes->calls) {
+        snprintf(why, sizeof why, "calls functions that a GPU does not compute with the same bits: %.200s", abi->lanes->calls);
+        return why;
+    }
+    return !abi->lanes->opencl ? "has no functions for a GPU: it is not from model text" : NULL;
+}
+
+/* What the device does not know. The same for the same evaluation. */
+static bool suits_device(const struct gpu_pool *pool, const struct evaluation *evaluation)
+{
+    const struct ode_task *task = evaluation->task;
+    bool is_plain = !ode_has_stops(pool->abi, task) && !pool->abi->n_forcing && !task->n_variant && !evaluation->begin &&
+                    !evaluation->end && !evaluation->lenient && !evaluation->adjoint && task->n_time > 0 &&
+                    !(evaluation->noise && pool->abi->noise) && evaluation->n_sens <= pool->abi->n_parameter;
+    for (size_t k = 0; is_plain && k < evaluation->n_sens; k++)
+        is_plain = evaluation->sens[k] != ODE_NONE;
+    return is_plain;
+}
+
+/* The integrator of the beginning. */
+static bool start(struct batch *batch, int k) { return lane_start((struct lane *)batch->seat[k], true); }
+
+static const struct integrator beginner = {.name = "gpu", .width = 1, .closest = LANES_CLOSEST, .start = start};
+
+static void pool_free(struct engine_pool *base)
+{
+    struct gpu_pool *pool = (struct gpu_pool *)base;
+    if (pool->program)
+        pool->device.cl.clReleaseProgram(pool->program);
+    device_close(&pool->device);
+    monitor_fini(&pool->monitor);
+    lanes_plan_free(pool->plan);
+    engine_pool_free(pool->cpu);
+    free(pool);
+}
+
+static struct engine_pool *pool_new(const struct engine_table *table, const struct model *model,
+                                    const struct ode_options *options, size_t n_workspace, size_t n_worker,
+                                    struct error *error)
+{
+    const struct engine_table *of_lanes = engine_in_use[ENGINE_LANES];
+    const struct stiffit_model *abi = &model->abi;
+    const char *why = table->refusal(abi);
+    struct gpu_pool *pool = calloc(1, sizeof *pool);
+    bool is_wrong = false;
+    if (why) {
+        error_set(error, STATUS_BAD_MODEL, "gpu: the model %s %s (use --engine lanes)", abi->name, why);
+        free(pool);
+        return NULL;
+    }
+    if (!pool || !monitor_init(&pool->monitor)) {
+        free(pool);
+        error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
+        return NULL;
+    }
+    pool->abi = abi;
+    pool->options = *options;
+    pool->n_worker = n_worker;
+    pool->plan = lanes_plan_new(abi, &is_wrong);
+    pool->cpu = pool->plan ? of_lanes->pool_new(of_lanes, model, options, n_workspace, n_worker, error) : NULL;
+    if (!pool->plan)
+        error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
+    if (pool->cpu)
+        pool->cpu->table = of_lanes;
+    if (pool->cpu && device_open(&pool->device, error) == STATUS_OK && device_has_same_bits(&pool->device, error))
+        return &pool->base;
+    pool_free(&pool->base);
+    return NULL;
+}
+
+static const char *linear_solver(const struct engine_pool *pool)
+{
+    (void)pool;
+    return "lanes";
+}
+
+/* The next power of two. */
+static size_t round_up(size_t n, size_t least)
+{
+    while (least < n)
+        least *= 2;
+    return least;
+}
+
+/* The text of the program for records of a size. NULL: out of memory. */
+static char *write_part(const struct gpu_pool *pool, const struct record_size *size, bool is_head)
+{
+    char *text = NULL;
+    size_t n_text;
+    FILE *out = open_memstream(&text, &n_text);
+    if (!out)
+        return NULL;
+    if (is_head)
+        record_text(pool->plan, size, pool->options.atol == 0, out);
+    else
+        record_algebra(pool->plan, out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Makes the pool's program at least as large as that; other workers keep theirs. False: it cannot be built. */
+static bool enlarge_program(struct gpu_pool *pool, const struct record_size *least, struct error *error)
+{
+    struct record_size size = {
+        .n_column = pool->abi->n_parameter, .n_time = round_up(least->n_time, pool->size.n_time ? pool->size.n_time : 8),
+        .n_row = round_up(least->n_row, pool->size.n_row ? pool->size.n_row : 16)};
+    if (pool->program && size.n_time == pool->size.n_time && size.n_row == pool->size.n_row)
+        return true;
+    char *head = write_part(pool, &size, true), *algebra = write_part(pool, &size, false);
+    const char *text[] = {head, gpu_prelude, pool->abi->lanes->opencl, algebra, gpu_kernel};
+    cl_handle program = head && algebra ? device_build(&pool->device, sizeof text / sizeof *text, text, error) : NULL;
+    free(head);
+    free(algebra);
+    if (!program)
+        return false;
+    /* kernels that others have made of the old one keep it */
+    if (pool->program)
+        pool->device.cl.clReleaseProgram(pool->program);
+    pool->program = program;
+    pool->size = size;
+    return true;
+}
+
+static void release_device(struct gpu_engine *own)
+{
+    const struct opencl *cl = &own->pool->device.cl;
+    cl_handle *const buffers[] = {&own->memory, &own->copied, &own->which, &own->status, &own->entries};
+    if (own->queue)
+        cl->clFinish(own->queue);
+    for (int i = 0; i < N_KERNEL; i++)
+        if (own->kernel[i])
+            cl->clReleaseKernel(own->kernel[i]);
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
+        if (*buffers[i])
+            cl->clReleaseMemObject(*buffers[i]);
+        *buffers[i] = NULL;
+    }
+    memset(own->kernel, 0, sizeof own->kernel);
+    if (own->queue)
+        cl->clReleaseCommandQueue(own->queue);
+    own->queue = NULL;
+    free(own->copy);
+    own->copy = NULL;
+    own->program = NULL;
+}
+
+static bool set_argument(const struct gpu_engine *own, int kernel, uint32_t i, size_t size, const void *value)
+{
+    return own->pool->device.cl.clSetKernelArg(own->kernel[kernel], i, size, value) == 0;
+}
+
+/* Arguments that stay the same. */
+static bool set_arguments(struct gpu_engine *own)
+{
+    int32_t n = (int32_t)own->n_seat;
+    bool good = true;
+    for (int i = 0; i < N_KERNEL; i++)
+        good = good && set_argument(own, i, 0, sizeof own->memory, &own->memory);
+    good = good && set_argument(own, KERNEL_states, 1, sizeof n, &n) && set_argument(own, KERNEL_conclude, 1, sizeof n, &n) &&
+           set_argument(own, KERNEL_rows, 1, sizeof n, &n) && set_argument(own, KERNEL_columns, 2, sizeof n, &n) &&
+           set_argument(own, KERNEL_report, 2, sizeof n, &n);
+    good = good && set_argument(own, KERNEL_columns, 1, sizeof own->entries, &own->entries) &&
+           set_argument(own, KERNEL_report, 1, sizeof own->status, &own->status) &&
+           set_argument(own, KERNEL_load, 1, sizeof own->which, &own->which) &&
+           set_argument(own, KERNEL_load, 2, sizeof own->copied, &own->copied) &&
+           set_argument(own, KERNEL_store, 1, sizeof own->which, &own->which) &&
+           set_argument(own, KERNEL_store, 2, sizeof own->copied, &own->copied);
+    return good;
+}
+
+static bool write_entries(struct gpu_engine *own)
+{
+    const struct gpu_pool *pool = own->pool;
+    size_t n = pool->abi->n_parameter * pool->plan->n;
+    int16_t *entry = calloc(n, sizeof *entry);
+    if (!entry)
+        return false;
+    record_entries(pool->plan, pool->abi->n_parameter, entry);
+    int32_t code = pool->device.cl.clEnqueueWriteBuffer(own->queue, own->entries, 1, 0, n * sizeof *entry, entry, 0, NULL, NULL);
+    free(entry);
+    return code == 0;
+}
+
+/* A record of zeros is idle. */
+static bool clear_records(struct gpu_engine *own)
+{
+    size_t n_byte = own->record.n_number * sizeof(double);
+    bool good = true;
+    memset(own->copy, 0, n_byte);
+    for (size_t i = 0; i < own->n_seat && good; i++)
+        good = own->pool->device.cl.clEnqueueWriteBuffer(own->queue, own->memory, 1, i * n_byte, n_byte, own->copy, 0, NULL,
+                                                         NULL) == 0;
+    return good;
+}
+
+static const char *const kernel_name[N_KERNEL] = {
+#define KERNEL_NAME(name) #name,
+    KERNELS(KERNEL_NAME)
+#undef KERNEL_NAME
+};
+
+/* Makes the worker's part of the device, with the pool's program. */
+static bool make_device(struct gpu_engine *own)
+{
+    struct gpu_pool *pool = own->pool;
+    const struct opencl *cl = &pool->device.cl;
+    int32_t code = 0;
+    own->program = pool->program;
+    own->size = pool->size;
+    own->record = record_of(pool->plan, &own->size);
+    size_t n_byte = own->record.n_number * sizeof(double), most = (size_t)(MEMORY_SHARE * (double)pool->device.n_byte);
+    size_t n_fit = most / pool->n_worker / n_byte, n_copied = MOST_COPIED * n_byte;
+    own->n_seat = n_fit < MOST_ON_DEVICE ? n_fit : MOST_ON_DEVICE;
+    own->copy = malloc(n_copied);
+    if (own->n_seat == 0 || !own->copy || !(own->queue = cl->clCreateCommandQueue(pool->device.context, pool->device.id, 0, &code)))
+        return false;
+    struct {
+        cl_handle *buffer;
+        size_t n_byte;
+    } const buffers[] = {{&own->memory, own->n_seat * n_byte}, {&own->copied, n_copied},
+                         {&own->which, MOST_COPIED * sizeof(int32_t)}, {&own->status, own->n_seat * sizeof(int32_t)},
+                         {&own->entries, pool->abi->n_parameter * pool->plan->n * sizeof(int16_t)}};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        if (!(*buffers[i].buffer = cl->clCreateBuffer(pool->device.context, CL_MEM_READ_WRITE, buffers[i].n_byte, NULL, &code)))
+            return false;
+    for (int i = 0; i < N_KERNEL; i++)
+        if (!(own->kernel[i] = cl->clCreateKernel(own->program, kernel_name[i], &code)))
+            return false;
+    return set_arguments(own) && write_entries(own) && clear_records(own);
+}
+
+/* Puts an evaluation's size into the program. False: the device cannot be used. */
+static bool prepare_device(struct gpu_engine *own, const struct record_size *least)
+{
+    struct gpu_pool *pool = own->pool;
+    struct error error = {0};
+    release_device(own);
+    monitor_enter(&pool->monitor);
+    bool good = enlarge_program(pool, least, &error) && make_device(own);
+    monitor_leave(&pool->monitor);
+    return good;
+}
+
+static bool run_kernel(const struct gpu_engine *own, int kernel, size_t n_item)
+{
+    return own->pool->device.cl.clEnqueueNDRangeKernel(own->queue, own->kernel[kernel], 1, NULL, &n_item, NULL, 0, NULL,
+                                                       NULL) == 0;
+}
+
+/* Copies numbers first <= i < first + n_number of n records, which are in own->number. */
+static bool copy_records(struct gpu_engine *own, bool is_load, size_t n, size_t first, size_t n_number)
+{
+    const struct opencl *cl = &own->pool->device.cl;
+    int kernel = is_load ? KERNEL_load : KERNEL_store;
+    int32_t count = (int32_t)n, number = (int32_t)n_number, from = (int32_t)first;
+    size_t n_byte = n * n_number * sizeof(double);
+    bool good = cl->clEnqueueWriteBuffer(own->queue, own->which, 1, 0, n * sizeof(int32_t), own->number, 0, NULL, NULL) == 0;
+    if (is_load)
+        good = good && cl->clEnqueueWriteBuffer(own->queue, own->copied, 1, 0, n_byte, own->copy, 0, NULL, NULL) == 0;
+    good = good && set_argument(own, kernel, 3, sizeof count, &count) && set_argument(own, kernel, 4, sizeof number, &number) &&
+           set_argument(own, kernel, 5, sizeof from, &from) && run_kernel(own, kernel, n * n_number);
+    return good && (is_load || cl->clEnqueueReadBuffer(own->queue, own->copied, 1, 0, n_byte, own->copy, 0, NULL, NULL) == 0);
+}
+
+/* The device is lost: the CPU begins everything again. */
+static void lose_device(struct gpu_engine *own)
+{
+    own->is_lost = true;
+    for (size_t i = 0; own->seat && i < MOST_ON_DEVICE; i++) {
+        if (own->seat[i].evaluation)
+            line_add(&own->for_cpu, own->seat[i].evaluation);
+        own->seat[i].evaluation = NULL;
+    }
+    own->n_busy = 0;
+    for (struct evaluation *each; (each = line_take(&own->for_device));)
+        line_add(&own->for_cpu, each);
+    release_device(own);
+}
+
+static void gpu_free(struct engine *base)
+{
+    struct gpu_engine *own = (struct gpu_engine *)base;
+    if (getenv("GPU_DEBUG")) for (int i = 0; i < N_GPU_STATUS; i++) fprintf(stderr, "status %d: %ld\n", i, (long)own->n_of[i]);
+    release_device(own);
+    if (own->batch.seat[0])
+        lane_free(own->batch.seat[0]);
+    if (own->cpu)
+        engine_free(own->cpu);
+    for (size_t i = 0; own->seat && i < MOST_ON_DEVICE; i++)
+        free(own->seat[i].of_sens);
+    free(own->seat);
+    free(own->number);
+    free(own->state);
+    free(own);
+}
+
+static struct engine *gpu_new(struct engine_pool *base, struct error *error)
+{
+    struct gpu_pool *pool = (struct gpu_pool *)base;
+    struct gpu_engine *own = calloc(1, sizeof *own);
+    if (!own) {
+        error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engine");
+        return NULL;
+    }
+    own->pool = pool;
+    own->batch = (struct batch){.integrator = &beginner, .seat = {lane_new(NULL, pool->abi, &pool->options)}};
+    own->seat = calloc(MOST_ON_DEVICE, sizeof *own->seat);
+    own->number = calloc(MOST_COPIED, sizeof *own->number);
+    own->state = calloc(MOST_ON_DEVICE, sizeof *own->state);
+    bool good = own->batch.seat[0] && own->seat && own->number && own->state;
+    for (size_t i = 0; good && i < MOST_ON_DEVICE; i++)
+        good = (own->seat[i].of_sens = calloc(pool->abi->n_parameter, sizeof(int32_t)));
+    if (!good)
+        error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engine");
+    own->cpu = good ? engine_new(pool->cpu, error) : NULL;
+    if (own->cpu)
+        return &own->base;
+    gpu_free(&own->base);
+    return NULL;
+}
+
+static void submit(struct engine *base, struct evaluation *evaluation)
+{
+    struct gpu_engine *own = (struct gpu_engine *)base;
+    bool is_for_device = !own->is_lost && !evaluation->state && suits_device(own->pool, evaluation);
+    line_add(is_for_device ? &own->for_device : &own->for_cpu, evaluation);
+}
+
+static void put_long(double *record, size_t place, int64_t value) { memcpy(&record[place], &value, sizeof value); }
+
+static int64_t get_long(const double *record, size_t place)
+{
+    int64_t value;
+    memcpy(&value, &record[place], sizeof value);
+    return value;
+}
+
+/* The task and the measurements of a record. */
+static void put_task(const struct gpu_engine *own, double *to)
+{
+    const struct record *at = &own->record;
+    const struct simulation *sim = &lane_of(own)->sim;
+    const struct ode_task *task = sim->evaluation->task;
+    size_t row = sim->rows.i_row;
+    memcpy(to + at->time, task->time, task->n_time * sizeof(double));
+    for (size_t i = sim->rows.i_time; i <= task->n_time; i++) {
+        put_long(to, at->row_of + i, (int64_t)row);
+        while (i < task->n_time && row < task->n_row && task->row_time[row] <= i)
+            row++;
+    }
+    for (size_t i = 0; i < task->n_row; i++)
+        put_long(to, at->observable + i, task->row_observable[i]);
+    put_long(to, at->i_time, (int64_t)sim->rows.i_time);
+    put_long(to, at->n_time, (int64_t)task->n_time);
+    to[at->t0] = task->t0;
+}
+
+static void put_columns(const struct gpu_engine *own, struct seat *seat, double *to)
+{
+    const struct record *at = &own->record;
+    const struct lane *lane = lane_of(own);
+    const struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state, n_sens = sim->evaluation->n_sens;
+    put_long(to, at->n_column, (int64_t)n_sens);
+    for (size_t k = 0; k < n_sens; k++) {
+        int32_t block = sim->blocks.of_sens[k];
+        seat->of_sens[k] = block;
+        put_long(to, at->id + k, sim->blocks.sens[k]);
+        put_long(to, at->active + k, block >= 0);
+        to[at->unit + k] = block >= 0 ? sim->blocks.unit[block] : 0;
+        for (size_t i = 0; i < n; i++)
+            to[at->sens + i * own->size.n_column + k] = block >= 0 ? lane->y[(1 + (size_t)block) * n + i] : 0;
+    }
+}
+
+/* The control of steps, for both methods. */
+static void put_control(const struct gpu_engine *own, double *to)
+{
+    const struct record *at = &own->record;
+    struct lane *lane = lane_of(own);
+    const struct evaluation *evaluation = lane->sim.evaluation;
+    double tighter = evaluation->tighter;
+    enum lanes_method_kind method = lane->method;
+    lane->method = METHOD_IMPLICIT;
+    lane_set_accepted(lane);
+    to[at->accepted_implicit] = lane->by_accepted;
+    lane->method = METHOD_EXPLICIT;
+    lane_set_accepted(lane);
+    to[at->accepted_explicit] = lane->by_accepted;
+    to[at->by_inside] = lane->by_inside;
+    lane->method = method;
+    put_long(to, at->method, method);
+    put_long(to, at->is_tight, tighter > 1);
+    to[at->tight_explicit] = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[METHOD_EXPLICIT]->order) : 1;
+    to[at->tight_implicit] = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[METHOD_IMPLICIT]->order) : 1;
+    put_long(to, at->is_stiff, evaluation->course.is_stiff);
+    to[at->stiff_from] = evaluation->course.stiff_from;
+    put_long(to, at->n_step, evaluation->n_step);
+    put_long(to, at->n_explicit, 0);
+    put_long(to, at->n_implicit, 0);
+    put_long(to, at->n_attempt, 0);
+    put_long(to, at->flip, 0);
+    put_long(to, at->turned, 0);
+    put_long(to, at->fresh, 1);
+    put_long(to, at->rejected, lane->rejected);
+    put_long(to, at->max_steps, evaluation->max_steps);
+    put_long(to, at->n_sign, lane->n_sign);
+    put_long(to, at->patience, lane->patience);
+    put_long(to, at->patience_back, lane->patience_back);
+    put_long(to, at->trouble, lane->trouble);
+    to[at->h] = lane->h;
+    to[at->t_stop] = lane_stop_time(lane);
+    to[at->longest] = lane->sim.max_step / ROOM_STRETCH;
+    to[at->log_h] = lane->log_h;
+    to[at->log_error] = lane->log_error;
+    to[at->t_turn] = lane->method == METHOD_EXPLICIT ? lane->t_turn : INFINITY;
+    to[at->t_calm] = lane->t_calm;
+}
+
+/* The beginning of an evaluation, as group_load puts it into a lane. */
+static void put_record(const struct gpu_engine *own, struct seat *seat, double *to)
+{
+    const struct record *at = &own->record;
+    const struct lane *lane = lane_of(own);
+    const struct simulation *sim = &lane->sim;
+    const struct stiffit_point *point = &sim->model.at;
+    size_t n = sim->n_state, n_byte = n * sizeof(double);
+    put_long(to, at->status, GPU_LIVE);
+    to[at->t] = sim->t;
+    to[at->since] = sim->model.since;
+    to[at->until] = sim->model.until;
+    to[at->rtol] = sim->tolerance.rtol;
+    to[at->fraction] = sim->tolerance.fraction;
+    to[at->at_rest] = sim->tolerance.at_rest;
+    put_long(to, at->is_relative, sim->tolerance.is_relative);
+    put_long(to, at->grows, sim->tolerance.grows);
+    memcpy(to + at->p, point->p, sim->abi->n_parameter * sizeof(double));
+    if (sim->abi->n_covariate)
+        memcpy(to + at->covariate, point->covariate, sim->abi->n_covariate * sizeof(double));
+    for (size_t i = 0; i < sim->abi->n_work; i++)
+        to[at->work + i] = point->work ? point->work[i] : 0;
+    memcpy(to + at->y, lane->y, n_byte);
+    memcpy(to + at->size, sim->tolerance.sizes, n_byte);
+    memcpy(to + at->guess, sim->tolerance.sizes + n, n_byte);
+    memcpy(to + at->beyond, sim->tolerance.beyond, n_byte);
+    memcpy(to + at->born, sim->tolerance.born, n_byte);
+    memcpy(to + at->reach, sim->tolerance.reach, n_byte);
+    memcpy(to + at->noise, sim->tolerance.noise, n_byte);
+    put_control(own, to);
+    put_columns(own, seat, to);
+    put_task(own, to);
+}
+
+/* Begins an evaluation in a free seat. False: it has ended, or is for the CPU. */
+static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *evaluation, double *to, struct line *done)
+{
+    struct simulation *sim = own->batch.seat[0];
+    struct evaluation_course course = evaluation->course;
+    sim->request = evaluation;
+    bool goes_on = drive_begin(&own->batch);
+    if (!goes_on) {
+        line_add(done, evaluation);
+        return false;
+    }
+    if (sim->has_stops || sim->forcing || sim->is_watched || sim->blocks.is_pace) {
+        evaluation->course = course;
+        line_add(&own->for_cpu, evaluation);
+        return false;
+    }
+    *seat = (struct seat){.evaluation = evaluation, .first_row = sim->rows.i_row, .n_rhs = sim->model.n_rhs,
+                          .n_jacobian = sim->model.n_jacobian, .n_factor = sim->n_factor, .of_sens = seat->of_sens};
+    put_record(own, seat, to);
+    return true;
+}
+
+/* Whether the program has room for an evaluation. */
+static bool fits(const struct gpu_engine *own, const struct evaluation *evaluation)
+{
+    return own->program && evaluation->task->n_time <= own->size.n_time && evaluation->task->n_row <= own->size.n_row;
+}
+
+/* Begins evaluations in free seats, as long as the program has room for them. False: the device is lost. */
+static bool fill_seats(struct gpu_engine *own, struct line *done)
+{
+    size_t n = 0, at = 0;
+    if (own->for_device.first && !fits(own, own->for_device.first) && own->n_busy == 0) {
+        const struct ode_task *task = own->for_device.first->task;
+        if (!prepare_device(own, &(struct record_size){.n_time = task->n_time, .n_row = task->n_row}))
+            return false;
+    }
+    while (own->for_device.first && fits(own, own->for_device.first) && own->n_busy + n < own->n_seat) {
+        while (own->seat[at].evaluation)
+            at++;
+        struct evaluation *evaluation = line_take(&own->for_device);
+        if (!begin(own, &own->seat[at], evaluation, own->copy + n * own->record.n_input, done))
+            continue;
+        own->number[n++] = (int32_t)at;
+        if (n == MOST_COPIED) {
+            if (!copy_records(own, true, n, 0, own->record.n_input))
+                return false;
+            own->n_busy += n;
+            n = 0;
+        }
+    }
+    own->n_busy += n;
+    return n == 0 || copy_records(own, true, n, 0, own->record.n_input);
+}
+
+/* Attempts in all seats, and what has become of the evaluations. */
+static bool advance(struct gpu_engine *own)
+{
+    size_t n_column = own->n_seat * own->size.n_column;
+    bool good = true;
+    for (int i = 0; i < ATTEMPTS && good; i++)
+        good = run_kernel(own, KERNEL_states, own->n_seat) && run_kernel(own, KERNEL_columns, n_column) &&
+               run_kernel(own, KERNEL_conclude, own->n_seat) && run_kernel(own, KERNEL_rows, n_column);
+    return good && run_kernel(own, KERNEL_report, own->n_seat) && own->pool->device.cl.clFlush(own->queue) == 0;
+}
+
+/* Whether some rows ask for relative tolerances, with which the evaluation must begin again. */
+static bool asks_relative(const struct gpu_engine *own, const struct seat *seat, const double *answer)
+{
+    struct simulation *sim = own->batch.seat[0];
+    const struct evaluation *evaluation = seat->evaluation;
+    const struct ode_task *task = evaluation->task;
+    const double *excess = answer + own->record.excess - own->record.n_scratch;
+    sim->evaluation = seat->evaluation;
+    tolerance_set(sim, false);
+    if (sim->tolerance.atol > 0)
+        return false;
+    memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
+    for (size_t first = seat->first_row, last; first < task->n_row; first = last) {
+        for (last = first; last < task->n_row && task->row_time[last] == task->row_time[first]; last++)
+            sim->rows.h[task->row_observable[last]] = excess[last];
+        if (observation_rows_ask_relative(sim, first, last, sim->rows.h))
+            return true;
+    }
+    return false;
+}
+
+/* Predictions and their derivatives. False: something is not finite. */
+static bool take_answer(const struct gpu_engine *own, const struct seat *seat, const double *answer)
+{
+    const struct evaluation *evaluation = seat->evaluation;
+    size_t n_row = evaluation->task->n_row, stride = evaluation->stride ? evaluation->stride : n_row;
+    const struct record *record = &own->record;
+    const double *prediction = answer + record->prediction - record->n_scratch;
+    const double *derivative = answer + record->derivative - record->n_scratch;
+    double odd = 0;
+    for (size_t i = seat->first_row; i < n_row; i++) {
+        evaluation->prediction[i] = prediction[i];
+        odd += 0 * answer[record->excess - record->n_scratch + i];
+    }
+    const uint32_t *to = evaluation->column;
+    for (size_t k = 0; evaluation->d_prediction && to && k < evaluation->n_sens; k++)
+        memset(evaluation->d_prediction + seat->first_row + to[k] * stride, 0, (n_row - seat->first_row) * sizeof(double));
+    for (size_t k = 0; evaluation->d_prediction && k < evaluation->n_sens; k++)
+        for (size_t i = seat->first_row; i < n_row; i++) {
+            double *place = &evaluation->d_prediction[i + (to ? to[k] : k) * stride];
+            double each = derivative[i * own->size.n_column + k];
+            *place = to ? *place + each : each;
+        }
+    return odd == 0;
+}
+
+/* The evaluation of a seat has ended on the device. head, answer: these parts of its record. */
+static void end(struct gpu_engine *own, struct seat *seat, const double *head, const double *answer, struct line *done)
+{
+    const struct record *at = &own->record;
+    struct evaluation *evaluation = seat->evaluation;
+    own->n_of[get_long(head, at->status)]++;
+    bool is_done = get_long(head, at->status) == GPU_DONE && !asks_relative(own, seat, answer) && take_answer(own, seat, answer);
+    seat->evaluation = NULL;
+    own->n_busy--;
+    if (!is_done) {
+        line_add(&own->for_cpu, evaluation);
+        return;
+    }
+    const struct lanes_method *const *method = lanes_methods;
+    int64_t n_explicit = get_long(head, at->n_explicit), n_implicit = get_long(head, at->n_implicit);
+    *(get_long(head, at->method) == METHOD_EXPLICIT ? &n_explicit : &n_implicit) += get_long(head, at->n_attempt);
+    evaluation->outcome = EVALUATION_OK;
+    evaluation->reason[0] = '\0';
+    evaluation->t_reached = head[at->t];
+    evaluation->n_step = get_long(head, at->n_step);
+    evaluation->n_rhs = seat->n_rhs + n_explicit * (method[METHOD_EXPLICIT]->n_stage - 1) +
+                        n_implicit * method[METHOD_IMPLICIT]->n_stage;
+    evaluation->n_jacobian = seat->n_jacobian + n_implicit;
+    evaluation->n_factor = seat->n_factor + n_implicit;
+    evaluation->course = (struct evaluation_course){get_long(head, at->is_stiff) != 0, head[at->stiff_from]};
+    line_add(done, evaluation);
+}
+
+/* Takes evaluations that have ended out of their seats, n of them: those in own->number. */
+static bool take(struct gpu_engine *own, size_t n, struct line *done)
+{
+    size_t n_head = own->record.n_head, n_answer = own->record.n_number - own->record.n_scratch;
+    double *head = malloc((n * n_head + 1) * sizeof *head);
+    bool good = head && copy_records(own, false, n, 0, n_head);
+    if (good)
+        memcpy(head, own->copy, n * n_head * sizeof *head);
+    good = good && copy_records(own, false, n, own->record.n_scratch, n_answer);
+    for (size_t i = 0; i < n && good; i++)
+        end(own, &own->seat[own->number[i]], head + i * n_head, own->copy + i * n_answer, done);
+    free(head);
+    return good;
+}
+
+/* False: the device is lost. */
+static bool take_ended(struct gpu_engine *own, struct line *done)
+{
+    size_t n = 0;
+    bool good = own->pool->device.cl.clEnqueueReadBuffer(own->queue, own->status, 1, 0, own->n_seat * sizeof(int32_t), own->state,
+                                                         0, NULL, NULL) == 0;
+    for (size_t i = 0; i < own->n_seat && good; i++) {
+        if (own->seat[i].evaluation && own->state[i] != GPU_LIVE)
+            own->number[n++] = (int32_t)i;
+        if (n == MOST_COPIED || (n && i + 1 == own->n_seat)) {
+            good = take(own, n, done);
+            n = 0;
+        }
+    }
+    return good;
+}
+
+static bool always(void *context)
+{
+    (void)context;
+    return true;
+}
+
+/* What is for the CPU: until the turn is over if it is all, else for a moment. */
+static void work_on_cpu(struct gpu_engine *own, const struct engine_turn *turn, struct line *done)
+{
+    const struct engine_turn look = {.over = always, .heartbeat = turn ? turn->heartbeat : NULL};
+    bool is_all = own->n_busy == 0 && !own->for_device.first && !done->first;
+    while (own->for_cpu.first && own->n_cpu < engine_in_use[ENGINE_LANES]->capacity) {
+        engine_submit(own->cpu, line_take(&own->for_cpu));
+        own->n_cpu++;
+    }
+    if (own->n_cpu == 0)
+        return;
+    struct evaluation *ended = engine_work(own->cpu, is_all ? turn : &look);
+    for (struct evaluation *next; ended; ended = next) {
+        next = ended->next;
+        line_add(done, ended);
+        own->n_cpu--;
+    }
+}
+
+/* Deadlines are the CPU's, which ends what comes too late. */
+static void check_deadlines(struct gpu_engine *own)
+{
+    int64_t now = INT64_MIN;
+    struct evaluation *late = NULL;
+    for (struct evaluation *each = own->for_device.first; each && !late; each = each->next) {
+        now = each->deadline_ns == INT64_MAX || now != INT64_MIN ? now : clock_now_ns();
+        late = each->deadline_ns != INT64_MAX && now >= each->deadline_ns ? each : NULL;
+    }
+    if (late && line_remove(&own->for_device, late))
+        line_add(&own->for_cpu, late);
+}
+
+static struct evaluation *work(struct engine *base, const struct engine_turn *turn)
+{
+    struct gpu_engine *own = (struct gpu_engine *)base;
+    struct line done = {0};
+    while (!done.first && (own->n_busy || own->n_cpu || own->for_device.first || own->for_cpu.first)) {
+        bool good = own->is_lost || fill_seats(own, &done);
+        bool is_advanced = good && !own->is_lost && own->n_busy;
+        good = good && (!is_advanced || advance(own));
+        if (good)
+            work_on_cpu(own, turn, &done);
+        good = good && (!is_advanced || take_ended(own, &done));
+        if (!good)
+            lose_device(own);
+        base->n_seat += own->n_seat * ATTEMPTS;
+        base->n_held += own->n_busy * ATTEMPTS;
+        check_deadlines(own);
+        if (turn && turn->heartbeat)
+            counter_set(turn->heartbeat, counter_get(turn->heartbeat) + 1);
+        if (!done.first && turn && turn->over(turn->context))
+            return NULL;
+    }
+    return done.first;
+}
+
+/* What is on the device stays there. */
+static bool withdraw(struct engine *base, struct evaluation *evaluation)
+{
+    struct gpu_engine *own = (struct gpu_engine *)base;
+    if (line_remove(&own->for_device, evaluation) || line_remove(&own->for_cpu, evaluation))
+        return true;
+    for (size_t i = 0; i < own->n_seat; i++)
+        if (own->seat[i].evaluation == evaluation)
+            return false;
+    bool is_out = engine_withdraw(own->cpu, evaluation);
+    own->n_cpu -= is_out;
+    return is_out;
+}
+
+static void discard(struct engine_pool *base, struct evaluation *evaluation)
+{
+    engine_discard(((struct gpu_pool *)base)->cpu, evaluation);
+}
+
+const struct engine_table engine_gpu = {
+    .capacity = MOST_ON_DEVICE, .refusal = refusal, .only_plain = true, .pool_new = pool_new, .pool_free = pool_free,
+    .linear_solver = linear_solver, .engine_new = gpu_new, .engine_free = gpu_free, .submit = submit, .work = work,
+    .withdraw = withdraw, .discard = discard};

@@ -1,0 +1,44 @@
+/* Attempts at steps on a GPU, one evaluation for each work-item, and one column of its sensitivities where columns are computed.
+ * What ode/lanes does in one lane is done here with the same operations in the same order, so that the bits are the same: the
+ * kernels of both must be changed together. Before this text come sizes and tables (gpu/text.c), behind it the model.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL FP_CONTRACT OFF
+
+/* An evaluation's record: numbers by name, arrays (gpu/record.h). */
+#define D(name) r[O_##name]
+#define L(name) ((__global long *)r)[O_##name]
+#define A(name) (r + O_##name)
+#define LONGS(name) ((__global long *)r + O_##name)
+
+/* What the model's functions are written in. */
+struct point {
+    __global const double *t, *y, *p, *covariate, *work, *direction, *input, *input_slope;
+};
+typedef double lanes;
+typedef long mask;
+#define POINT const struct point
+#define RESULT __global double *
+#define STIFFIT_LANES 1
+#define WIDTH 1
+#define get(from, i, k) ((from)[i])
+#define put(to, i, k, value) ((to)[i] = (value))
+#define all(value) (value)
+#define opposite(which) (!(which))
+#define truth(which) ((which) ? 1.0 : 0.0)
+#define choose(which, a, b) ((which) ? (a) : (b))
+#define lanes_sqrt(a) sqrt(a)
+#define lanes_fabs(a) fabs(a)
+#define lanes_floor(a) floor(a)
+#define lanes_ceil(a) ceil(a)
+static double lanes_minimum(double a, double b) { return b < a || b != b ? b : a; }
+static double lanes_maximum(double a, double b) { return b > a || b != b ? b : a; }
+static double lanes_sign(double a) { return a == a ? truth(a > 0.0) - truth(a < 0.0) : a; }
+static double lanes_heaviside(double a) { return a == a ? truth(a >= 0.0) : a; }
+/* a * b + c, rounded once */
+#define fused(a, b, c) fma(a, b, c)
+#ifdef UNROLL
+#define UNROLL_STAGES _Pragma("unroll")
+#else
+#define UNROLL_STAGES
+#endif
