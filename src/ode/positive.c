@@ -14,8 +14,7 @@
 /* Within its tolerance, and within that of what could drive it, a state may be below zero. This many times rtol times its size
  * or its reach (tolerance.c) is no such error. */
 #define FAR 1000
-/* More than this many tolerances below zero is no error of one step; a repeated step goes this part of the way to zero. */
-#define ERRORS 10
+/* A repeated step goes this part of the way to zero. */
 #define AS_FAR 0.9
 
 enum side { ABOVE, BELOW, FALLEN }; /* fallen: below zero although the equations forbid it */
@@ -100,7 +99,7 @@ double positive_part(struct simulation *sim, double t_before, const double *befo
 {
     double part = 1;
     for (size_t i = 0; i < sim->n_state; i++)
-        if (y[i] < 0 && before[i] > 0 && -y[i] > ERRORS * (sim->tolerance.rtol * before[i] + sim->tolerance.beyond[i])
+        if (y[i] < 0 && before[i] > 0 && -y[i] > POSITIVE_ERRORS * (sim->tolerance.rtol * before[i] + sim->tolerance.beyond[i])
             && sim->positive->side[i] == ABOVE && cannot_fall(sim, i, t_before, before) && cannot_fall(sim, i, sim->t, y))
             part = fmin(part, AS_FAR * before[i] / (before[i] - y[i]));
     return part;

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* More than this many tolerances below zero is no error of one step. */
+#define POSITIVE_ERRORS 10
+
 struct simulation;
 struct positive;
 

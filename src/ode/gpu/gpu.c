@@ -25,7 +25,7 @@ enum { MOST_ON_DEVICE = 1024, ATTEMPTS = 16, MOST_COPIED = 256 };
 /* The device's memory that all workers may use, as a part of its largest buffer. */
 #define MEMORY_SHARE 0.9
 
-#define KERNELS(X) X(states) X(columns) X(conclude) X(rows) X(load) X(store) X(report)
+#define KERNELS(X) X(states) X(columns) X(conclude) X(rows) X(go_on) X(load) X(store) X(report)
 enum {
 #define KERNEL_NUMBER(name) KERNEL_##name,
     KERNELS(KERNEL_NUMBER)
@@ -67,6 +67,7 @@ struct gpu_engine {
     struct line for_device, for_cpu;
     struct batch batch;        /* its only seat has the simulation with which evaluations begin */
     int64_t n_of[N_GPU_STATUS]; /* evaluations that the device has ended */
+    bool has_looked;           /* some evaluations wait for the kernel go_on */
     bool is_lost;              /* the device failed: everything goes to the CPU */
     size_t n_seat, n_busy;
     struct seat *seat;
@@ -277,7 +278,7 @@ static bool set_arguments(struct gpu_engine *own)
     for (int i = 0; i < N_KERNEL; i++)
         good = good && set_argument(own, i, 0, sizeof own->memory, &own->memory);
     good = good && set_argument(own, KERNEL_states, 1, sizeof n, &n) && set_argument(own, KERNEL_conclude, 1, sizeof n, &n) &&
-           set_argument(own, KERNEL_rows, 1, sizeof n, &n) && set_argument(own, KERNEL_columns, 2, sizeof n, &n) &&
+           set_argument(own, KERNEL_rows, 1, sizeof n, &n) && set_argument(own, KERNEL_go_on, 1, sizeof n, &n) && set_argument(own, KERNEL_columns, 2, sizeof n, &n) &&
            set_argument(own, KERNEL_report, 2, sizeof n, &n);
     good = good && set_argument(own, KERNEL_columns, 1, sizeof own->entries, &own->entries) &&
            set_argument(own, KERNEL_report, 1, sizeof own->status, &own->status) &&
@@ -519,6 +520,8 @@ static void put_control(const struct gpu_engine *own, double *to)
     put_long(to, at->n_explicit, 0);
     put_long(to, at->n_implicit, 0);
     put_long(to, at->n_attempt, 0);
+    put_long(to, at->n_rhs, 0);
+    put_long(to, at->n_jacobian, 0);
     put_long(to, at->flip, 0);
     put_long(to, at->turned, 0);
     put_long(to, at->fresh, 1);
@@ -630,7 +633,8 @@ static bool fill_seats(struct gpu_engine *own, struct line *done)
 static bool advance(struct gpu_engine *own)
 {
     size_t n_column = own->n_seat * own->size.n_column;
-    bool good = true;
+    bool good = !own->has_looked || (run_kernel(own, KERNEL_go_on, own->n_seat) && run_kernel(own, KERNEL_rows, n_column));
+    own->has_looked = false;
     for (int i = 0; i < ATTEMPTS && good; i++)
         good = run_kernel(own, KERNEL_states, own->n_seat) && run_kernel(own, KERNEL_columns, n_column) &&
                run_kernel(own, KERNEL_conclude, own->n_seat) && run_kernel(own, KERNEL_rows, n_column);
@@ -703,9 +707,9 @@ static void end(struct gpu_engine *own, struct seat *seat, const double *head, c
     evaluation->reason[0] = '\0';
     evaluation->t_reached = head[at->t];
     evaluation->n_step = get_long(head, at->n_step);
-    evaluation->n_rhs = seat->n_rhs + n_explicit * (method[METHOD_EXPLICIT]->n_stage - 1) +
+    evaluation->n_rhs = seat->n_rhs + get_long(head, at->n_rhs) + n_explicit * (method[METHOD_EXPLICIT]->n_stage - 1) +
                         n_implicit * method[METHOD_IMPLICIT]->n_stage;
-    evaluation->n_jacobian = seat->n_jacobian + n_implicit;
+    evaluation->n_jacobian = seat->n_jacobian + get_long(head, at->n_jacobian) + n_implicit;
     evaluation->n_factor = seat->n_factor + n_implicit;
     evaluation->course = (struct evaluation_course){get_long(head, at->is_stiff) != 0, head[at->stiff_from]};
     line_add(done, evaluation);
@@ -726,21 +730,75 @@ static bool take(struct gpu_engine *own, size_t n, struct line *done)
     return good;
 }
 
-/* False: the device is lost. */
-static bool take_ended(struct gpu_engine *own, struct line *done)
+/* Estimates the reach of states anew, as a lane does after a measurement. record: the first numbers of a record, and the other
+ * state. */
+static void look(struct gpu_engine *own, const struct seat *seat, double *record)
+{
+    const struct record *at = &own->record;
+    struct simulation *sim = own->batch.seat[0];
+    size_t n = sim->n_state, n_byte = n * sizeof(double);
+    const double *y = record + (get_long(record, at->flip) ? at->y_other : at->y);
+    struct evaluation_course course = seat->evaluation->course;
+    sim->request = seat->evaluation;
+    (void)drive_begin(&own->batch); /* as before: it is pure */
+    seat->evaluation->course = course;
+    int64_t n_rhs = sim->model.n_rhs, n_jacobian = sim->model.n_jacobian;
+    sim->t = record[at->t];
+    sim->rows.i_time = (size_t)get_long(record, at->i_time);
+    sim->tolerance.grows = true;
+    memcpy(sim->tolerance.sizes, record + at->size, n_byte);
+    memcpy(sim->tolerance.sizes + n, record + at->guess, n_byte);
+    memcpy(sim->tolerance.beyond, record + at->beyond, n_byte);
+    memcpy(sim->tolerance.born, record + at->born, n_byte);
+    memcpy(sim->tolerance.reach, record + at->reach, n_byte);
+    memcpy(sim->tolerance.noise, record + at->noise, n_byte);
+    tolerance_look(sim, y);
+    memcpy(record + at->reach, sim->tolerance.reach, n_byte);
+    memcpy(record + at->noise, sim->tolerance.noise, n_byte);
+    put_long(record, at->grows, sim->tolerance.grows);
+    put_long(record, at->n_rhs, get_long(record, at->n_rhs) + sim->model.n_rhs - n_rhs);
+    put_long(record, at->n_jacobian, get_long(record, at->n_jacobian) + sim->model.n_jacobian - n_jacobian);
+    put_long(record, at->status, GPU_LOOKED);
+}
+
+/* The same for n seats, in own->number. */
+static bool look_at(struct gpu_engine *own, size_t n)
+{
+    size_t n_number = own->record.y_other + lane_of(own)->sim.n_state;
+    own->has_looked = true;
+    if (!copy_records(own, false, n, 0, n_number))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        look(own, &own->seat[own->number[i]], own->copy + i * n_number);
+    return copy_records(own, true, n, 0, n_number);
+}
+
+/* Does something with the seats of which `is_wanted` is true, some at a time. */
+static bool each_seat(struct gpu_engine *own, bool (*is_wanted)(int32_t state), struct line *done)
 {
     size_t n = 0;
-    bool good = own->pool->device.cl.clEnqueueReadBuffer(own->queue, own->status, 1, 0, own->n_seat * sizeof(int32_t), own->state,
-                                                         0, NULL, NULL) == 0;
+    bool good = true;
     for (size_t i = 0; i < own->n_seat && good; i++) {
-        if (own->seat[i].evaluation && own->state[i] != GPU_LIVE)
+        if (own->seat[i].evaluation && is_wanted(own->state[i]))
             own->number[n++] = (int32_t)i;
         if (n == MOST_COPIED || (n && i + 1 == own->n_seat)) {
-            good = take(own, n, done);
+            good = done ? take(own, n, done) : look_at(own, n);
             n = 0;
         }
     }
     return good;
+}
+
+static bool has_ended(int32_t state) { return state != GPU_LIVE && state != GPU_UNCERTAIN; }
+
+static bool is_uncertain(int32_t state) { return state == GPU_UNCERTAIN; }
+
+/* False: the device is lost. */
+static bool take_ended(struct gpu_engine *own, struct line *done)
+{
+    return own->pool->device.cl.clEnqueueReadBuffer(own->queue, own->status, 1, 0, own->n_seat * sizeof(int32_t), own->state, 0,
+                                                    NULL, NULL) == 0 &&
+           each_seat(own, is_uncertain, NULL) && each_seat(own, has_ended, done);
 }
 
 static bool always(void *context)

@@ -563,6 +563,51 @@ static void answer(__global double *r)
     }
 }
 
+/* positive.c, for states that went below zero in the latest step: whether the step certainly stands and needs no watch, because
+ * their slopes led there. A slope that is small beside the fall may have another sign on the CPU. */
+static bool may_fall(__global double *r, __global const double *before, __global const double *after)
+{
+    struct point at = point_of(r, A(argument));
+    D(now_t) = D(t_before);
+    for (int i = 0; i < N; i++) {
+        if (!(after[i] < 0 && !(before[i] < 0)))
+            continue;
+        for (int e = 0; e < N; e++)
+            A(argument)[e] = e == i ? 0 : before[e];
+        lanes_rhs(&at, A(scratch));
+        if (!(A(scratch)[i] < -0.01 * (before[i] - after[i]) / D(h_used)))
+            return false;
+        bool is_far = before[i] > 0 && -after[i] > POSITIVE_ERRORS * (D(rtol) * before[i] + A(beyond)[i]);
+        L(n_rhs) += 1 + is_far; /* as often as the CPU calls it */
+    }
+    return true;
+}
+
+/* Answers what the latest step has reached; what the driver does after an attempt (drive.c). */
+static void follow_up(__global double *r)
+{
+    __global const double *y = Y(L(flip));
+    L(first_time) = L(last_time) = L(i_time);
+    while (A(time)[L(i_time)] <= D(t)) {
+        answer(r);
+        L(i_time) += 1;
+        L(last_time) = L(i_time);
+        if (L(i_time) == L(n_time)) {
+            L(status) = DONE;
+            return;
+        }
+        if (L(grows) && look(r, y)) {
+            L(status) = UNCERTAIN;
+            return;
+        }
+    }
+    bool failed = !(D(h) > 4 * DBL_EPSILON * fabs(D(t)) + DBL_MIN);
+    if (failed && L(method) == IMPLICIT)
+        L(status) = FAILED;
+    else if (L(n_step) >= L(max_steps))
+        L(status) = SPENT;
+}
+
 /* Ends an attempt, and answers what it has reached. */
 __kernel void conclude(__global double *memory, int n_evaluation)
 {
@@ -604,28 +649,24 @@ __kernel void conclude(__global double *memory, int n_evaluation)
     for (int i = 0; i < N; i++)
         fell = fell || (y[i] < 0 && !(y_before[i] < 0));
     L(turned) = L(n_sign) >= L(patience) || (!is_implicit && (D(t) >= D(t_turn) || failed));
-    if (accepted && fell) {
+    if (accepted && fell && !may_fall(r, y_before, y))
         L(status) = FELL;
+    else
+        follow_up(r);
+}
+
+/* Goes on where the host has estimated the reach of states. */
+__kernel void go_on(__global double *memory, int n_evaluation)
+{
+    size_t w = get_global_id(0);
+    if (w >= (size_t)n_evaluation)
         return;
-    }
-    L(first_time) = L(i_time);
-    while (accepted && A(time)[L(i_time)] <= D(t)) {
-        answer(r);
-        L(i_time) += 1;
-        L(last_time) = L(i_time);
-        if (L(i_time) == L(n_time)) {
-            L(status) = DONE;
-            return;
-        }
-        if (L(grows) && look(r, y)) {
-            L(status) = UNCERTAIN;
-            return;
-        }
-    }
-    if (failed && is_implicit)
-        L(status) = FAILED;
-    else if (L(n_step) >= L(max_steps))
-        L(status) = SPENT;
+    __global double *r = memory + w * RECORD;
+    L(first_time) = L(last_time) = 0;
+    if (L(status) != LOOKED)
+        return;
+    L(status) = LIVE;
+    follow_up(r);
 }
 
 /* The derivatives of the rows that the latest attempt has answered. */

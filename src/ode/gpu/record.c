@@ -4,6 +4,7 @@
 
 #include "ode/lanes/group.h"
 #include "ode/lanes/kernel_constants.h"
+#include "ode/positive.h"
 #include "ode/tolerance_constants.h"
 
 #include <stdbool.h>
@@ -96,6 +97,7 @@ static void put_constants(FILE *out)
     CONSTANT(TOLERANCE_GROWN) CONSTANT(TOLERANCE_ROUNDING) CONSTANT(TOLERANCE_NOISE) CONSTANT(TOLERANCE_TINY)
     CONSTANT(TOLERANCE_EFFECT) CONSTANT(TOLERANCE_DUE)
 #undef CONSTANT
+    fprintf(out, "#define POSITIVE_ERRORS (%a)\n", (double)POSITIVE_ERRORS);
     fprintf(out, "enum { LASTING = %d, FEW_STEPS = %d, PATIENCE_EXPLICIT = %d };\nenum {", LASTING, FEW_STEPS, PATIENCE_EXPLICIT);
 #define WORD(name) fprintf(out, " %s,", #name);
     GPU_STATUS_LIST(WORD)

@@ -8,10 +8,10 @@
 
 #include <stdio.h>
 
-/* LIVE: attempts are made. DONE: all rows are answered. The rest is left to a CPU: a state went below zero; the reach of a state
- * must be estimated again (tolerance.c); the step size fell to rounding level; the budget of steps is used up; a derivative is
- * not finite. */
-#define GPU_STATUS_LIST(X) X(IDLE) X(LIVE) X(DONE) X(FELL) X(UNCERTAIN) X(FAILED) X(SPENT) X(ODD)
+/* LIVE: attempts are made. DONE: all rows are answered. UNCERTAIN: the host must estimate the reach of states (tolerance.c);
+ * LOOKED: it has. The rest is left to a CPU: a state went below zero against its slope; the step size fell to rounding level;
+ * the budget of steps is used up; a derivative is not finite. */
+#define GPU_STATUS_LIST(X) X(IDLE) X(LIVE) X(DONE) X(UNCERTAIN) X(LOOKED) X(FELL) X(FAILED) X(SPENT) X(ODD)
 #define GPU_STATUS(name) GPU_##name,
 enum gpu_status { GPU_STATUS_LIST(GPU_STATUS) N_GPU_STATUS };
 
@@ -23,7 +23,7 @@ struct record_size {
 /* X(name, numbers): names as in struct lanes_room and struct lane, with sizes N (states), NC (columns), ... of the program. */
 #define RECORD_HEAD(X) \
     X(status, 1) X(t, 1) X(is_stiff, 1) X(stiff_from, 1) X(n_step, 1) X(n_explicit, 1) X(n_implicit, 1) X(n_attempt, 1) \
-    X(method, 1)
+    X(method, 1) X(n_rhs, 1) X(n_jacobian, 1)
 #define RECORD_INPUT(X) \
     X(n_column, 1) X(i_time, 1) X(n_time, 1) X(flip, 1) X(turned, 1) X(fresh, 1) X(rejected, 1) X(grows, 1) X(is_relative, 1) \
     X(is_tight, 1) X(max_steps, 1) X(n_sign, 1) X(patience, 1) X(patience_back, 1) X(trouble, 1) X(t0, 1) X(h, 1) X(t_stop, 1) \
@@ -33,8 +33,8 @@ struct record_size {
     X(reach, n) X(noise, n) X(time, n_time) X(row_of, n_time + 1) X(observable, n_row) X(id, n_column) X(active, n_column) \
     X(unit, n_column) X(sens, n * n_column)
 #define RECORD_SCRATCH(X) \
-    X(first_time, 1) X(last_time, 1) X(t_before, 1) X(h_used, 1) X(base_t, 1) X(now_t, 1) X(now_h, 1) X(end, 1) X(cut, 1) \
-    X(good, 1) X(safe, 1) X(sign, 1) X(has_inside, 1) X(worst, 1) X(y_other, n) X(slope, 2 * n) X(stage, METHOD_STAGES * (n + 1)) \
+    X(y_other, n) X(first_time, 1) X(last_time, 1) X(t_before, 1) X(h_used, 1) X(base_t, 1) X(now_t, 1) X(now_h, 1) X(end, 1) X(cut, 1) \
+    X(good, 1) X(safe, 1) X(sign, 1) X(has_inside, 1) X(worst, 1) X(slope, 2 * n) X(stage, METHOD_STAGES * (n + 1)) \
     X(derived, METHOD_STAGES * (n_derive + n_curve)) X(entry, METHOD_STAGES * n_entry) X(factor, n_factor) X(argument, n) \
     X(base, n) X(scratch, n) X(most, n_column) X(finite, n_column) X(sens_other, n * n_column) \
     X(sens_slope, 2 * n * n_column) X(sens_stage, METHOD_STAGES * n * n_column) X(inside, n_time * n) \
