@@ -104,7 +104,7 @@ cl_handle device_build(const struct device *device, size_t n_text, const char **
     char log[1500] = "";
     int32_t code = 0;
     /* Denormals, division and square roots are exact without options; none that relaxes them is given. */
-    static const char *const options[] = {"-cl-std=CL1.2 -DUNROLL", "-cl-std=CL1.2"};
+    static const char *const options[] = {"-cl-std=CL1.2 -w -DUNROLL", "-cl-std=CL1.2"};
     for (size_t k = 0; k < 2; k++) {
         cl_handle program = cl->clCreateProgramWithSource(device->context, (uint32_t)n_text, text, NULL, &code);
         code = program ? cl->clBuildProgram(program, 1, &device->id, options[k], NULL, NULL) : code;

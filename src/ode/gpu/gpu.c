@@ -163,7 +163,8 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
     struct gpu_pool *pool = calloc(1, sizeof *pool);
     bool is_wrong = false;
     if (why) {
-        error_set(error, STATUS_BAD_MODEL, "gpu: the model %s %s (use --engine lanes)", abi->name, why);
+        error_set(error, STATUS_BAD_MODEL, "gpu: the model %s %s%s", abi->name, why,
+                  engine_refusal(ENGINE_LANES, abi) ? "" : "; use --engine lanes");
         free(pool);
         return NULL;
     }
