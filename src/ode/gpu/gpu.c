@@ -22,6 +22,8 @@ extern const char gpu_prelude[], gpu_kernel[];
 
 /* Evaluations of a worker on the device; attempts between two looks at them; records that are copied at once. */
 enum { MOST_ON_DEVICE = 1024, ATTEMPTS = 16, MOST_COPIED = 256 };
+/* Work-items of a group: as many as run in step on GPUs; the private numbers of a group fit a thread's stack on CPUs. */
+enum { GROUP = 32 };
 /* The device's memory that all workers may use, as a part of its largest buffer. */
 #define MEMORY_SHARE 0.9
 
@@ -365,7 +367,9 @@ static bool prepare_device(struct gpu_engine *own, const struct record_size *lea
 
 static bool run_kernel(const struct gpu_engine *own, int kernel, size_t n_item)
 {
-    return own->pool->device.cl.clEnqueueNDRangeKernel(own->queue, own->kernel[kernel], 1, NULL, &n_item, NULL, 0, NULL,
+    size_t n_group = GROUP; /* work-items beyond the last one do nothing */
+    n_item = (n_item + n_group - 1) / n_group * n_group;
+    return own->pool->device.cl.clEnqueueNDRangeKernel(own->queue, own->kernel[kernel], 1, NULL, &n_item, &n_group, 0, NULL,
                                                        NULL) == 0;
 }
 

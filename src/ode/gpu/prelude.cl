@@ -18,7 +18,7 @@ struct point {
 typedef double lanes;
 typedef long mask;
 #define POINT const struct point
-#define RESULT __global double *
+#define RESULT __global double *restrict
 #define STIFFIT_LANES 1
 #define WIDTH 1
 #define get(from, i, k) ((from)[i])
