@@ -95,6 +95,12 @@ static const char *linear_solver(const struct engine_pool *pool)
     return engine_pool_linear_solver(((const struct both_pool *)pool)->of[ENGINE_REFERENCE]);
 }
 
+static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t size)
+{
+    const struct both_pool *pool = (const struct both_pool *)base;
+    return engine_pool_tell(pool->of[pool->kind], is_end, line, size);
+}
+
 static void both_free(struct engine *base)
 {
     struct both *both = (struct both *)base;
@@ -243,7 +249,7 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 
 /* Each evaluation goes to the one that it is for. */
 static const struct engine_table both_table = {
-    .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
+    .pool_new = pool_new, .pool_free = pool_free, .tell = tell, .linear_solver = linear_solver,
     .engine_new = both_new, .engine_free = both_free, .submit = submit, .work = work, .withdraw = withdraw,
     .discard = discard};
 

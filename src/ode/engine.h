@@ -39,6 +39,8 @@ struct engine_table {
                                     const struct ode_options *options, size_t n_workspace, size_t n_worker,
                                     struct error *error);
     void (*pool_free)(struct engine_pool *pool);
+    /* What the user should know of it, at the beginning or at the end of a run. False: nothing. NULL: it never tells. */
+    bool (*tell)(const struct engine_pool *pool, bool is_end, char *line, size_t size);
     const char *(*linear_solver)(const struct engine_pool *pool);
     struct engine *(*engine_new)(struct engine_pool *pool, struct error *error);
     void (*engine_free)(struct engine *engine);
@@ -91,6 +93,11 @@ static inline void engine_pool_free(struct engine_pool *pool)
 }
 /* One of linear_solver_word. */
 static inline const char *engine_pool_linear_solver(const struct engine_pool *pool) { return pool->table->linear_solver(pool); }
+/* A line about the engine for the user, at the beginning or at the end of a run. False: there is none. */
+static inline bool engine_pool_tell(const struct engine_pool *pool, bool is_end, char *line, size_t size)
+{
+    return pool->table->tell && pool->table->tell(pool, is_end, line, size);
+}
 /* How many evaluations a worker may submit to its engine at once. */
 static inline size_t engine_capacity(const struct engine_pool *pool) { return pool->capacity; }
 

@@ -43,9 +43,12 @@ struct gpu_pool {
     struct engine_pool *cpu;  /* of lanes */
     size_t n_worker;
     struct device device;
+    size_t n_byte;            /* of the device's memory, for all workers */
     struct monitor monitor;   /* protects the rest */
     struct record_size size;  /* of the program */
     cl_handle program;
+    char why[300];            /* the first loss; "": none */
+    atomic_size_t n_done, n_left, n_lost; /* evaluations that the device did, or left to the CPU; workers that lost it */
 };
 
 /* A place on the device. */
@@ -68,7 +71,6 @@ struct gpu_engine {
     size_t n_cpu;              /* evaluations in it */
     struct line for_device, for_cpu;
     struct batch batch;        /* its only seat has the simulation with which evaluations begin */
-    int64_t n_of[N_GPU_STATUS]; /* evaluations that the device has ended */
     bool has_looked;           /* some evaluations wait for the kernel go_on */
     bool is_lost;              /* the device failed: everything goes to the CPU */
     size_t n_seat, n_busy;
@@ -155,6 +157,14 @@ static void pool_free(struct engine_pool *base)
     free(pool);
 }
 
+/* STIFFIT_GPU_MEMORY: MiB, for programs that share a device, and for tests. */
+static size_t allowed_memory(const struct device *device)
+{
+    const char *text = getenv("STIFFIT_GPU_MEMORY");
+    double most = MEMORY_SHARE * (double)device->n_byte;
+    return (size_t)(text && *text ? fmin(most, fmax(0, 0x1p20 * strtod(text, NULL))) : most);
+}
+
 static struct engine_pool *pool_new(const struct engine_table *table, const struct model *model,
                                     const struct ode_options *options, size_t n_workspace, size_t n_worker,
                                     struct error *error)
@@ -184,10 +194,27 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
         error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
     if (pool->cpu)
         pool->cpu->table = of_lanes;
-    if (pool->cpu && device_open(&pool->device, error) == STATUS_OK && device_has_same_bits(&pool->device, error))
+    if (pool->cpu && device_open(&pool->device, error) == STATUS_OK && device_has_same_bits(&pool->device, error)) {
+        pool->n_byte = allowed_memory(&pool->device);
         return &pool->base;
+    }
     pool_free(&pool->base);
     return NULL;
+}
+
+static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t size)
+{
+    struct gpu_pool *pool = (struct gpu_pool *)(uintptr_t)base;
+    size_t n_done = atomic_load(&pool->n_done), n_left = atomic_load(&pool->n_left), n_lost = atomic_load(&pool->n_lost);
+    if (!is_end)
+        snprintf(line, size, "device: %s; up to %.0f MiB", pool->device.name, (double)pool->n_byte / 0x1p20);
+    else if (n_lost)
+        snprintf(line, size, "note: the device was lost (%s): %zu of %zu workers went on with lanes on the CPU, which give the same "
+                             "bits; the device did %zu evaluations",
+                 *pool->why ? pool->why : "it reported an error", n_lost, pool->n_worker, n_done);
+    else
+        snprintf(line, size, "device: %zu evaluations; %zu more were left to the CPU after they had begun", n_done, n_left);
+    return true;
 }
 
 static const char *linear_solver(const struct engine_pool *pool)
@@ -332,7 +359,7 @@ static bool make_device(struct gpu_engine *own)
     own->program = pool->program;
     own->size = pool->size;
     own->record = record_of(pool->plan, &own->size);
-    size_t n_byte = own->record.n_number * sizeof(double), most = (size_t)(MEMORY_SHARE * (double)pool->device.n_byte);
+    size_t n_byte = own->record.n_number * sizeof(double), most = pool->n_byte;
     size_t n_fit = most / pool->n_worker / n_byte, n_copied = MOST_COPIED * n_byte;
     own->n_seat = n_fit < MOST_ON_DEVICE ? n_fit : MOST_ON_DEVICE;
     own->copy = malloc(n_copied);
@@ -360,7 +387,9 @@ static bool prepare_device(struct gpu_engine *own, const struct record_size *lea
     struct error error = {0};
     release_device(own);
     monitor_enter(&pool->monitor);
-    bool good = enlarge_program(pool, least, &error) && make_device(own);
+    bool is_built = enlarge_program(pool, least, &error), good = is_built && make_device(own);
+    if (!good && !*pool->why)
+        snprintf(pool->why, sizeof pool->why, "%s", is_built ? "its memory is too small" : error.message);
     monitor_leave(&pool->monitor);
     return good;
 }
@@ -392,6 +421,7 @@ static bool copy_records(struct gpu_engine *own, bool is_load, size_t n, size_t 
 static void lose_device(struct gpu_engine *own)
 {
     own->is_lost = true;
+    atomic_fetch_add(&own->pool->n_lost, 1);
     for (size_t i = 0; own->seat && i < MOST_ON_DEVICE; i++) {
         if (own->seat[i].evaluation)
             line_add(&own->for_cpu, own->seat[i].evaluation);
@@ -406,7 +436,6 @@ static void lose_device(struct gpu_engine *own)
 static void gpu_free(struct engine *base)
 {
     struct gpu_engine *own = (struct gpu_engine *)base;
-    if (getenv("GPU_DEBUG")) for (int i = 0; i < N_GPU_STATUS; i++) fprintf(stderr, "status %d: %ld\n", i, (long)own->n_of[i]);
     release_device(own);
     if (own->batch.seat[0])
         lane_free(own->batch.seat[0]);
@@ -697,10 +726,10 @@ static void end(struct gpu_engine *own, struct seat *seat, const double *head, c
 {
     const struct record *at = &own->record;
     struct evaluation *evaluation = seat->evaluation;
-    own->n_of[get_long(head, at->status)]++;
     bool is_done = get_long(head, at->status) == GPU_DONE && !asks_relative(own, seat, answer) && take_answer(own, seat, answer);
     seat->evaluation = NULL;
     own->n_busy--;
+    atomic_fetch_add(is_done ? &own->pool->n_done : &own->pool->n_left, 1);
     if (!is_done) {
         line_add(&own->for_cpu, evaluation);
         return;
@@ -888,6 +917,6 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 }
 
 const struct engine_table engine_gpu = {
-    .capacity = MOST_ON_DEVICE, .refusal = refusal, .only_plain = true, .pool_new = pool_new, .pool_free = pool_free,
+    .capacity = MOST_ON_DEVICE, .refusal = refusal, .only_plain = true, .pool_new = pool_new, .pool_free = pool_free, .tell = tell,
     .linear_solver = linear_solver, .engine_new = gpu_new, .engine_free = gpu_free, .submit = submit, .work = work,
     .withdraw = withdraw, .discard = discard};

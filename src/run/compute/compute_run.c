@@ -22,6 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* An engine that holds more evaluations gets no more than a worker's share of the fits. */
+enum { MANY_LANES = 16 };
+
 /* Reports parameters without bounds: their starts are drawn from a default range. */
 static void say_unbounded(struct compute *compute)
 {
@@ -83,7 +86,9 @@ static void describe(struct compute *compute)
         campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->workers.n,
         compute->workers.n == 1 ? "" : "s", engine,
         engine_pool_linear_solver(compute->workers.pool));
-    char objective[OBJECTIVE_TEXT], selection[200];
+    char objective[OBJECTIVE_TEXT], selection[200], told[400];
+    if (engine_pool_tell(compute->workers.pool, false, told, sizeof told))
+        compute_say(compute, "%s", told);
     if (*selection_describe(&campaign->plan.selection, selection, sizeof selection))
         compute_say(compute, "%s%s%s%s", selection, *compute->shard_origin ? " (" : "", compute->shard_origin,
                     *compute->shard_origin ? ")" : "");
@@ -173,6 +178,10 @@ static enum status make_pool(struct compute *compute, const struct run_options *
     workers->n_lane = 1;
     if (workers->pool && !options->trace) /* rows of a trace are in order */
         workers->n_lane = engine_capacity(workers->pool);
+    /* Of few fits no worker takes those of others. */
+    size_t share = (most + workers->n - 1) / workers->n;
+    if (workers->n_lane > MANY_LANES && workers->n_lane > share)
+        workers->n_lane = share > MANY_LANES ? share : MANY_LANES;
     return workers->pool ? STATUS_OK : error->status;
 }
 
@@ -212,6 +221,9 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
     bool is_shared = campaign_is_shared(&compute->campaign);
     enum status status = (is_shared ? compute_joint : compute_single)(compute, journal_gone, error);
     compute->hooks->end(compute->hooks->context);
+    char told[400];
+    if (engine_pool_tell(compute->workers.pool, true, told, sizeof told))
+        compute_say(compute, "%s", told);
     struct error sync_error;
     if (journal_sync(compute->journal, &sync_error) && !status) {
         *error = sync_error;
