@@ -1,0 +1,244 @@
+"""The engine on a GPU gives the bits of lanes on the CPU, whatever the device does not know or loses on the way. The device is
+the first one that OpenCL has; Debian's pocl makes one of the CPU.
+
+SPDX-License-Identifier: BSD-3-Clause
+test-timeout: 900
+"""
+import ctypes.util
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import time
+
+import helpers as h
+import test_same_bits
+
+MANY = h.BUILD / "tests/property/evaluate_many"
+# Text, times (how many, first, last), spread of the parameters in decades.
+MODELS = {
+    "robertson": (6, 0.4, 40, 0.5), "alpha-pinene": (6, 1000, 36000, 0.3), "pollu": (6, 5, 60, 0.2),
+    "hires": (5, 10, 320, 0.3), "van-der-pol": (20, 0.5, 10, 0.3), "oregonator": (6, 30, 360, 0.1), "e5": (5, 1, 1e6, 0.3)}
+# All that model text has and a GPU computes itself: kinks, conditions, roots, time in the rates, covariates, parameters of the
+# initial state and of the observables alone, what is computed once per evaluation, a state that crosses zero, two that grow from
+# zero.
+WORDS = """parameter a = 1 in [0.05, 20] scale log, b = 0.5 in [0.05, 20] scale log, c = 2 in [0.1, 9], only = 3 in [1, 9]
+covariate dose
+rate = sqrt(a^2 + b)
+x(0) = 1 + a/10
+y(0) = b*dose
+z(0) = 0
+w(0) = 0
+x' = y - 0.1*a*t*x
+y' = -c*x + abs(x)/10 - (if x > 0.5 and not (y > 2) then 0.1*y else 0.2*max(y, -1))
+z' = rate*(1 + min(x, b)^2) - 0.3*z
+w' = 1e-3*z^2 - w*floor(1 + 0.2*c) + 1e-4*sign(x)
+observe x, big = only*z + c*t, ratio = w/(1 + z), y
+"""
+STEEP = "parameter k = 2 in [0.1, 9]\nx(0) = 1\nx' = -k*exp(-x)*tanh(x)\nobserve x\n"
+# What goes to the CPU: an event, a pole at which a state falls.
+EVENT = """parameter k = 0.5 in [0.01, 9] scale log
+x(0) = 2
+x' = -k*x
+event refill when x < 1: x = x + 1
+observe x
+"""
+FALL = "parameter k = 1 in [0.1, 3] scale log\nx(0) = 1\nx' = -k*x/(1e-9 + x)\nobserve x\n"
+# Stands before the loader of OpenCL, and fails when a count is reached.
+SHIM = r"""
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include "ode/gpu/opencl.h"
+#define POINTER(result, name, arguments) void *real_##name;
+OPENCL_FUNCTIONS(POINTER)
+#define STUB(result, name, arguments) __asm__(".globl stub_" #name "\nstub_" #name ": jmp *real_" #name "(%rip)\n");
+OPENCL_FUNCTIONS(STUB)
+__attribute__((constructor)) static void find(void)
+{
+    void *real = dlopen(getenv("SHIM_REAL"), RTLD_NOW);
+#define FIND(result, name, arguments) real_##name = dlsym(real, #name);
+    OPENCL_FUNCTIONS(FIND)
+}
+static _Atomic int n_call;
+static int fails(const char *variable)
+{
+    const char *after = getenv(variable);
+    return after && n_call++ >= atoi(after);
+}
+int32_t clEnqueueNDRangeKernel(cl_handle q, cl_handle k, uint32_t n, const size_t *o, const size_t *g, const size_t *l, uint32_t e,
+                               const cl_handle *w, cl_handle *f)
+{
+    int32_t (*real)(cl_handle, cl_handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, const cl_handle *,
+                    cl_handle *) = real_clEnqueueNDRangeKernel;
+    return fails("SHIM_RUN") ? -36 : real(q, k, n, o, g, l, e, w, f);
+}
+cl_handle clCreateBuffer(cl_handle c, uint64_t flags, size_t n, void *host, int32_t *code)
+{
+    cl_handle (*real)(cl_handle, uint64_t, size_t, void *, int32_t *) = real_clCreateBuffer;
+    if (fails("SHIM_BUFFER"))
+        return *code = -4, NULL;
+    return real(c, flags, n, host, code);
+}
+"""
+
+
+def environment(**changes):
+    return h.environment(POCL_CACHE_DIR=str(h.BUILD / "tests/pocl"), **changes)
+
+
+def need_device(tmp):
+    """Skips where OpenCL has no device."""
+    model = tmp / "decay.ode"
+    model.write_text("parameter k = 1 in [0.1, 9]\nx(0) = 1\nx' = -k*x\nobserve x\n")
+    h.stiffit("simulate", "-m", model, "--times", "0.5:2:0.5", "--datasets", 1, "-o", tmp / "one.h5")
+    done = h.stiffit("run", tmp / "one.h5", "--trust", "--engine=gpu", "-o", tmp / "one.result.h5", code=None, env=environment())
+    if "needs OpenCL's loader" in done.stderr or "needs a device" in done.stderr:
+        h.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+
+
+def build(tmp, name, text=None):
+    plugin = tmp / f"{name}.so"
+    path = h.ROOT / "models" / name / f"{name}.ode"
+    if text:
+        path = tmp / f"{name}.ode"
+        path.write_text(text)
+    h.stiffit("model", "build", path, "-o", plugin)
+    return plugin
+
+
+def evaluate(plugin, engine, case, n, n_thread=1, *words):
+    done = subprocess.run([str(MANY), str(plugin), engine, str(n_thread), str(n), *map(str, case), *words],
+                          capture_output=True, text=True, env=environment(), timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def compare(plugin, case, n, *words, least=0.9):
+    lanes, gpu = evaluate(plugin, "lanes", case, n, 1, *words), evaluate(plugin, "gpu", case, n, 2, *words)
+    print(plugin.stem, lanes["good"], lanes["steps"], lanes["hash"])
+    assert lanes["good"] >= least * n, lanes
+    assert (lanes["hash"], lanes["steps"]) == (gpu["hash"], gpu["steps"]), (lanes, gpu)
+
+
+def test_evaluations_of_models(tmp):
+    """All answers, counts of steps and of the model's calls: byte by byte, over wide ranges of the parameters."""
+    need_device(tmp)
+    names = MODELS if os.environ.get("STIFFIT_SLOW") else ["robertson", "hires", "van-der-pol"]
+    for name in names:
+        compare(build(tmp, name), MODELS[name], 1500 if os.environ.get("STIFFIT_SLOW") else 150)
+
+
+def test_words_of_models(tmp):
+    need_device(tmp)
+    plugin = build(tmp, "words", WORDS)
+    compare(plugin, (12, 0.1, 20, 0.4), 150)
+    compare(plugin, (12, 0.1, 20, 0.4), 100, "predictions")
+
+
+def test_what_goes_to_the_cpu(tmp):
+    need_device(tmp)
+    compare(build(tmp, "event", EVENT), (8, 0.1, 20, 0.4), 50)
+    compare(build(tmp, "fall", FALL), (8, 0.1, 4, 0.3), 50, least=0)
+
+
+def run(problem, output, engine, *words, code=(0, 1), **changes):
+    done = h.stiffit("run", problem, "--trust", f"--engine={engine}", "--overwrite", "-o", output, *words, code=code,
+                     env=environment(**changes))
+    return test_same_bits.fits_bytes(output), done.stderr
+
+
+def problem(tmp, name, times, n=30):
+    path = tmp / f"{name}.h5"
+    h.stiffit("simulate", "-m", h.ROOT / "models" / name / f"{name}.ode", "--times", times, "--datasets", n, "--noise", 0.02, "-o", path)
+    return path
+
+
+def test_whole_runs(tmp):
+    """Fits of several starts, with and without automatic tolerances, any number of workers: all of /fits but the seconds."""
+    need_device(tmp)
+    p = problem(tmp, "alpha-pinene", "1000:36000:5000")
+    for words in (["-j1"], ["-j2", "--starts=3"], ["-j2", "--atol=1e-9"]):
+        lanes, _ = run(p, tmp / "lanes.h5", "lanes", *words)
+        gpu, says = run(p, tmp / "gpu.h5", "gpu", *words)
+        test_same_bits.assert_same(lanes, gpu, " ".join(words))
+        assert re.search(r"device: [1-9]\d* evaluations", says), says
+
+
+def test_refusals(tmp):
+    need_device(tmp)
+    (tmp / "steep.ode").write_text(STEEP)
+    h.stiffit("simulate", "-m", tmp / "steep.ode", "--times", "1:4:1", "--datasets", 2, "-o", tmp / "steep.h5")
+    done = h.stiffit("run", tmp / "steep.h5", "--trust", "--engine=gpu", "-o", tmp / "r.h5", code=2, env=environment())
+    assert "exp, tanh" in done.stderr, done.stderr
+
+
+def test_no_device(tmp):
+    """Without the loader of OpenCL, or a driver, a run says so and ends; nothing else needs them."""
+    p = problem(tmp, "alpha-pinene", "1000:36000:5000", 2)
+    (tmp / "empty").mkdir()
+    done = h.stiffit("run", p, "--trust", "--engine=gpu", "-o", tmp / "r.h5", code=4,
+                     env=environment(OCL_ICD_VENDORS=str(tmp / "empty"), OPENCL_VENDOR_PATH=str(tmp / "empty")))
+    assert "OpenCL" in done.stderr, done.stderr
+    h.stiffit("run", p, "--trust", "-o", tmp / "r.h5")
+
+
+def shim(tmp):
+    name = ctypes.util.find_library("OpenCL")
+    found = [f"{folder}/{name}" for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib") if name
+             and os.path.exists(f"{folder}/{name}")]
+    if platform.machine() != "x86_64" or not found:
+        h.skip("the shim is for the x86-64 kind")
+    text = SHIM
+    header = (h.ROOT / "src/ode/gpu/opencl.h").read_text()
+    for function in re.findall(r"X\(\w+, (cl\w+),", header):
+        if function not in ("clEnqueueNDRangeKernel", "clCreateBuffer"):
+            text += f'__asm__(".globl {function}\\n{function}: jmp stub_{function}\\n");\n'
+    (tmp / "shim.c").write_text(text)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-w", "-I", h.ROOT / "src", "-Wl,-Bsymbolic", "-o", tmp / "libOpenCL.so.1",
+                    tmp / "shim.c", "-ldl"], check=True)
+    return {"LD_LIBRARY_PATH": str(tmp), "SHIM_REAL": found[0]}
+
+
+def test_lost_device(tmp):
+    """The device fails at the beginning, in the middle, or has no memory: the CPU computes the rest, the run says so, and the
+    bits are the same. Memory that holds one evaluation at a time is enough."""
+    need_device(tmp)
+    p = problem(tmp, "robertson", "0.5:40:4")
+    lanes, _ = run(p, tmp / "lanes.h5", "lanes", "-j2")
+    shimmed = shim(tmp)
+    for name, after, is_lost in (("SHIM_RUN", 1, True), ("SHIM_RUN", 40, True), ("SHIM_RUN", 500, True), ("SHIM_BUFFER", 3, True),
+                                 ("SHIM_RUN", 10**8, False)):
+        gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", **shimmed, **{name: str(after)})
+        assert ("note: the device was lost" in says) == is_lost, (name, after, says)
+        test_same_bits.assert_same(lanes, gpu, f"{name} {after}")
+    for memory, is_lost in (("0", True), ("0.05", False)):
+        gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", STIFFIT_GPU_MEMORY=memory)
+        assert ("note: the device was lost" in says) == is_lost, (memory, says)
+        test_same_bits.assert_same(lanes, gpu, f"{memory} MiB")
+
+
+def test_kill_and_resume(tmp):
+    need_device(tmp)
+    p = problem(tmp, "robertson", "0.5:40:4", 400)
+    lanes, _ = run(p, tmp / "lanes.h5", "lanes")
+    command = [str(h.STIFFIT), "run", str(p), "--trust", "--engine=gpu", "-j2", "--overwrite", "-o", str(tmp / "gpu.h5")]
+    n_killed = 0
+    for wait in (1.5, 2, 2.5):
+        process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            process.wait(wait)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            n_killed += 1
+    time.sleep(0.1)
+    gpu, _ = run(p, tmp / "gpu.h5", "gpu", "-j2")
+    test_same_bits.assert_same(lanes, gpu, f"killed {n_killed} times")
+
+
+if __name__ == "__main__":
+    h.main()
