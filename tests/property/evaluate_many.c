@@ -184,11 +184,13 @@ int main(int argc, char **argv)
     int64_t began_ns = clock_now_ns();
     pool_run(pool, work, &many);
     pool_join(pool);
+    char told[400];
     double seconds = 1e-9 * (double)(clock_now_ns() - began_ns);
     printf("{\"model\": \"%s\", \"engine\": \"%s\", \"threads\": %zu, \"n\": %zu, \"good\": %zu, \"steps\": %lld, "
-           "\"seconds\": %.4f, \"per_second\": %.1f, \"hash\": \"%016llx\"}\n",
+           "\"seconds\": %.4f, \"per_second\": %.1f, \"hash\": \"%016llx\", \"told\": \"%s\"}\n",
            many.model.abi.name, argv[2], n_thread, many.n, atomic_load(&many.n_good), (long long)atomic_load(&many.n_step),
-           seconds, (double)many.n / seconds, (unsigned long long)add(1, many.hash, many.n));
+           seconds, (double)many.n / seconds, (unsigned long long)add(1, many.hash, many.n),
+           engine_pool_tell(many.pool, true, told, sizeof told) ? told : "");
     for (size_t i = 0; i < n_thread; i++)
         engine_free(many.engine[i]);
     engine_pool_free(many.pool);

@@ -726,7 +726,8 @@ static void end(struct gpu_engine *own, struct seat *seat, const double *head, c
 {
     const struct record *at = &own->record;
     struct evaluation *evaluation = seat->evaluation;
-    bool is_done = get_long(head, at->status) == GPU_DONE && !asks_relative(own, seat, answer) && take_answer(own, seat, answer);
+    bool is_done = get_long(head, at->status) == GPU_DONE && take_answer(own, seat, answer) &&
+                   !asks_relative(own, seat, answer);
     seat->evaluation = NULL;
     own->n_busy--;
     atomic_fetch_add(is_done ? &own->pool->n_done : &own->pool->n_left, 1);
