@@ -24,7 +24,7 @@ struct recipe {
     int bootstrap_kind;       /* --bootstrap-kind auto|residual|parametric: enum bootstrap_kind */
     bool keep_starts, keep_profile, keep_bootstrap; /* --keep-starts, ... */
     struct ode_options ode;   /* --rtol, --atol, --linear-solver */
-    int engine;               /* --engine auto|cvodes|lanes: 0, or 1 + enum engine_kind */
+    int engine;               /* --engine auto|cvodes|lanes|gpu: 0, or 1 + enum engine_kind */
     struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
                                * --max-seconds */
     int error;                /* --error: enum error_kind of observables that nothing else says it of */
