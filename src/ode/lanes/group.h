@@ -34,7 +34,7 @@ struct group {
     lanes *inside;              /* what the kernel's `inside` found */
     lanes *values, *observed;   /* and the results of its `observe`: `values` and `out`, */
     bool *is_wanted;            /* n_observable: for these */
-    double used;                /* the cost of its attempts, for each evaluation in them */
+    double used;                /* the cost of its attempts over the cube of the number of evaluations in each */
 };
 
 /* n_id: parameters, and others. False: out of memory; group_fini is legal then, and for a group that is all zero. */

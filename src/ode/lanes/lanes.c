@@ -511,11 +511,11 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
     }
     b->n_seat += N_LANE;
     b->n_held += (uint64_t)group->n_taken;
-    group->used += COST[method] / (group->n_taken * group->n_taken);
+    group->used += COST[method] / (group->n_taken * group->n_taken * group->n_taken);
     return events;
 }
 
-/* Each evaluation gets the same time, whatever its method costs. */
+/* Methods get time by the cube of their evaluations' number: attempts with few lanes in use wait until there are more. */
 static struct integrator_events attempt(struct batch *b)
 {
     struct lanes_batch *own = lanes_of(b);

@@ -154,6 +154,13 @@ static enum status open_journal(struct compute *compute, const struct run_option
     return status;
 }
 
+/* Evaluations that each worker holds: all that its engine can, but not so many that others have less than half as much. */
+static size_t choose_n_lane(size_t capacity, uint64_t most, size_t n_worker)
+{
+    uint64_t fair = (most + n_worker - 1) / n_worker, least = (capacity + 1) / 2;
+    return fair < least ? (size_t)least : fair < capacity ? (size_t)fair : capacity;
+}
+
 static enum status make_pool(struct compute *compute, const struct run_options *options, struct error *error)
 {
     const struct campaign *campaign = &compute->campaign;
@@ -172,7 +179,7 @@ static enum status make_pool(struct compute *compute, const struct run_options *
     workers->pool = engine_pool_new(&campaign->model, &ode, 2 * workers->n, workers->n, error);
     workers->n_lane = 1;
     if (workers->pool && !options->trace) /* rows of a trace are in order */
-        workers->n_lane = engine_capacity(workers->pool);
+        workers->n_lane = choose_n_lane(engine_capacity(workers->pool), most, workers->n);
     return workers->pool ? STATUS_OK : error->status;
 }
 
