@@ -56,7 +56,7 @@ static void finish_fit(struct compute *compute, struct fit_job *job)
     if (record->outcome == OUTCOME_out_of_memory &&
         is_put_off(compute, record->dataset * compute->campaign.n_task + record->start))
         return;
-    if (journal_append(compute->journal, record, &error)) {
+    if (record_batch_add(&compute->batch, record, &error)) {
         break_off(compute, &error);
         return;
     }
