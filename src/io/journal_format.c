@@ -4,11 +4,11 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "io/checksum.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
-#include <zlib.h>
 
 enum { FRAME = 8, PREFIX = 8 + 4, POINT = 16, N_REASON = sizeof((struct fit_record *)0)->reason, N_DESCRIPTION = 1020 };
 static const unsigned char magic[4] = {'S', 'T', 'F', 'J'};
@@ -18,11 +18,6 @@ static unsigned char *put_bytes(unsigned char *out, const void *bytes, size_t n)
     if (n)
         memcpy(out, bytes, n);
     return out + n;
-}
-
-static uint32_t checksum(uint32_t before, const unsigned char *bytes, size_t n)
-{
-    return (uint32_t)crc32(before, bytes, (uInt)n);
 }
 
 /* Checksum of the list of columns: only a program with the same list can read the records. */
