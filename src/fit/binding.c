@@ -134,13 +134,6 @@ void fit_binding_numbers(const struct fit_binding *binding, const double *p, dou
         number[i] = binding->from[i] == EXPERIMENT_NUMBER ? binding->number[i] : p[binding->from[i]];
 }
 
-void fit_binding_set(const struct fit_binding *binding, const double *number, struct evaluation *evaluation)
-{
-    evaluation->p = number;
-    evaluation->own = number + binding->n_part * binding->n_model;
-    evaluation->own_sens = binding->own_sens;
-}
-
 void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter, const uint32_t *to_model, const double *p,
                           size_t n_substitute, const struct substitute *substitute, double *of_model)
 {

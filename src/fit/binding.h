@@ -37,7 +37,12 @@ static inline size_t fit_binding_n_number(const struct fit_binding *binding)
 /* p: all fit parameters. */
 void fit_binding_numbers(const struct fit_binding *binding, const double *p, double *number);
 /* Sets p, own and own_sens, without copying. */
-void fit_binding_set(const struct fit_binding *binding, const double *number, struct evaluation *evaluation);
+static inline void fit_binding_set(const struct fit_binding *binding, const double *number, struct evaluation *evaluation)
+{
+    evaluation->p = number;
+    evaluation->own = number + binding->n_part * binding->n_model;
+    evaluation->own_sens = binding->own_sens;
+}
 /* The model's parameters at the beginning of an experiment, without a binding: n_parameter of the model. */
 void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter, const uint32_t *to_model, const double *p,
                           size_t n_substitute, const struct substitute *substitute, double *of_model);

@@ -27,66 +27,22 @@ static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 enum { MAX_BOUNDED = 4 };
 static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
 
-/* A difference's step changes the residuals by this part of their size, and the parameter by at
- * most this part of its own. */
-static const double DIFFERENCE = 1e-3;
-
-/* Within the bounds; 0: there is no room. */
-static double difference_step(const struct joint_work *work, size_t j, double size, double length)
-{
-    const struct fit_map *map = &work->asker->map;
-    double theta = work->at.theta[j], own = map->scale[j] == SCALE_LIN ? fabs(theta) : 1, step = DIFFERENCE * size / length;
-    if (!(length > 0))
-        return 0;
-    step = own > 0 ? fmin(step, DIFFERENCE * own) : step;
-    return theta + step <= map->upper[j] ? step : theta - step >= map->lower[j] ? -step : 0;
-}
-
-/* Column k of the objective's second derivatives, in the block's order of parameters. */
-static enum asked differentiate(struct joint_work *work, struct fit_point *near, size_t k, double step, double *column)
-{
-    size_t all = work->n + work->s;
-    memcpy(near->theta, work->at.theta, all * sizeof *near->theta);
-    near->theta[work->order[k]] += step;
-    step = near->theta[work->order[k]] - work->at.theta[work->order[k]];
-    enum asked asked = fit_ask(work->asker, work->asker->accuracy, near, true);
-    for (size_t i = 0; i < all && asked == ASKED_OK; i++)
-        column[i] = (near->gradient[work->order[i]] - work->at.gradient[work->order[i]]) / step;
-    return asked;
-}
-
 /* Second derivatives of a block whose residuals stay large. A fit of one dataset estimates them from its steps; a block has few
  * steps of its own, as each costs a pass over all blocks, and so takes an evaluation for each of its parameters instead. Adds
- * to the triangle, which is of work->at, what Gauss and Newton omit, as far as it is positive, from differences of
- * gradients. ASKED_FAILED: these cannot be evaluated; nothing is added. */
+ * to the triangle, which is of work->at, what Gauss and Newton omit, as far as it is positive. ASKED_FAILED: it cannot be
+ * evaluated; nothing is added. */
 static enum asked curve(struct joint_work *work, struct joint_reduced *reduced)
 {
-    size_t all = work->n + work->s;
-    const double *triangle = reduced->triangle;
     struct trust_curvature curvature;
-    struct fit_point near;
-    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
-    double size = sqrt(reduced->mean_square * (double)work->asker->objective.n_row), *by_differences, *metric;
+    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block)), *metric;
     if (!trust_curvature_init(&curvature, work->asker, work->arena)
-        || !fit_point_init(&near, work->asker, work->asker->accuracy.gradient, work->arena)
-        || !ARENA_DOUBLES(work->arena, {&by_differences, all, all}, {&metric, all, 1}))
+        || !ARENA_DOUBLES(work->arena, {&metric, work->n + work->s, 1}))
         return ASKED_FAILED;
-    for (size_t k = 0; k < all; k++) {
-        double length = sqrt(matrix_squares(k + 1, triangle + k * all) / weight);
-        double step = difference_step(work, work->order[k], size, length);
-        enum asked asked = step != 0 ? differentiate(work, &near, k, step, by_differences + k * all) : ASKED_OK;
-        if (asked != ASKED_OK)
-            return asked;
-        for (size_t i = 0; i < all && step == 0; i++) /* Gauss and Newton's */
-            by_differences[i + k * all] = matrix_dot((i < k ? i : k) + 1, triangle + i * all, triangle + k * all) / weight;
-    }
-    for (size_t k = 0; k < all; k++)
-        for (size_t i = 0; i < all; i++)
-            curvature.s[i + k * all] = 0.5 * weight * (by_differences[i + k * all] + by_differences[k + i * all])
-                                       - matrix_dot((i < k ? i : k) + 1, triangle + i * all, triangle + k * all);
-    curvature.is_used = curvature.has_any = true;
-    trust_curvature_add(&curvature, metric, reduced->triangle, reduced->rhs);
-    return ASKED_OK;
+    enum asked asked = trust_curvature_ask(&curvature, work->asker, &work->at, work->order, weight, reduced->triangle,
+                                           work->arena);
+    if (asked == ASKED_OK)
+        trust_curvature_add(&curvature, metric, reduced->triangle, reduced->rhs);
+    return asked;
 }
 
 /* Evaluates at own and shared parameters, and reduces the derivatives to `reduced`. */
@@ -355,10 +311,8 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
         double after = asked == ASKED_OK ? block->best.f / weight : (double)NAN;
         if (!fit_leap_is_good(&leap, &work->asker->map, before / weight, after))
             return true; /* work->at is the end of the leap */
-        struct joint_reduced lower = block->best;
-        block->best = block->trial;
-        block->trial = lower;
-        before = lower.f;
+        joint_block_swap(block);
+        before = block->trial.f;
         sum_leaps(work);
     }
     return true;
@@ -373,11 +327,7 @@ static void keep(struct joint_work *work)
     for (size_t k = 0; k < all; k++)
         work->at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->theta[k - work->n];
     block->is_kept = fit_map_natural(map, work->at.theta, block->p);
-    for (size_t k = 0; k < all; k++) {
-        uint32_t j = work->order[k], file = map->file_index[j];
-        block->at_bound[file] = block->p[file] <= map->natural_lower[j] ? -1 : block->p[file] >= map->natural_upper[j] ? 1
-            : 0;
-    }
+    fit_map_at_bound(map, block->p, block->at_bound);
 }
 
 /* Evaluates the best point that another process has left, uncounted. */

@@ -4,16 +4,18 @@
 
 #include "fit/joint_internal.h"
 
-/* At the best point: begins an inner search, whose first pass is JOINT_ROWS. */
-void joint_kinks_begin(struct joint *joint);
+/* At the best point: begins an inner search by `method`, whose first pass is JOINT_ROWS. */
+void joint_kinks_begin(struct joint *joint, const struct kinks_method *method);
 /* After the first JOINT_ROWS: the metric of steps of the parameters above. False: out of memory. */
 bool joint_kinks_measure(struct joint *joint);
 /* In joint_reduce: eliminates a group's own parameters. Then they follow the shared step to group->trial. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group);
 void joint_kinks_groups_step(struct joint *joint);
-/* After JOINT_VALUE: the inner search has ended, with joint->line, or goes on with that pass. */
-enum joint_kinks_next { JOINT_KINKS_DONE, JOINT_KINKS_ROWS, JOINT_KINKS_VALUE };
-enum joint_kinks_next joint_kinks_judge(struct joint *joint);
+/* After JOINT_VALUE: the value of the inner step. If the first one is no good: whether parameters
+ * that bounds stopped are held from now on. And the method's `judged`. */
+double joint_kinks_sum(struct joint *joint);
+bool joint_kinks_holds(struct joint *joint);
+void joint_kinks_judged(struct kinks_search *search, bool is_better);
 /* The result of the inner search becomes the trial of the parameters above. */
 void joint_kinks_target(struct joint *joint);
 /* Whether damping may hide what the model promises; then less of it for another inner search. And after a trial which decreased
@@ -21,10 +23,9 @@ void joint_kinks_target(struct joint *joint);
 bool joint_kinks_is_damped(const struct joint *joint);
 void joint_kinks_loosen(struct joint *joint), joint_kinks_adapt(struct joint *joint, double ratio);
 
-/* Of a block. Room for its predictions at the best point and at the trial, and for inner steps; false: out of memory.
- * Keeps the predictions of work->at. Its inner step becomes the last candidate if joint->line says so. And the two
+/* Of a block. The numbers of its predictions at a point. Keeps those of work->at. Its inner step becomes the last candidate if joint->line says so. And the two
  * passes; false: out of memory. */
-bool joint_kinks_room(struct joint_block *block, const struct joint_work *work);
+size_t joint_kinks_n_at(const struct joint_work *work);
 void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced);
 void joint_kinks_take(struct joint_work *work);
 bool joint_kinks_rows(struct joint_work *work, struct arena *arena);

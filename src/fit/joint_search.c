@@ -198,36 +198,57 @@ static enum asked set_inner_step(struct joint *joint)
     return ASKED_OK;
 }
 
-/* The inner steps of a step over kinks. *went: of the latest pass. */
-static enum asked run_inner_steps(struct joint *joint, enum joint_went *went)
+/* A pass of the inner search. */
+static enum asked run_inner_pass(struct joint *joint, enum joint_pass pass)
 {
-    enum joint_kinks_next next = JOINT_KINKS_ROWS;
-    joint_kinks_begin(joint);
-    while (next != JOINT_KINKS_DONE) {
-        bool has_rows = next == JOINT_KINKS_ROWS;
-        *went = joint_run_pass(joint, has_rows ? JOINT_ROWS : JOINT_VALUE);
-        if (*went != JOINT_COUNTS)
-            return ASKED_END;
-        enum asked asked = has_rows ? set_inner_step(joint) : ASKED_OK;
-        if (asked != ASKED_OK)
-            return asked;
-        next = has_rows ? JOINT_KINKS_VALUE : joint_kinks_judge(joint);
-    }
-    return ASKED_OK;
+    enum joint_went went = joint_run_pass(joint, pass);
+    joint->line.has_fewer = went == JOINT_FEWER;
+    return went == JOINT_COUNTS ? ASKED_OK : ASKED_END;
 }
 
+static enum asked value_inside(struct joint *joint, double *value)
+{
+    enum asked asked = run_inner_pass(joint, JOINT_VALUE);
+    *value = asked == ASKED_OK ? joint_kinks_sum(joint) : INFINITY;
+    return asked;
+}
+
+static enum asked step_inside(struct kinks_search *search, double *value)
+{
+    struct joint *joint = search->context;
+    joint->line.part = 1;
+    enum asked asked = run_inner_pass(joint, JOINT_ROWS);
+    if (asked == ASKED_OK)
+        asked = set_inner_step(joint);
+    return asked == ASKED_OK ? value_inside(joint, value) : asked;
+}
+
+static enum asked shorten_inside(struct kinks_search *search, double *value)
+{
+    struct joint *joint = search->context;
+    if (joint_kinks_holds(joint))
+        return step_inside(search, value);
+    joint->line.part *= 0.5;
+    return value_inside(joint, value);
+}
+
+static const struct kinks_method inner = {.step = step_inside, .shorten = shorten_inside,
+                                          .judged = joint_kinks_judged};
+
 /* What the best inner step promises takes the place of what the model does. */
-static enum asked set_kinks_step(struct joint *joint, enum joint_went *went)
+static enum asked set_kinks_step(struct joint *joint)
 {
     struct fit_search *search = &joint->search;
+    const struct kinks_search *found = &joint->line.search;
     for (;;) {
-        enum asked asked = run_inner_steps(joint, went);
+        joint_kinks_begin(joint, &inner);
+        enum asked asked = kinks_run(&joint->line.search);
         if (asked == ASKED_OK)
             asked = joint_set_step(joint);
         if (asked != ASKED_OK)
             return asked;
-        search->model.promise = fmax(joint->line.first - joint->line.value, 0);
-        search->model.is_restricted = !(joint->line.least < joint->line.first); /* no step: it may be the search's fault */
+        search->model.promise = fmax(found->first - joint->line.value, 0);
+        search->model.is_restricted = !(found->least < found->first); /* no step: it may be the search's fault */
         if (!joint_kinks_is_damped(joint) || search->model.promise > stopping_tolerance(&search->stopping, search->best))
             return ASKED_OK;
         joint_kinks_loosen(joint);
@@ -255,12 +276,12 @@ static enum asked look(struct fit_search *search)
                 return asked;
             continue;
         }
-        enum joint_went went = JOINT_COUNTS;
         double promise = search->model.promise;
+        joint->line.has_fewer = false;
         if (joint->has_kinks && !joint->descends && !is_stage_over(search))
-            asked = set_kinks_step(joint, &went);
+            asked = set_kinks_step(joint);
         search->model.promise = search->loose > 0 ? promise : search->model.promise; /* a stage ends by the model's */
-        if (went != JOINT_FEWER)
+        if (!joint->line.has_fewer)
             return asked;
         asked = evaluate(joint, JOINT_AGAIN);
         if (asked != ASKED_OK)

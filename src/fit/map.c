@@ -185,6 +185,15 @@ bool fit_map_natural(const struct fit_map *map, const double *theta, double *p)
     return true;
 }
 
+void fit_map_at_bound(const struct fit_map *map, const double *p, int8_t *at_bound)
+{
+    for (size_t j = 0; j < map->n_free; j++) {
+        double natural = p[map->file_index[j]];
+        int8_t lowest = natural <= map->natural_lower[j] ? -1 : 0;
+        at_bound[map->file_index[j]] = lowest == 0 && natural >= map->natural_upper[j] ? 1 : lowest;
+    }
+}
+
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain)
 {
     for (size_t j = 0; j < map->n_free; j++) {

@@ -39,6 +39,8 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
 /* theta -> p. The start and the bounds map back to exactly the natural numbers from which they were computed, and p never
  * leaves its bounds. False if an entry is not finite, or is zero on a logarithmic scale. */
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p);
+/* at_bound[file_index[j]]: -1 or 1 where p is at a bound or beyond it, otherwise 0. */
+void fit_map_at_bound(const struct fit_map *map, const double *p, int8_t *at_bound);
 /* chain[j] = d p[file_index[j]] / d theta[j]. */
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain);
 /* p -> the model's parameters: n_of_model, by binding. */

@@ -119,8 +119,6 @@ bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map 
                         size_t n,
                   bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
 {
-    if (!problem->rest)
-        return ask(context, evaluations, n);
     struct preequilibration from = {.problem = problem, .map = map, .all = evaluations, .n = n};
     size_t n_column = 0, n_index = 0;
     for (size_t k = 0; k < n; k++) {

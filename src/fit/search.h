@@ -54,8 +54,6 @@ struct fit_search {
     int64_t n_iteration;
 };
 
-/* Whether loose first steps are worth it, at this accuracy. */
-bool search_has_loose_steps(const struct fit_search *search);
 /* From the start to where a stopping test is met: stopping.met says which. `is_under_way`: another process was at the best
  * point. */
 enum outcome fit_search_run(struct fit_search *search, bool is_under_way);

@@ -85,3 +85,10 @@ bool fit_start_may_redraw(const struct fit_start *start, enum outcome outcome)
     bool has_failed = outcome == OUTCOME_ode_failed || outcome == OUTCOME_model_failed;
     return has_failed && start->number > 0 && start->n_redrawn < FIT_MAX_REDRAWN;
 }
+
+bool fit_start_redraw(struct fit_start *start, enum outcome outcome)
+{
+    bool may = fit_start_may_redraw(start, outcome);
+    start->n_redrawn += may;
+    return may;
+}

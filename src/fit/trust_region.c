@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
+#include "fit/kinks.h"
 #include "fit/leap.h"
 #include "fit/trust_probe.h"
 
@@ -38,7 +39,7 @@ struct trust_region {
     const struct fit_point *lowest; /* the lowest at these tolerances: slopes may lead away from it by the noise of values */
     const struct fit_point *missed; /* the latest rejected trial; NULL: none since the tolerances changed */
     bool has_kinks;
-    struct trust_kinks kinks;
+    struct kinks kinks;
     struct trust_probe probe;
     struct fit_leap leap;
     int n_back;               /* how often a step was taken back */
@@ -64,7 +65,7 @@ static struct trust_region *new_region(struct fit_asker *asker, struct arena *ar
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
     if (!region || !trust_probe_init(&region->probe, asker, arena) || !fit_leap_init_single(&region->leap, asker, false, arena)
         || !trust_model_init(&region->search.model, asker, arena)
-        || (has_kinks && !trust_kinks_init(&region->kinks, asker, arena)))
+        || (has_kinks && !kinks_init(&region->kinks, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
         if (!fit_point_init(&region->points[k], asker, asker->accuracy.gradient, arena))
@@ -238,7 +239,7 @@ static enum asked look(struct fit_search *search)
     if (!search->model.is_current && !trust_model_update(&search->model, search->best))
         return ASKED_FAILED;
     if (region->has_kinks)
-        trust_kinks_step(&region->kinks, &search->model, search->best);
+        kinks_step(&region->kinks, &search->model, search->best);
     else
         trust_model_step(&search->model, search->best);
     return ASKED_OK;

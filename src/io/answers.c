@@ -307,8 +307,6 @@ unsigned char *answers_add(struct answers *answers, size_t n)
     return frame + FRAME;
 }
 
-size_t answers_pending(const struct answers *answers) { return answers->is_reading ? 0 : answers->size; }
-
 static void seal(struct answers *answers, uint32_t header_crc)
 {
     for (size_t at = 0; at < answers->size;) {

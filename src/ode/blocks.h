@@ -10,15 +10,16 @@ size_t blocks_most(const struct stiffit_model *abi, const struct ode_options *op
 bool blocks_init(struct blocks *blocks, const struct stiffit_model *abi, const struct ode_options *options);
 void blocks_fini(struct blocks *blocks);
 
-/* Chooses the parameters that get a block, those of the first phase. */
-void blocks_choose(struct simulation *simulation);
+/* Sets the parameters of the first phase, and chooses those that get a block. False: the model's `prepare` failed. */
+bool blocks_begin(struct simulation *simulation);
 /* Sets the parameters of a phase. False: the model's `prepare` failed. */
 bool blocks_set_phase(struct simulation *simulation, size_t phase);
 /* Sets the parameters of a row that has some of its own, and sets the phase's again. False: `prepare` failed; no row's are
  * set. */
 bool blocks_begin_variant(struct simulation *simulation, size_t row);
 void blocks_end_variant(struct simulation *simulation, size_t row);
-/* The initial state and its sensitivities, 1 + n blocks. Returns a code as derivatives_initial does. */
+/* The state at t0 and its sensitivities, 1 + n blocks: the model's initial state, or evaluation.begin. Returns a code as
+ * derivatives_initial does. */
 int blocks_initial(struct simulation *simulation, double *y);
-/* Puts evaluation.begin, if any, in place of it. */
+/* Puts evaluation.begin, if any, in the place of an initial state. */
 void blocks_begin_given(struct simulation *simulation, double *y);

@@ -29,7 +29,7 @@ struct engine;      /* one worker's; not thread-safe. Evaluations may move betwe
 
 struct engine_table {
     size_t capacity; /* evaluations that a worker's engine holds at once */
-    const struct integrator *integrator; /* of engine_batch.h; or NULL */
+    const struct integrator *integrator; /* of drive.h; or NULL */
     /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
     const char *(*refusal)(const struct stiffit_model *abi);
     /* Whether it takes the evaluations of a task without adjoint; NULL: all. */
@@ -63,8 +63,6 @@ struct engine {
 #define ENGINE_TABLE(id, word, table) extern const struct engine_table table;
 ENGINE_LIST(ENGINE_TABLE)
 #undef ENGINE_TABLE
-/* An engine with the reference beside it; each evaluation goes to the one that it is for. */
-extern const struct engine_table engine_both;
 extern const struct engine_table *const engine_in_use[N_ENGINE]; /* NULL: this program has none */
 
 /* Who can take what. Why an engine cannot take the model ("the model has ..."); NULL: it can. */

@@ -5,14 +5,14 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/positive.h"
 
-#include "ode/reach.h"
+#include "ode/tolerance.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Within its tolerance, and within that of what could drive it, a state may be below zero. This many times rtol times its size
- * or its reach (reach.h) is no such error. */
+ * or its reach (tolerance.c) is no such error. */
 #define FAR 1000
 /* More than this many tolerances below zero is no error of one step; a repeated step goes this part of the way to zero. */
 #define ERRORS 10
@@ -120,7 +120,7 @@ static bool goes_on_falling(struct simulation *sim, size_t i, const double *y)
         return false;
     for (size_t j = 0; j < n; j++)
         tolerance[j] = sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j];
-    return !reach_inflow(sim, sim->t, y, tolerance, inflow, decay) || -slope > FAR * inflow[i];
+    return !tolerance_inflow(sim, sim->t, y, tolerance, inflow, decay) || -slope > FAR * inflow[i];
 }
 
 size_t positive_look(struct simulation *sim, const double *y)

@@ -87,7 +87,8 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
     arena_reset(&predictor->arena);
     if ((own && !begin(predictor, rows->rest, &task[0], &sorted[0], &evaluation[0])) ||
         !begin(predictor, rows, &task[own], &sorted[own], &evaluation[own]) ||
-        (rows->n > 0 && !fit_preequilibrate(&problem, &map, asked, 1 + own, evaluate, predictor))) {
+        (rows->n > 0 && !(own ? fit_preequilibrate(&problem, &map, asked, 2, evaluate, predictor)
+                              : evaluate(predictor, asked, 1)))) {
         snprintf(reason, 160, "out of memory for %zu rows", rows->n);
         return false;
     }

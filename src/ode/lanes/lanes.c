@@ -1,18 +1,47 @@
 /* Lanes as an integrator: eight evaluations of one model side by side in the registers of a core. Each has its own time, step
- * size and error test; all make an attempt at a step together, and a lane whose evaluation is finished takes the next one.
+ * size and error test; all make an attempt at a step together, and a lane whose evaluation is finished takes the next one. The
+ * kernel computes with all lanes at once (room.h); here is what is done one number at a time: evaluations come into lanes and
+ * leave them, begin, answer their measurements, and fail.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/engine_batch.h"
-
 #include "ode/drive.h"
-#include "ode/lanes/lane.h"
+
+#include "ode/blocks.h"
+#include "ode/forcing.h"
+#include "ode/lanes/room.h"
+#include "ode/linear.h"
 #include "ode/observation.h"
+#include "ode/outcome.h"
 #include "ode/positive.h"
+#include "ode/steady.h"
+#include "ode/stops.h"
 #include "ode/tolerance.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* An underflow so many attempts after the model gave numbers that are not finite is the model's failure. */
+enum { LASTING = 100 };
+/* The least distance, relative to the times, from the beginning of an integration to its end. */
+#define CLOSEST (64 * DBL_EPSILON)
+/* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
+ * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8: errors
+ * become about as large as those of CVODES (stiffit-internals(7)), which grow like that. */
+static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
+
+/* An evaluation in a lane, or set aside. */
+struct lane {
+    struct simulation sim;
+    double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
+    uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
+    /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
+    double by_accepted; /* as in struct lanes_room */
+    double h, log_h, log_error;
+    double bound;       /* where the next step must end (forcing.h) */
+    int64_t n_attempt, trouble;
+    bool rejected, watched;
+};
 
 /* Shared by all workers. */
 struct plan {
@@ -33,13 +62,16 @@ struct lanes_batch {
     uint32_t *parameter;        /* n_id: of each column */
     int32_t *column;            /* n_id: of each id, or -1 */
     bool *wanted;               /* n_id: some evaluation in a lane has this id */
-    lanes *inside;
-    struct lanes_view view;
+    unsigned live;              /* seats that move in the room */
+    lanes *inside;              /* what the kernel's `inside` found */
+    lanes *values, *observed;   /* and the results of its `observe`: `values` and `out`, */
+    bool *is_wanted;            /* n_observable: for these */
     struct linear *linear;      /* for steady states */
 };
 
 static struct lanes_batch *lanes_of(struct batch *batch) { return (struct lanes_batch *)batch; }
 static struct lane *lane_of(const struct lanes_batch *own, int k) { return (struct lane *)own->base.seat[k]; }
+
 
 static const char *refusal(const struct stiffit_model *abi)
 {
@@ -89,14 +121,29 @@ static const char *linear_solver(const void *plan)
     return "lanes";
 }
 
-static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+static void simulation_free(struct simulation *sim)
 {
-    struct lane *lane = lane_new(abi, options);
-    (void)plan;
-    return lane ? &lane->sim : NULL;
+    struct lane *lane = (struct lane *)sim;
+    simulation_fini(sim);
+    free(lane->y);
+    free(lane->id);
+    free(lane);
 }
 
-static void simulation_free(struct simulation *sim) { lane_free((struct lane *)sim); }
+static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    (void)plan;
+    if (!lane)
+        return NULL;
+    size_t n = abi->n_state, n_block = blocks_most(abi, options);
+    lane->y = lane->sim.y = calloc(n * (1 + n_block) + 1, sizeof(double));
+    lane->id = calloc(n_block + 1, sizeof *lane->id);
+    if (simulation_init(&lane->sim, abi, options) && lane->y && lane->id)
+        return &lane->sim;
+    simulation_free(&lane->sim);
+    return NULL;
+}
 
 static void batch_free(struct batch *base)
 {
@@ -106,9 +153,9 @@ static void batch_free(struct batch *base)
     free(own->column);
     free(own->wanted);
     free(own->inside);
-    free(own->view.values);
-    free(own->view.out);
-    free(own->view.is_wanted);
+    free(own->values);
+    free(own->observed);
+    free(own->is_wanted);
     linear_free(own->linear);
     free(own);
 }
@@ -127,17 +174,155 @@ static struct batch *batch_new(const void *own)
     batch->column = calloc(n_id, sizeof *batch->column);
     batch->wanted = calloc(n_id, sizeof *batch->wanted);
     batch->inside = aligned_alloc(64, n_inside * sizeof *batch->inside);
-    batch->view.values = aligned_alloc(64, (plan->lanes->n_observe + 1) * sizeof(lanes));
-    batch->view.out = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
-    batch->view.is_wanted = calloc(n_observable + 1, sizeof(bool));
+    batch->values = aligned_alloc(64, (plan->lanes->n_observe + 1) * sizeof(lanes));
+    batch->observed = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
+    batch->is_wanted = calloc(n_observable + 1, sizeof(bool));
     batch->linear = linear_new(plan->linear);
     if (lanes_room_init(&batch->room, plan->lanes, n_id - plan->abi->n_parameter) && batch->parameter && batch->column &&
-        batch->wanted && batch->inside && batch->view.values && batch->view.out && batch->view.is_wanted && batch->linear) {
+        batch->wanted && batch->inside && batch->values && batch->observed && batch->is_wanted && batch->linear) {
         batch->room.tolerance.follows_sizes = plan->follows_sizes;
         return &batch->base;
     }
     batch_free(&batch->base);
     return NULL;
+}
+
+/* Where steps must end at the latest. */
+static double stop_time(const struct lane *lane)
+{
+    const struct simulation *sim = &lane->sim;
+    const struct ode_task *task = sim->evaluation->task;
+    double far = task->time[task->n_time - 1] == INFINITY ? INFINITY : sim->t_far;
+    return fmin(lane->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
+}
+
+/* The next measurement. */
+static void set_next(const struct simulation *sim, struct lanes_room *room, int k)
+{
+    const struct ode_task *task = sim->evaluation->task;
+    size_t i = sim->rows.i_time;
+    double tighter = sim->evaluation->tighter, next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
+    room->t_next[k] = next;
+    room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
+    /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
+    room->t_part[k] = tighter > 1 ? (next - before) * pow(tighter, -1.0 / lanes_method.order) : INFINITY;
+}
+
+/* Copies an evaluation into lane k of the room. */
+static void load(const struct lane *lane, struct lanes_batch *own, int k)
+{
+    struct lanes_room *room = &own->room;
+    const struct simulation *sim = &lane->sim;
+    const struct stiffit_model *abi = sim->abi;
+    const struct stiffit_point *at = &sim->model.at;
+    size_t n = sim->n_state;
+    for (size_t j = 0; j < abi->n_parameter; j++)
+        room->p[j][k] = at->p[j];
+    for (size_t j = 0; j < abi->n_covariate; j++)
+        room->covariate[j][k] = at->covariate[j];
+    for (size_t j = 0; j < abi->n_work; j++)
+        room->work[j][k] = at->work ? at->work[j] : 0;
+    for (size_t c = 0; c < room->n_column; c++)
+        room->active[c][k] = 0;
+    for (size_t b = 0; b < room->n_block; b++)
+        for (size_t e = 0; e < n * room->block[b].width; e++)
+            room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
+    for (size_t b = 0; b < sim->blocks.n; b++) {
+        size_t c = (size_t)own->column[lane->id[b]];
+        room->unit[c][k] = sim->blocks.unit[b];
+        room->active[c][k] = -1;
+        struct lanes_block *block = room->block;
+        while (c >= block->first + block->width)
+            block++;
+        const double *by = sim->model.is_infused && lane->id[b] < abi->n_parameter
+                               ? sim->model.rate_parameter + lane->id[b] * n : NULL;
+        for (size_t i = 0; i < n; i++) {
+            size_t e = i * block->width + c - block->first;
+            block->sens[e][k] = lane->y[(1 + b) * n + i];
+            block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
+        }
+    }
+    for (size_t j = 0; j < abi->n_input; j++) {
+        room->outside.input_since[j][k] = sim->model.piece[j].since;
+        room->outside.input_value[j][k] = sim->model.piece[j].value;
+        room->outside.input_slope[j][k] = sim->model.piece[j].slope;
+    }
+    for (size_t i = 0; i < n; i++) {
+        room->outside.minus_rate[i][k] = sim->model.is_infused && sim->model.rate[i] != 0 ? -sim->model.rate[i] : 0;
+        room->tolerance.born[i][k] = sim->tolerance.born[i];
+        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
+        room->y[i][k] = room->y_before[i][k] = lane->y[i];
+        room->tolerance.size[i][k] = sim->tolerance.sizes[i];
+        room->tolerance.guess[i][k] = sim->tolerance.sizes[i + n];
+        room->tolerance.beyond[i][k] = sim->tolerance.beyond[i];
+    }
+    room->outside.since[k] = sim->model.since;
+    room->outside.until[k] = sim->model.until;
+    room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)sim->model.is_infused << k;
+    room->tolerance.rtol[k] = sim->tolerance.rtol;
+    room->control.by_accepted[k] = lane->by_accepted;
+    room->tolerance.fraction[k] = sim->tolerance.fraction;
+    room->tolerance.at_rest[k] = sim->tolerance.at_rest;
+    room->tolerance.is_relative[k] = -sim->tolerance.is_relative;
+    room->t[k] = room->t_before[k] = sim->t;
+    room->h[k] = room->h_used[k] = lane->h;
+    room->longest[k] = sim->max_step / ROOM_STRETCH;
+    room->t_stop[k] = stop_time(lane);
+    set_next(sim, room, k);
+    room->control.log_h[k] = lane->log_h;
+    room->control.log_error[k] = lane->log_error;
+    room->control.rejected[k] = -lane->rejected;
+    room->control.watched[k] = -lane->watched;
+    room->control.trouble[k] = lane->trouble;
+    room->control.n_attempt[k] = lane->n_attempt;
+    room->control.n_step[k] = sim->evaluation->n_step;
+    room->control.max_steps[k] = sim->evaluation->max_steps;
+}
+
+/* Sets the simulation's time, sizes and tolerances to those in lane k. */
+static void follow(struct lane *lane, const struct lanes_room *room, int k)
+{
+    struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    for (size_t i = 0; i < n; i++) {
+        sim->tolerance.sizes[i] = room->tolerance.size[i][k];
+        sim->tolerance.sizes[i + n] = room->tolerance.guess[i][k];
+        sim->tolerance.beyond[i] = room->tolerance.beyond[i][k];
+        sim->tolerance.sizes[i + 2 * n] = room->y[i][k];
+    }
+    sim->tolerance.sizes[3 * n] = sim->t = room->t[k];
+}
+
+/* Copies an evaluation out of lane k. */
+static void store(const struct lanes_batch *own, int k)
+{
+    const struct lanes_room *room = &own->room;
+    struct lane *lane = lane_of(own, k);
+    struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    for (size_t b = 0; b < sim->blocks.n; b++) {
+        size_t c = (size_t)own->column[lane->id[b]];
+        const struct lanes_block *block = room->block;
+        while (c >= block->first + block->width)
+            block++;
+        for (size_t i = 0; i < n; i++)
+            lane->y[(1 + b) * n + i] = block->sens[i * block->width + c - block->first][k];
+    }
+    for (size_t i = 0; i < n; i++)
+        lane->y[i] = room->y[i][k];
+    follow(lane, room, k);
+    sim->tolerance.at_rest = room->tolerance.at_rest[k];
+    sim->t = room->t[k];
+    lane->h = room->h[k];
+    lane->log_h = room->control.log_h[k];
+    lane->log_error = room->control.log_error[k];
+    lane->rejected = room->control.rejected[k];
+    lane->watched = room->control.watched[k];
+    lane->trouble = room->control.trouble[k];
+    lane->n_attempt = room->control.n_attempt[k];
+    sim->evaluation->n_step = room->control.n_step[k];
+    sim->evaluation->t_reached = sim->t;
 }
 
 /* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
@@ -166,7 +351,7 @@ static bool arrange(struct lanes_batch *own, const struct lane *new)
         return true;
     for (int k = 0; k < N_LANE; k++)
         if (own->base.live >> k & 1)
-            lane_store(lane_of(own, k), &own->room, k, own->column);
+            store(own, k);
     n_column = 0;
     for (uint32_t j = 0; j < n_id; j++) {
         own->column[j] = own->wanted[j] ? (int32_t)n_column : -1;
@@ -176,50 +361,126 @@ static bool arrange(struct lanes_batch *own, const struct lane *new)
     bool good = lanes_room_set_columns(&own->room, n_column, own->parameter);
     for (int k = 0; good && k < N_LANE; k++)
         if (own->base.live >> k & 1)
-            lane_load(lane_of(own, k), &own->room, k, own->column, true);
+            load(lane_of(own, k), own, k);
     return good;
 }
 
+/* A simulation comes into its lane. False: there is no memory for the sensitivities of all of them. */
 static bool enter(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    struct lane *lane = lane_of(own, k);
-    if (!arrange(own, lane))
-        return false;
+    const struct lane *lane = lane_of(own, k);
+    if (!arrange(own, lane)) {
+        b->lost = b->live;
+        return outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
+    }
     /* Lanes that hold nothing yet hold the same, so that they compute nothing unusual. */
     for (int other = 0; !own->is_filled && other < N_LANE; other++)
-        lane_load(lane, &own->room, other, own->column, false);
-    lane_load(lane, &own->room, k, own->column, true);
+        load(lane, own, other);
+    load(lane, own, k);
     own->is_filled = true;
     return true;
 }
 
-static void reload(struct batch *b, int k)
+static void reload(struct batch *b, int k) { load(lane_of(lanes_of(b), k), lanes_of(b), k); }
+
+static void leave(struct batch *b, int k) { store(lanes_of(b), k); }
+
+/* The root mean square of x over the tolerances at y. */
+static double size_of(const struct simulation *sim, const double *x, const double *y)
 {
-    struct lanes_batch *own = lanes_of(b);
-    lane_load(lane_of(own, k), &own->room, k, own->column, true);
+    double sum = 0;
+    for (size_t i = 0; i < sim->n_state; i++) {
+        double ratio = x[i] / (sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i] + DBL_MIN / DBL_EPSILON);
+        sum += ratio * ratio;
+    }
+    return sqrt(sum / (double)sim->n_state);
 }
 
-static void halt(struct batch *b, int k)
+/* The first step (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, section II.4). False: the model
+ * failed. */
+static bool first_step(struct lane *lane)
+{
+    struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    double *y = lane->y, *f = sim->f, *moved = lane->sim.y_before, *slope = sim->columns;
+    double span = (sim->has_stops ? fmin(sim->t_far, sim->stops->next) : sim->t_far) - sim->t;
+    int order = lanes_method.order_error;
+    if (derivatives_rhs(&sim->model, sim->t, y, f) != STIFFIT_OK)
+        return false;
+    double by_y = size_of(sim, y, y), by_f = size_of(sim, f, y), h = 1e-6 * span;
+    if (by_f > 0 && by_y > 0)
+        h = 0.01 * by_y / by_f;
+    h = fmin(h, span);
+    bool known = false;
+    for (int i = 0; i < 8 && !known; i++, h *= known ? 1 : 0.1) {
+        for (size_t j = 0; j < n; j++)
+            moved[j] = y[j] + h * f[j];
+        known = derivatives_rhs(&sim->model, sim->t + h, moved, slope) == STIFFIT_OK;
+    }
+    if (known) {
+        for (size_t j = 0; j < n; j++)
+            slope[j] -= f[j];
+        double largest = fmax(by_f, size_of(sim, slope, y) / h);
+        double next = largest > 0 ? pow(0.01 / largest, 1.0 / (order + 1)) : 100 * h;
+        h = fmin(100 * h, fmin(next, span));
+    }
+    /* A step that only the span or the growth of steps limits would be the same for a certificate, which would confirm its
+     * error. */
+    if (sim->evaluation->tighter > 1)
+        h *= pow(sim->evaluation->tighter, -1.0 / order);
+    lane->h = fmax(fmin(h, sim->max_step / ROOM_STRETCH), 64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
+    return true;
+}
+
+static bool start(struct batch *b, int k)
+{
+    struct lane *lane = lane_of(lanes_of(b), k);
+    struct simulation *sim = &lane->sim;
+    uint32_t next_id = sim->abi->n_parameter;
+    for (size_t block = 0; block < sim->blocks.n; block++)
+        lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
+    lane->watched = positive_watches(sim);
+    if (sim->tolerance.atol == 0)
+        tolerance_follow(sim, lane->y);
+    if (!first_step(lane))
+        return outcome_model_failed(sim);
+    lane->bound = sim->forcing ? forcing_bound(sim, lane->h) : INFINITY;
+    double accepted = sim->tolerance.atol > 0 ? ACCEPTED_ATOL : ACCEPTED * sqrt(sqrt(sqrt(1e-3 / sim->tolerance.rtol)));
+    lane->by_accepted = 1 / (accepted * accepted);
+    lane->log_h = -INFINITY;
+    lane->log_error = 0;
+    lane->n_attempt = 0;
+    lane->trouble = -LASTING;
+    lane->rejected = false;
+    if (!(b->live >> k & 1))
+        return enter(b, k);
+    reload(b, k);
+    return true;
+}
+
+static void count(struct batch *b, int k)
 {
     struct lanes_room *room = &lanes_of(b)->room;
-    room->live[k] = 0;
-    room->outside.infused &= ~(1u << k);
+    struct simulation *sim = b->seat[k];
+    int64_t n_attempt = room->control.n_attempt[k];
+    sim->t = sim->evaluation->t_reached = room->t[k];
+    sim->evaluation->n_step = room->control.n_step[k];
+    sim->model.n_rhs += n_attempt * lanes_method.n_stage;
+    sim->model.n_jacobian += n_attempt;
+    sim->n_factor += n_attempt;
+    room->control.n_attempt[k] = 0;
 }
-
-static void leave(struct batch *b, int k)
-{
-    struct lanes_batch *own = lanes_of(b);
-    lane_store(lane_of(own, k), &own->room, k, own->column);
-}
-
-static void count(struct batch *b, int k) { lane_count(lane_of(lanes_of(b), k), &lanes_of(b)->room, k); }
 
 static struct integrator_events attempt(struct batch *b)
 {
     struct lanes_batch *own = lanes_of(b);
-    const struct lanes_room *room = &own->room;
-    struct lanes_events events = own->plan->kernel->attempt(&own->room);
+    struct lanes_room *room = &own->room;
+    for (int k = 0; own->live != b->live && k < N_LANE; k++)
+        room->live[k] = -(int64_t)(b->live >> k & 1);
+    own->live = b->live;
+    room->outside.infused &= b->live;
+    struct lanes_events events = own->plan->kernel->attempt(room);
     unsigned seen = events.fell | events.measured | events.underflow | events.spent | (events.moved & b->attended);
     for (unsigned left = seen & b->live; left; left &= left - 1) {
         int k = __builtin_ctz(left);
@@ -230,73 +491,226 @@ static struct integrator_events attempt(struct batch *b)
                                       .failed = events.underflow, .exhausted = events.spent};
 }
 
+/* The dense output, as the kernel's `inside`. */
 static const double *inside(struct batch *b, int k, double t)
 {
-    return lane_inside(lane_of(lanes_of(b), k), &lanes_of(b)->room, k, t);
+    const struct lanes_room *room = &lanes_of(b)->room;
+    struct lane *lane = lane_of(lanes_of(b), k);
+    double *y = lane->y, s = t >= room->t[k] ? 1 : (t - room->t_before[k]) / room->h_used[k], weight[METHOD_STAGES];
+    for (int j = 0; j < lanes_method.n_stage; j++) {
+        double inner = 0;
+        for (int d = lanes_method.n_dense; d-- > 0;)
+            inner = inner * s + lanes_method.dense[d][j];
+        weight[j] = s * (1 - s) * inner;
+    }
+    for (size_t i = 0; i < lane->sim.n_state; i++) {
+        y[i] = (1 - s) * room->y_before[i][k] + s * room->y[i][k];
+        for (int j = 0; j < lanes_method.n_stage && s < 1; j++)
+            y[i] += weight[j] * room->scratch.stage[j][i][k];
+    }
+    return y;
 }
 
-static const double *at_end(struct batch *b, int k) { return lane_at_end(lane_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+static const double *at_end(struct batch *b, int k)
+{
+    const struct lanes_room *room = &lanes_of(b)->room;
+    struct lane *lane = lane_of(lanes_of(b), k);
+    for (size_t i = 0; i < lane->sim.n_state; i++) {
+        lane->y[i] = room->y[i][k];
+        lane->sim.y_before[i] = room->y_before[i][k];
+    }
+    follow(lane, room, k);
+    positive_look(&lane->sim, lane->sim.y_before); /* steps in which nothing fell were not looked at */
+    return lane->y;
+}
 
 static const double *at_beginning(struct batch *b, int k) { return b->seat[k]->y_before; }
 
 static void saw_step(struct batch *b, int k) { lanes_of(b)->room.control.watched[k] = -positive_watches(b->seat[k]); }
 
+/* What was at the beginning of the step is still where the next one is to go. */
 static bool take_back(struct batch *b, int k, double part)
 {
-    return lane_takes_back(lane_of(lanes_of(b), k), &lanes_of(b)->room, k, part);
+    struct lanes_room *room = &lanes_of(b)->room;
+    struct simulation *sim = b->seat[k];
+    double h = part * room->h_used[k];
+    if (part == 1 || !(h > 4 * DBL_EPSILON * fabs(room->t[k])))
+        return false;
+    sim->t = room->t[k] = room->t_before[k];
+    room->h[k] = h;
+    room->control.rejected[k] = -1;
+    for (size_t i = 0; i < sim->n_state; i++)
+        room->y[i][k] = room->y_before[i][k];
+    for (const struct lanes_block *block = room->block; block < room->block + room->n_block; block++)
+        for (size_t e = 0; e < sim->n_state * block->width; e++)
+            block->sens[e][k] = block->sens_new[e][k];
+    return true;
 }
 
-/* The states and sensitivities of some lanes at their `t`, a time in their latest steps. Others are at the ends of theirs. */
-static void look_inside(struct lanes_batch *own, unsigned seats, const double t[N_LANE], bool is_root)
+/* For the kernel's `inside`: these seats at their t, a time in their latest steps; others at the ends of theirs. */
+static void set_times(const struct lanes_room *room, unsigned seats, const double t[N_LANE], bool is_root, lanes *s)
 {
-    struct lanes_room *room = &own->room;
-    lanes s;
     for (int k = 0; k < N_LANE; k++) {
         bool is_end = !(seats >> k & 1) || (t[k] == room->t[k] && !is_root);
-        s[k] = is_end ? 1 : (t[k] - room->t_before[k]) / room->h_used[k];
+        (*s)[k] = is_end ? 1 : (t[k] - room->t_before[k]) / room->h_used[k];
     }
-    own->plan->kernel->inside(room, &s, own->inside);
 }
 
-/* The observables of what was found inside, where the model's functions of lanes give them. */
-static void observe_all(struct lanes_batch *own, unsigned which)
+/* The state and its sensitivities that `inside` has found. */
+static void take_inside(const struct lanes_batch *own, int k)
 {
-    struct lanes_room *room = &own->room;
-    struct lanes_view *view = &own->view;
-    if (!room->plan->n_observe)
-        return;
-    memset(view->is_wanted, 0, room->plan->abi->n_observable * sizeof *view->is_wanted);
-    for (int k = 0; k < N_LANE; k++)
-        if (which >> k & 1)
-            observation_mark(&lane_of(own, k)->sim, view->is_wanted);
-    own->plan->kernel->observe(room, &room->t_next, own->inside, view->is_wanted, view->values, view->out);
+    const lanes *inside = own->inside;
+    struct lane *lane = lane_of(own, k);
+    const struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    for (size_t i = 0; i < n; i++)
+        lane->y[i] = inside[i][k];
+    for (size_t b = 0; b < sim->blocks.n; b++) {
+        const lanes *from = inside + n * (1 + (size_t)own->column[lane->id[b]]);
+        for (size_t i = 0; i < n; i++)
+            lane->y[(1 + b) * n + i] = from[i][k];
+    }
 }
 
-static void observe(struct batch *b, unsigned seats)
+/* Adds the entries of parameter j to what is numbered by observable. */
+static void add_direct(const struct lanes_batch *own, int k, uint32_t j, double *by_observable)
+{
+    const struct lanes_plan *plan = own->plan->lanes;
+    const struct stiffit_pattern *pattern = &plan->lanes->observe_parameter;
+    const lanes *entry = own->values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
+    for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
+        by_observable[pattern->row[e]] += entry[e][k];
+}
+
+/* The derivatives of rows first ... last - 1. False: one is not finite. */
+static bool fill_derivatives(const struct lanes_batch *own, int k, size_t first, size_t last)
+{
+    const struct lane *lane = lane_of(own, k);
+    const struct simulation *sim = &lane->sim;
+    const struct evaluation *evaluation = sim->evaluation;
+    const struct ode_task *task = evaluation->task;
+    size_t n_observable = sim->abi->n_observable, stride = evaluation->stride ? evaluation->stride : task->n_row;
+    const int32_t *direct = own->plan->lanes->lanes->observe_parameter.start;
+    const uint32_t *to = evaluation->column;
+    double odd = 0;
+    for (size_t s = 0; to && s < evaluation->n_sens; s++)
+        memset(evaluation->d_prediction + first + to[s] * stride, 0, (last - first) * sizeof(double));
+    for (size_t s = 0; s < evaluation->n_sens; s++) {
+        uint32_t j = sim->blocks.sens[s];
+        int32_t block = sim->blocks.of_sens[s];
+        const lanes *by_way = block < 0 ? NULL : own->observed + n_observable * (1 + (size_t)own->column[lane->id[block]]);
+        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *derived = sim->rows.h_row;
+        bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
+        if (by_way && !is_direct && !to) { /* the most frequent case */
+            for (size_t i = first; i < last; i++)
+                derivative[i] = by_way[task->row_observable[i]][k];
+            continue;
+        }
+        for (size_t i = first; i < last; i++)
+            derived[task->row_observable[i]] = by_way ? by_way[task->row_observable[i]][k] : 0;
+        if (is_direct)
+            add_direct(own, k, j, derived);
+        for (size_t i = first; i < last; i++) {
+            double each = derived[task->row_observable[i]];
+            odd += 0 * each; /* NaN if it is not finite */
+            derivative[i] = to ? derivative[i] + each : each;
+        }
+    }
+    return odd == 0;
+}
+
+/* Answers rows up to `last` from the observables that the kernel has computed for all lanes at once. False: nothing is done,
+ * because it is one of the rare cases that are left to observation.c: noise of the model, rows with parameters of their own, a
+ * wanted state, and numbers that are not finite. */
+static bool answer_rows(struct lanes_batch *own, int k, size_t last)
+{
+    struct simulation *sim = own->base.seat[k];
+    const struct evaluation *evaluation = sim->evaluation;
+    const struct ode_task *task = evaluation->task;
+    if (!own->plan->lanes->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant ||
+        evaluation->end || sim->blocks.is_pace)
+        return false;
+    size_t first = sim->rows.i_row;
+    double odd = 0, *excess = sim->rows.h;
+    for (size_t i = first; i < last; i++) {
+        uint32_t o = task->row_observable[i];
+        evaluation->prediction[i] = own->values[o][k];
+        excess[o] = own->observed[o][k];
+        odd += 0 * excess[o]; /* NaN if something is not finite */
+    }
+    if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
+                     !fill_derivatives(own, k, first, last)))
+        return false;
+    sim->rows.i_row = last;
+    sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
+                       observation_rows_ask_relative(sim, first, last, excess);
+    return true;
+}
+
+static void look_ahead(struct lane *lane, struct lanes_room *room, int k)
+{
+    struct simulation *sim = &lane->sim;
+    follow(lane, room, k);
+    for (size_t i = 0; i < sim->n_state; i++)
+        lane->y[i] = room->y[i][k];
+    tolerance_look(sim, lane->y);
+    for (size_t i = 0; i < sim->n_state; i++) {
+        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
+    }
+}
+
+/* Answers the next measurement of a seat; rows up to `last`. False: the evaluation is finished. */
+static bool answer_one(struct batch *b, int k, size_t last)
 {
     struct lanes_batch *own = lanes_of(b);
+    struct lane *lane = lane_of(own, k);
+    struct simulation *sim = &lane->sim;
+    if (!answer_rows(own, k, last)) {
+        take_inside(own, k);
+        follow(lane, &own->room, k);
+        if (!observation_answer(sim, lane->y, false)) {
+            count(b, k);
+            return outcome_model_failed(sim);
+        }
+    }
+    sim->rows.i_time += !sim->begins_anew;
+    if (sim->rows.i_time == sim->evaluation->task->n_time) {
+        count(b, k);
+        return outcome_set(sim, EVALUATION_OK);
+    }
+    set_next(sim, &own->room, k);
+    if (sim->tolerance.grows)
+        look_ahead(lane, &own->room, k);
+    return true;
+}
+
+static unsigned answer(struct batch *b, unsigned seats)
+{
+    struct lanes_batch *own = lanes_of(b);
+    struct lanes_room *room = &own->room;
+    const struct lanes_kernel *kernel = own->plan->kernel;
+    size_t last[N_LANE] = {0};
+    unsigned finished = 0;
+    lanes s;
     for (unsigned left = seats; left; left &= left - 1) /* steps with a root end there now */
-        own->room.t[__builtin_ctz(left)] = b->seat[__builtin_ctz(left)]->t;
-    look_inside(own, seats, (const double *)&own->room.t_next, false);
-    if (own->room.tolerance.follows_sizes)
-        own->plan->kernel->drop_vanished(&own->room, own->inside);
-    observe_all(own, seats);
+        room->t[__builtin_ctz(left)] = b->seat[__builtin_ctz(left)]->t;
+    set_times(room, seats, (const double *)&room->t_next, false, &s);
+    if (room->plan->n_observe) {
+        memset(own->is_wanted, 0, room->plan->abi->n_observable * sizeof *own->is_wanted);
+        for (unsigned left = seats; left; left &= left - 1)
+            last[__builtin_ctz(left)] = observation_mark(b->seat[__builtin_ctz(left)], own->is_wanted);
+    }
+    kernel->inside(room, &s, own->inside);
+    if (room->tolerance.follows_sizes)
+        kernel->drop_vanished(room, own->inside);
+    if (room->plan->n_observe)
+        kernel->observe(room, &room->t_next, own->inside, own->is_wanted, own->values, own->observed);
+    for (unsigned left = seats; left; left &= left - 1)
+        if (!answer_one(b, __builtin_ctz(left), last[__builtin_ctz(left)]))
+            finished |= left & -left;
+    return finished;
 }
-
-static bool answer(struct batch *b, int k)
-{
-    const struct lanes_batch *own = lanes_of(b);
-    return lane_answer(lane_of(own, k), &own->room, k, own->column, &own->view);
-}
-
-static void fetch(struct batch *b, int k)
-{
-    const struct lanes_batch *own = lanes_of(b);
-    lane_take_inside(lane_of(own, k), own->column, own->inside, k);
-    lane_follow(lane_of(own, k), &own->room, k);
-}
-
-static void answered(struct batch *b, int k) { lane_answered(lane_of(lanes_of(b), k), &lanes_of(b)->room, k); }
 
 static void go_to(struct batch *b, unsigned seats, unsigned rooted)
 {
@@ -304,56 +718,120 @@ static void go_to(struct batch *b, unsigned seats, unsigned rooted)
     double t[N_LANE] = {0};
     for (int k = 0; k < N_LANE; k++)
         t[k] = seats >> k & 1 ? b->seat[k]->t : 0;
-    if (rooted)
-        look_inside(own, rooted, t, true);
+    if (rooted) {
+        lanes s;
+        set_times(&own->room, rooted, t, true, &s);
+        own->plan->kernel->inside(&own->room, &s, own->inside);
+    }
     for (int k = 0; k < N_LANE; k++) {
         if (!(seats >> k & 1))
             continue;
         own->room.t[k] = t[k];
-        lane_store(lane_of(own, k), &own->room, k, own->column);
+        store(own, k);
         if (rooted >> k & 1)
-            lane_take_inside(lane_of(own, k), own->column, own->inside, k);
-        lane_begin_count(lane_of(own, k), &own->room, k);
+            take_inside(own, k);
+        count(b, k); /* attempts are counted from here on */
+        lane_of(own, k)->n_attempt = 0;
+        lane_of(own, k)->trouble = -LASTING;
     }
 }
 
-static bool start(struct simulation *sim) { return lane_start((struct lane *)sim); }
-
-static bool prepare(struct simulation *sim)
+static void attend(struct batch *b, int k)
 {
-    lane_prepare((struct lane *)sim);
-    return true;
+    struct lanes_room *room = &lanes_of(b)->room;
+    struct lane *lane = lane_of(lanes_of(b), k);
+    struct simulation *sim = &lane->sim;
+    follow(lane, room, k);
+    if (!sim->forcing)
+        return;
+    lane->bound = forcing_bound(sim, room->h[k]);
+    for (size_t i = 0; i < sim->n_state; i++) {
+        room->tolerance.guess[i][k] = sim->tolerance.sizes[i + sim->n_state];
+        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
+        room->tolerance.born[i][k] = sim->tolerance.born[i];
+    }
+    room->tolerance.at_rest[k] = sim->tolerance.at_rest;
+    room->t_stop[k] = stop_time(lane);
 }
 
-static void attend(struct batch *b, int k) { lane_attend(lane_of(lanes_of(b), k), &lanes_of(b)->room, k); }
+/* The right-hand side of state and sensitivities. */
+struct look {
+    struct lane *lane;
+    struct linear *linear;
+};
+
+static bool rhs(void *context, double *change)
+{
+    struct look *look = context;
+    struct simulation *sim = &look->lane->sim;
+    struct derivatives *model = &sim->model;
+    const double *y = look->lane->y;
+    size_t n = sim->n_state;
+    if (derivatives_rhs(model, sim->t, y, change) != STIFFIT_OK ||
+        derivatives_jacobian(model, sim->t, y, NULL, false, linear_jacobian(look->linear)) != STIFFIT_OK ||
+        (sim->blocks.n && derivatives_rhs_parameter(model, sim->t, y, sim->columns) != STIFFIT_OK))
+        return false;
+    linear_multiply(look->linear, y + n, change + n, sim->blocks.n);
+    for (size_t b = 0; b < sim->blocks.n; b++)
+        for (size_t i = 0; i < n && sim->blocks.in_rhs[b]; i++)
+            change[(1 + b) * n + i] += sim->columns[sim->blocks.parameter[b] * n + i];
+    return true;
+}
 
 static bool look_for_steady_state(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    lane_store(lane_of(own, k), &own->room, k, own->column);
-    return lane_look_for_steady_state(lane_of(own, k), own->linear, (double *)own->inside);
+    struct lane *lane = lane_of(own, k);
+    double *scratch = (double *)own->inside;
+    struct look look = {.lane = lane, .linear = own->linear};
+    const struct steady_solver solver = {.linear = own->linear, .rhs = rhs, .context = &look, .change = scratch,
+                                         .weight = scratch + lane->sim.n_state * (1 + lane->sim.blocks.n)};
+    store(own, k);
+    linear_begin(own->linear);
+    return steady_look(&lane->sim, lane->y, &solver);
+}
+
+/* Calls the model's functions at the state until one fails. */
+static void find_failure(struct lane *lane)
+{
+    struct simulation *sim = &lane->sim;
+    struct derivatives *d = &sim->model;
+    bool good = derivatives_rhs(d, sim->t, lane->y, sim->f) == STIFFIT_OK &&
+                (sim->blocks.n == 0 || derivatives_rhs_parameter(d, sim->t, lane->y, sim->columns) == STIFFIT_OK);
+    if (good)
+        d->failure = (struct model_failure){.where = "derivatives", .t = sim->t, .not_finite = true};
+}
+
+/* Whether something was not finite in the latest attempts. */
+static bool is_lasting(const struct lanes_room *room, int k)
+{
+    return room->control.n_attempt[k] - room->control.trouble[k] < LASTING;
 }
 
 static bool may_be_sizes(struct batch *b, int k)
 {
-    struct lanes_batch *own = lanes_of(b);
-    lane_store(lane_of(own, k), &own->room, k, own->column);
-    return lane_may_be_sizes(&own->room, k);
+    store(lanes_of(b), k);
+    return !is_lasting(&lanes_of(b)->room, k);
 }
 
 static bool fail(struct batch *b, int k)
 {
-    lane_fail(lane_of(lanes_of(b), k), &lanes_of(b)->room, k);
-    return false;
+    bool is_model = is_lasting(&lanes_of(b)->room, k);
+    count(b, k);
+    if (!is_model)
+        return outcome_integrator_failed(b->seat[k], "the step size fell to rounding level");
+    find_failure(lane_of(lanes_of(b), k));
+    return outcome_model_failed(b->seat[k]);
 }
 
 static const struct integrator_seats lane_seats = {
-    .batch_new = batch_new, .batch_free = batch_free, .enter = enter, .reload = reload, .halt = halt, .leave = leave,
-    .count = count, .at_end = at_end, .at_beginning = at_beginning, .observe = observe, .answer = answer, .fetch = fetch,
-    .answered = answered, .go_to = go_to, .take_back = take_back, .saw_step = saw_step, .attend = attend};
+    .batch_new = batch_new, .batch_free = batch_free, .enter = enter, .reload = reload, .leave = leave, .count = count,
+    .at_end = at_end, .at_beginning = at_beginning, .answer = answer, .go_to = go_to, .take_back = take_back,
+    .saw_step = saw_step, .attend = attend};
 static const struct integrator lanes_integrator = {
-    .name = "lanes", .width = N_LANE, .plan_new = plan_new, .plan_free = plan_free, .linear_solver = linear_solver,
-    .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare, .start = start,
+    .name = "lanes", .width = N_LANE, .closest = CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
+    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .start = start,
     .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
     .fail = fail, .seats = &lane_seats};
-const struct engine_table engine_lanes = ENGINE_OF_BATCHES(&lanes_integrator, N_LANE, refusal, takes, suits);
+const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_LANE, refusal, takes, suits);

@@ -8,6 +8,7 @@
 #include "io/problem_adopt.h"
 #include "par/cpus.h"
 #include "run/compute/compute_joint.h"
+#include "run/compute/compute_pass.h"
 #include "run/compute/compute_judge.h"
 #include "run/compute/compute_ranks.h"
 #include "run/compute/compute_single.h"
@@ -236,11 +237,7 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
 static void workers_fini(struct workers *workers, struct board *board)
 {
     for (size_t i = 0; workers->lanes && i < workers->n * workers->n_lane; i++)
-        while (workers->lanes[i].free_jobs) {
-            struct fit_job *job = workers->lanes[i].free_jobs;
-            workers->lanes[i].free_jobs = *fit_job_link(job);
-            fit_job_free(job);
-        }
+        compute_free_jobs(&workers->lanes[i]);
     for (size_t i = 0; workers->engine && i < workers->n; i++) {
         if (workers->engine[i]) {
             board->n_seat += workers->engine[i]->n_seat;
