@@ -1,7 +1,7 @@
 /* Appends to the journal, complete records by one write(2) to a file that only this process writes, and removes journals.
  *
- * Threads need no lock: O_APPEND puts the bytes of each after all others, and the kernel serialises writes to an open file. Only a
- * partial write (a full disk) needs care.
+ * Threads need no lock: O_APPEND puts the bytes of each after all others, and the kernel serialises writes to an open file.
+ * Only a partial write (a full disk) needs care.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal.h"
 

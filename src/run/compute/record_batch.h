@@ -20,5 +20,6 @@ void record_batch_fini(struct record_batch *batch);
 /* Thread-safe. The journal has the record of a fit that took long when this returns; that of a short fit at the next flush at
  * the latest. After an error the records since the last flush are not in the journal. */
 enum status record_batch_add(struct record_batch *batch, const struct fit_record *record, struct error *error);
-/* Thread-safe; called every few milliseconds by the thread that keeps time: a death of the process costs the fits since then. */
+/* Thread-safe; called every few milliseconds by the thread that keeps time: a death of the process costs the fits since
+ * then. */
 enum status record_batch_flush(struct record_batch *batch, struct error *error);
