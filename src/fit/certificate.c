@@ -21,8 +21,8 @@ static const double MARGIN = 3, FACTOR_MOST = 1000;
 static const double LEAST_RTOL = 1e-12;
 /* A predicted decrease of so many times what the integrator's errors can account for is not due to them. */
 static const double CLEAR = 100;
-/* Between two tolerances of the first steps, which differ by a factor of 5 or more, the steps of a method of order 5 increase to
- * 1.38 times as many. Fewer than this times as many are limited by something else, which both may have missed. */
+/* Between two tolerances of the first steps, which differ by a factor of 5 or more, the steps of a method of order 5 increase
+ * to 1.38 times as many. Fewer than this times as many are limited by something else, which both may have missed. */
 static const double MORE_STEPS = 1.2;
 /* Derivatives that differ by more than this part, or the errors of difference quotients, are not those of one function. */
 static const double DISAGREE = 0.01;
