@@ -6,6 +6,8 @@
 #include "ode/lanes/kernel_dense.h"
 #include "ode/lanes/kernel_stops.h"
 
+#include <string.h>
+
 #ifndef KERNEL
 #define KERNEL lanes_kernel_plain
 #define KERNEL_NAME "plain"
@@ -152,7 +154,7 @@ INLINE void solve(const struct lanes_room *room, int i, size_t width, const lane
              (const double *)sens, (const double *)right,
              (double *)out);
     else
-        for (int h = 0; h < N_PART; h++)
+        EACH_PART(room)
             solve_part(room, i, width, sens, right, out, h);
 }
 
@@ -161,14 +163,14 @@ INLINE void solve(const struct lanes_room *room, int i, size_t width, const lane
 static void find_safe(const struct lanes_room *room, struct attempt *now, const lanes *x, lanes *right)
 {
     lanes *correction = room->scratch.argument;
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         for (size_t i = 0; i < room->plan->n; i++) {
             part sum = fused(-now[h].inverse, PART(x, i), PART(right, i));
             add_terms(&room->plan->jacobian, i, room->scratch.derived[0], x, 1, false, &sum, h);
             PART(right, i) = sum;
         }
     solve(room, 0, 1, NULL, right, correction);
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         for (size_t i = 0; i < room->plan->n; i++) {
             part size = larger(magnitude(PART(room->y, i)), magnitude(PART(x, i)));
             part tolerance = fused(PART(&room->tolerance.rtol, 0), size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY);
@@ -183,10 +185,15 @@ INLINE void block_stage(struct lanes_room *room, const struct attempt *now, cons
     size_t n_number = room->plan->n * width;
     lanes *right = room->scratch.right;
     const lanes *entries = room->scratch.entry[i];
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         combine(i, &now[h], n_number, block->sens, block->stage, block->sens + n_number, right, h);
-        for (size_t q = 0; q < block->n_entry; q++)
-            PART(right, block->entry[q].row) += PART(entries, block->entry[q].value);
+        for (size_t q = 0; q < block->n_entry; q++) {
+            const struct lanes_share *entry = &block->entry[q];
+            part value = PART(entries, entry->value);
+            if (room->n_share > 1) /* x + -0 is x, whatever it is */
+                value = pick(MASK(room->of_rank, entry->rank), value, spread(-0.0));
+            PART(right, entry->row) += value;
+        }
         infuse(room, block->minus_rate, n_number, right, h);
     }
     solve(room, i, width, block->sens, right, block->stage[i]);
@@ -223,8 +230,8 @@ INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct
     { \
         if (i < METHOD.n_stage) \
             block_stage(room, now, block, width, i); \
-        for (int h = 0; h < N_PART && i == METHOD.n_stage; h++) \
-            block_end(room, &now[h], block, width, h); \
+        else \
+            EACH_PART(room) block_end(room, &now[h], block, width, h); \
     }
 WIDTHS(BLOCK)
 #define ROW(width) [width] = block_##width,
@@ -238,7 +245,7 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
     size_t n = plan->n;
     lanes t, *right = room->scratch.right, *input = room->scratch.input + plan->abi->n_input;
     struct stiffit_lanes_point at = *base;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         combine(i, &now[h], n, room->y, room->scratch.stage, room->scratch.argument, right, h);
         set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now[h].h, &t, input, h);
     }
@@ -247,7 +254,7 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
     at.y = (const double *)room->scratch.argument;
     if (i > 0) /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
         model->derive(&at, (double *)room->scratch.derived[i]);
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         part direct = METHOD.gamma_i[i] * now[h].h;
         for (size_t k = 0; k < n; k++)
             PART(right, k) += PART(room->scratch.derived[i], k);
@@ -269,7 +276,7 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
     model->curve(&at, (double *)room->scratch.curved[i]);
     const lanes *derived = room->scratch.derived[i], *curved = room->scratch.curved[i];
     lanes *entries = room->scratch.entry[i];
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         for (size_t k = 0; k < plan->n_entry; k++) {
             const struct lanes_entry *entry = &plan->entry[k];
             part value = PART(derived, entry->value);
@@ -303,14 +310,14 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     size_t n = room->plan->n;
     lanes t, *slope = room->scratch.base, *f = room->scratch.right, *argument = room->scratch.argument;
     lanes *input = room->scratch.input + room->plan->abi->n_input;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (PART(&room->t_next, 0) < now[h].end) &
                     MASK(&room->live, 0);
         any |= bits(inside[h]);
     }
     if (!any)
         return;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         set_time(room, PART(&room->t, 0) + 0.5 * now[h].h, &t, input, h);
         for (size_t i = 0; i < n; i++) {
             part before = PART(room->y, i), after = PART(room->y_before, i), inner = {0}, by_s = {0};
@@ -330,13 +337,13 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     at.y = (const double *)argument;
     at.input = (const double *)input;
     room->plan->lanes->rhs(&at, (double *)f);
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         infuse(room, room->outside.minus_rate, n, f, h);
         for (size_t i = 0; i < n; i++)
             PART(f, i) -= PART(slope, i);
     }
     solve(room, 0, 1, NULL, f, argument);
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         part worst = {0}, finite = {0}, rtol = PART(&room->tolerance.rtol, 0);
         for (size_t i = 0; i < n; i++) {
             part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
@@ -346,6 +353,33 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
         }
         worst = pick(finite == 0, worst * (1 / (ACCEPTED_INSIDE * ACCEPTED_INSIDE)), spread(1e30));
         now[h].worst = pick(inside[h], larger(now[h].worst, worst), now[h].worst);
+    }
+}
+
+/* Lanes that share an evaluation make the same step. */
+static void agree(const struct lanes_room *room, struct attempt *now)
+{
+    double worst[N_LANE];
+    int64_t good[N_LANE];
+    if (room->n_share == 1)
+        return;
+    EACH_PART(room) {
+        memcpy(worst + h * (N_LANE / N_PART), &now[h].worst, sizeof now->worst);
+        memcpy(good + h * (N_LANE / N_PART), &now[h].good, sizeof now->good);
+    }
+    for (int first = 0; first < room->n_lane; first += room->n_share) {
+        for (int k = first + 1; k < first + room->n_share; k++) {
+            worst[first] = worst[k] > worst[first] ? worst[k] : worst[first];
+            good[first] &= good[k];
+        }
+        for (int k = first + 1; k < first + room->n_share; k++) {
+            worst[k] = worst[first];
+            good[k] = good[first];
+        }
+    }
+    EACH_PART(room) {
+        memcpy(&now[h].worst, worst + h * (N_LANE / N_PART), sizeof now->worst);
+        memcpy(&now[h].good, good + h * (N_LANE / N_PART), sizeof now->good);
     }
 }
 
@@ -360,7 +394,7 @@ static void swap(lanes **a, lanes **b)
 static void move(struct lanes_room *room, const part_mask *accepted)
 {
     bool all = true;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         all = all && bits(accepted[h]) == (1u << (N_LANE / N_PART)) - 1;
         for (size_t i = 0; i < room->plan->n; i++)
             PART(room->y_before, i) = pick(accepted[h], PART(room->y_before, i), PART(room->y, i));
@@ -368,8 +402,8 @@ static void move(struct lanes_room *room, const part_mask *accepted)
     swap(&room->y, &room->y_before);
     for (size_t b = 0; b < room->n_block; b++) {
         struct lanes_block *block = &room->block[b];
-        for (int h = 0; h < N_PART && !all; h++)
-            for (size_t e = 0; e < room->plan->n * block->width; e++)
+        EACH_PART(room)
+            for (size_t e = 0; !all && e < room->plan->n * block->width; e++)
                 PART(block->sens_new, e) = pick(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
         swap(&block->sens, &block->sens_new);
     }
@@ -384,11 +418,11 @@ static struct lanes_events attempt(struct lanes_room *room)
                                      .covariate = (const double *)room->covariate, .work = (const double *)room->work,
                                      .input = (const double *)room->scratch.input,
                                      .input_slope = (const double *)room->outside.input_slope};
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         set_time(room, PART(&room->t, 0), &t, room->scratch.input, h);
     plan->lanes->derive(&at, (double *)room->scratch.derived[0]);
     lanes inverse;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         begin_attempt(room, &now[h], h);
         PART(&inverse, 0) = now[h].inverse;
     }
@@ -396,7 +430,7 @@ static struct lanes_events attempt(struct lanes_room *room)
         plan->algebra.factorize((const double *)room->scratch.derived[0], (const double *)&inverse,
                                 (double *)room->scratch.factor);
     else
-        for (int h = 0; h < N_PART; h++)
+        EACH_PART(room)
             factorize(room, now[h].inverse, h);
     /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache
      * together. */
@@ -406,7 +440,7 @@ static struct lanes_events attempt(struct lanes_room *room)
         if (together)
             block_do[room->block->width](room, now, room->block, i);
     }
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         state_end(room, &now[h], h);
     for (size_t b = 0; b < room->n_block; b++)
         for (int i = together ? METHOD.n_stage : 0; i <= METHOD.n_stage; i++)
@@ -414,10 +448,11 @@ static struct lanes_events attempt(struct lanes_room *room)
 
     struct lanes_events events = {0};
     part_mask accepted[N_PART];
-    for (int h = 0; h < N_PART; h++)
+    agree(room, now);
+    EACH_PART(room)
         now[h].worst *= PART(&room->control.by_accepted, 0);
     check_inside(room, now, &at);
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         accepted[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & MASK(&room->live, 0);
         control(room, &now[h], accepted[h], h);
         PART(&room->t_before, 0) = PART(&room->t, 0);
@@ -425,7 +460,7 @@ static struct lanes_events attempt(struct lanes_room *room)
         PART(&room->t, 0) = pick(accepted[h], now[h].end, PART(&room->t, 0));
     }
     move(room, accepted);
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         if (room->tolerance.follows_sizes)
             follow_sizes(room, now[h].h, accepted[h], h);
         report(room, &events, accepted[h], h);
@@ -434,4 +469,4 @@ static struct lanes_events attempt(struct lanes_room *room)
 }
 
 extern const struct lanes_kernel KERNEL;
-const struct lanes_kernel KERNEL = {KERNEL_NAME, attempt, inside, drop_vanished, observe};
+const struct lanes_kernel KERNEL = {KERNEL_NAME, N_LANE / N_PART, attempt, inside, drop_vanished, observe};

@@ -27,7 +27,7 @@ static void interpolate(const struct weights *weights, size_t n, size_t width, c
 static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
 {
     size_t n = room->plan->n;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         part s = PART(at, 0);
         struct weights weights = {.before = 1 - s, .after = s, .at_end = bits(s == 1) == (1u << (N_LANE / N_PART)) - 1};
         for (int j = 0; j < METHOD.n_stage; j++) {
@@ -47,7 +47,7 @@ static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
 static void drop_vanished(const struct lanes_room *room, lanes *inside)
 {
     size_t n = room->plan->n;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         part share = PART(&room->tolerance.rtol, 0) * PART(&room->tolerance.fraction, 0), square = share * share;
         for (size_t i = 0; i < n; i++) {
             part least = square * PART(room->tolerance.size, i);
@@ -88,7 +88,7 @@ static void observe(const struct lanes_room *room, const lanes *time, const lane
 {
     const struct stiffit_model *abi = room->plan->abi;
     lanes *input = room->scratch.input + abi->n_input;
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         set_inputs(room, PART(time, 0), input, h);
     const struct stiffit_lanes_point at = {.t = (const double *)time, .y = (const double *)inside, .p = (const double *)room->p,
                                            .covariate = (const double *)room->covariate, .work = (const double *)room->work,
@@ -96,8 +96,8 @@ static void observe(const struct lanes_room *room, const lanes *time, const lane
                                            .input_slope = (const double *)room->outside.input_slope};
     room->plan->lanes->observe(&at, (double *)values);
     for (size_t o = 0; o < abi->n_observable; o++)
-        for (int h = 0; h < N_PART && is_wanted[o]; h++)
-            observe_one(room, o, values, inside, out, h);
+        if (is_wanted[o])
+            EACH_PART(room) observe_one(room, o, values, inside, out, h);
 }
 
 #endif

@@ -134,18 +134,23 @@ double lane_stop_time(const struct lane *lane)
     return fmin(lane->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
 }
 
-static void set_next(const struct simulation *sim, struct lanes_room *room, int k)
+static void set_next(const struct lane *lane, struct lanes_room *room)
 {
+    const struct simulation *sim = &lane->sim;
     const struct ode_task *task = sim->evaluation->task;
     size_t i = sim->rows.i_time;
     double tighter = sim->evaluation->tighter, next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
-    room->t_next[k] = next;
-    room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
     /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
-    room->t_part[k] = tighter > 1 ? (next - before) * pow(tighter, -1.0 / lanes_method.order) : INFINITY;
+    double part = tighter > 1 ? (next - before) * pow(tighter, -1.0 / lanes_method.order) : INFINITY;
+    EACH_LANE(lane, room, k) {
+        room->t_next[k] = next;
+        room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
+        room->t_part[k] = part;
+    }
 }
 
-void lane_load(const struct lane *lane, struct lanes_room *room, int k, const int32_t *column, bool live)
+/* All but the sensitivities, which become zero. */
+static void load_states(const struct lane *lane, struct lanes_room *room, int k)
 {
     const struct simulation *sim = &lane->sim;
     const struct stiffit_model *abi = sim->abi;
@@ -162,21 +167,6 @@ void lane_load(const struct lane *lane, struct lanes_room *room, int k, const in
     for (size_t b = 0; b < room->n_block; b++)
         for (size_t e = 0; e < n * room->block[b].width; e++)
             room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
-    for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = (size_t)column[lane->id[b]];
-        room->unit[c][k] = sim->blocks.unit[b];
-        room->active[c][k] = -1;
-        struct lanes_block *block = room->block;
-        while (c >= block->first + block->width)
-            block++;
-        const double *by = sim->model.is_infused && lane->id[b] < abi->n_parameter
-                               ? sim->model.rate_parameter + lane->id[b] * n : NULL;
-        for (size_t i = 0; i < n; i++) {
-            size_t e = i * block->width + c - block->first;
-            block->sens[e][k] = lane->y[(1 + b) * n + i];
-            block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
-        }
-    }
     for (size_t j = 0; j < abi->n_input; j++) {
         room->outside.input_since[j][k] = sim->model.piece[j].since;
         room->outside.input_value[j][k] = sim->model.piece[j].value;
@@ -194,18 +184,15 @@ void lane_load(const struct lane *lane, struct lanes_room *room, int k, const in
     }
     room->outside.since[k] = sim->model.since;
     room->outside.until[k] = sim->model.until;
-    room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)(live && sim->model.is_infused) << k;
     room->tolerance.rtol[k] = sim->tolerance.rtol;
     room->control.by_accepted[k] = lane->by_accepted;
     room->tolerance.fraction[k] = sim->tolerance.fraction;
     room->tolerance.at_rest[k] = sim->tolerance.at_rest;
     room->tolerance.is_relative[k] = -sim->tolerance.is_relative;
-    room->live[k] = -live;
     room->t[k] = room->t_before[k] = sim->t;
     room->h[k] = room->h_used[k] = lane->h;
     room->longest[k] = sim->max_step / ROOM_STRETCH;
     room->t_stop[k] = lane_stop_time(lane);
-    set_next(sim, room, k);
     room->control.log_h[k] = lane->log_h;
     room->control.log_error[k] = lane->log_error;
     room->control.rejected[k] = -lane->rejected;
@@ -216,9 +203,58 @@ void lane_load(const struct lane *lane, struct lanes_room *room, int k, const in
     room->control.max_steps[k] = sim->evaluation->max_steps;
 }
 
-void lane_follow(struct lane *lane, const struct lanes_room *room, int k)
+void lane_fill(const struct lane *lane, struct lanes_room *room, int k)
+{
+    load_states(lane, room, k);
+    room->live[k] = 0;
+}
+
+static struct lanes_block *block_of(const struct lanes_room *room, size_t column)
+{
+    struct lanes_block *block = room->block;
+    while (column >= block->first + block->width)
+        block++;
+    return block;
+}
+
+void lane_load(const struct lane *lane, struct lanes_room *room, const int32_t *column)
+{
+    const struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    EACH_LANE(lane, room, k) {
+        load_states(lane, room, k);
+        room->live[k] = -1;
+        room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)sim->model.is_infused << k;
+    }
+    set_next(lane, room);
+    for (size_t b = 0; b < sim->blocks.n; b++) {
+        size_t c = lane_column(room, column[lane->id[b]]);
+        int k = lane->first + lane_rank(room, column[lane->id[b]]);
+        room->unit[c][k] = sim->blocks.unit[b];
+        room->active[c][k] = -1;
+        struct lanes_block *block = block_of(room, c);
+        const double *by = sim->model.is_infused && lane->id[b] < sim->abi->n_parameter
+                               ? sim->model.rate_parameter + lane->id[b] * n : NULL;
+        for (size_t i = 0; i < n; i++) {
+            size_t e = i * block->width + c - block->first;
+            block->sens[e][k] = lane->y[(1 + b) * n + i];
+            block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
+        }
+    }
+}
+
+void lane_halt(const struct lane *lane, struct lanes_room *room)
+{
+    EACH_LANE(lane, room, k) {
+        room->live[k] = 0;
+        room->outside.infused &= ~(1u << k);
+    }
+}
+
+void lane_follow(struct lane *lane, const struct lanes_room *room)
 {
     struct simulation *sim = &lane->sim;
+    int k = lane->first;
     size_t n = sim->n_state;
     for (size_t i = 0; i < n; i++) {
         sim->tolerance.sizes[i] = room->tolerance.size[i][k];
@@ -229,21 +265,21 @@ void lane_follow(struct lane *lane, const struct lanes_room *room, int k)
     sim->tolerance.sizes[3 * n] = sim->t = room->t[k];
 }
 
-void lane_store(struct lane *lane, const struct lanes_room *room, int k, const int32_t *column)
+void lane_store(struct lane *lane, const struct lanes_room *room, const int32_t *column)
 {
     struct simulation *sim = &lane->sim;
     size_t n = sim->n_state;
+    int k = lane->first;
     for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = (size_t)column[lane->id[b]];
-        const struct lanes_block *block = room->block;
-        while (c >= block->first + block->width)
-            block++;
+        size_t c = lane_column(room, column[lane->id[b]]);
+        int rank = lane_rank(room, column[lane->id[b]]);
+        const struct lanes_block *block = block_of(room, c);
         for (size_t i = 0; i < n; i++)
-            lane->y[(1 + b) * n + i] = block->sens[i * block->width + c - block->first][k];
+            lane->y[(1 + b) * n + i] = block->sens[i * block->width + c - block->first][k + rank];
     }
     for (size_t i = 0; i < n; i++)
         lane->y[i] = room->y[i][k];
-    lane_follow(lane, room, k);
+    lane_follow(lane, room);
     sim->tolerance.at_rest = room->tolerance.at_rest[k];
     sim->t = room->t[k];
     lane->h = room->h[k];
@@ -257,83 +293,90 @@ void lane_store(struct lane *lane, const struct lanes_room *room, int k, const i
     sim->evaluation->t_reached = sim->t;
 }
 
-void lane_count(struct lane *lane, struct lanes_room *room, int k)
+void lane_count(struct lane *lane, struct lanes_room *room)
 {
     struct simulation *sim = &lane->sim;
+    int k = lane->first;
     int64_t n_attempt = room->control.n_attempt[k];
     sim->t = sim->evaluation->t_reached = room->t[k];
     sim->evaluation->n_step = room->control.n_step[k];
     sim->model.n_rhs += n_attempt * lanes_method.n_stage;
     sim->model.n_jacobian += n_attempt;
     sim->n_factor += n_attempt;
-    room->control.n_attempt[k] = 0;
+    EACH_LANE(lane, room, each)
+        room->control.n_attempt[each] = 0;
 }
 
-void lane_take_inside(struct lane *lane, const int32_t *column, const lanes *inside, int k)
+void lane_take_inside(struct lane *lane, const int32_t *column, const struct lanes_room *room, const lanes *inside)
 {
     struct simulation *sim = &lane->sim;
     size_t n = sim->n_state;
     for (size_t i = 0; i < n; i++)
-        lane->y[i] = inside[i][k];
+        lane->y[i] = inside[i][lane->first];
     for (size_t b = 0; b < sim->blocks.n; b++) {
-        const lanes *from = inside + n * (1 + (size_t)column[lane->id[b]]);
+        const lanes *from = inside + n * (1 + lane_column(room, column[lane->id[b]]));
+        int k = lane->first + lane_rank(room, column[lane->id[b]]);
         for (size_t i = 0; i < n; i++)
             lane->y[(1 + b) * n + i] = from[i][k];
     }
 }
 
-static void look_ahead(struct lane *lane, struct lanes_room *room, int k)
+static void look_ahead(struct lane *lane, struct lanes_room *room)
 {
     struct simulation *sim = &lane->sim;
-    lane_follow(lane, room, k);
+    lane_follow(lane, room);
     for (size_t i = 0; i < sim->n_state; i++)
-        lane->y[i] = room->y[i][k];
+        lane->y[i] = room->y[i][lane->first];
     tolerance_look(sim, lane->y);
-    for (size_t i = 0; i < sim->n_state; i++) {
-        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
-        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
-    }
+    for (size_t i = 0; i < sim->n_state; i++)
+        EACH_LANE(lane, room, k) {
+            room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+            room->tolerance.noise[i][k] = sim->tolerance.noise[i];
+        }
 }
 
-void lane_answered(struct lane *lane, struct lanes_room *room, int k)
+void lane_answered(struct lane *lane, struct lanes_room *room)
 {
     if (lane->sim.tolerance.grows)
-        look_ahead(lane, room, k);
-    set_next(&lane->sim, room, k);
+        look_ahead(lane, room);
+    set_next(lane, room);
 }
 
-void lane_begin_count(struct lane *lane, struct lanes_room *room, int k)
+void lane_begin_count(struct lane *lane, struct lanes_room *room)
 {
-    lane_count(lane, room, k);
+    lane_count(lane, room);
     lane->n_attempt = 0;
     lane->trouble = -LASTING;
 }
 
-const double *lane_at_end(struct lane *lane, const struct lanes_room *room, int k)
+const double *lane_at_end(struct lane *lane, const struct lanes_room *room)
 {
     for (size_t i = 0; i < lane->sim.n_state; i++) {
-        lane->y[i] = room->y[i][k];
-        lane->sim.y_before[i] = room->y_before[i][k];
+        lane->y[i] = room->y[i][lane->first];
+        lane->sim.y_before[i] = room->y_before[i][lane->first];
     }
-    lane_follow(lane, room, k);
+    lane_follow(lane, room);
     positive_look(&lane->sim, lane->sim.y_before); /* steps in which nothing fell were not looked at */
     return lane->y;
 }
 
 /* What was at the beginning of the step is still where the next one is to go. */
-bool lane_takes_back(struct lane *lane, struct lanes_room *room, int k, double part)
+bool lane_takes_back(struct lane *lane, struct lanes_room *room, double part)
 {
-    double h = part * room->h_used[k];
-    if (part == 1 || !(h > 4 * DBL_EPSILON * fabs(room->t[k])))
+    double h = part * room->h_used[lane->first];
+    if (part == 1 || !(h > 4 * DBL_EPSILON * fabs(room->t[lane->first])))
         return false;
-    lane->sim.t = room->t[k] = room->t_before[k];
-    room->h[k] = h;
-    room->control.rejected[k] = -1;
-    for (size_t i = 0; i < lane->sim.n_state; i++)
-        room->y[i][k] = room->y_before[i][k];
-    for (size_t b = 0; b < room->n_block; b++)
-        for (size_t e = 0; e < lane->sim.n_state * room->block[b].width; e++)
-            room->block[b].sens[e][k] = room->block[b].sens_new[e][k];
+    lane->sim.t = room->t_before[lane->first];
+    EACH_LANE(lane, room, k) {
+        room->t[k] = room->t_before[k];
+        room->h[k] = h;
+        room->control.rejected[k] = -1;
+        for (size_t i = 0; i < lane->sim.n_state; i++)
+            room->y[i][k] = room->y_before[i][k];
+        for (size_t b = 0; b < room->n_block; b++)
+            for (size_t e = 0; e < lane->sim.n_state * room->block[b].width; e++)
+                room->block[b].sens[e][k] = room->block[b].sens_new[e][k];
+    }
     return true;
 }
 
@@ -349,17 +392,17 @@ static void find_failure(struct lane *lane)
 }
 
 /* Whether something was not finite in the latest attempts. */
-static bool is_lasting(const struct lanes_room *room, int k)
+static bool is_lasting(const struct lane *lane, const struct lanes_room *room)
 {
-    return room->control.n_attempt[k] - room->control.trouble[k] < LASTING;
+    return room->control.n_attempt[lane->first] - room->control.trouble[lane->first] < LASTING;
 }
 
-bool lane_may_be_sizes(const struct lanes_room *room, int k) { return !is_lasting(room, k); }
+bool lane_may_be_sizes(const struct lane *lane, const struct lanes_room *room) { return !is_lasting(lane, room); }
 
-void lane_fail(struct lane *lane, struct lanes_room *room, int k)
+void lane_fail(struct lane *lane, struct lanes_room *room)
 {
-    bool is_model = is_lasting(room, k);
-    lane_count(lane, room, k);
+    bool is_model = is_lasting(lane, room);
+    lane_count(lane, room);
     if (is_model) {
         find_failure(lane);
         outcome_model_failed(&lane->sim);
@@ -368,8 +411,9 @@ void lane_fail(struct lane *lane, struct lanes_room *room, int k)
     }
 }
 
-const double *lane_inside(struct lane *lane, const struct lanes_room *room, int k, double t)
+const double *lane_inside(struct lane *lane, const struct lanes_room *room, double t)
 {
+    int k = lane->first;
     double *y = lane->y, s = t >= room->t[k] ? 1 : (t - room->t_before[k]) / room->h_used[k], weight[METHOD_STAGES];
     for (int j = 0; j < lanes_method.n_stage; j++) {
         double inner = 0;
@@ -418,19 +462,21 @@ bool lane_look_for_steady_state(struct lane *lane, struct linear *linear, double
     return steady_look(&lane->sim, lane->y, &solver);
 }
 
-void lane_attend(struct lane *lane, struct lanes_room *room, int k)
+void lane_attend(struct lane *lane, struct lanes_room *room)
 {
     struct simulation *sim = &lane->sim;
-    lane_follow(lane, room, k);
+    lane_follow(lane, room);
     if (!sim->forcing)
         return;
-    lane->bound = forcing_bound(sim, room->h[k]);
-    for (size_t i = 0; i < sim->n_state; i++) {
-        room->tolerance.guess[i][k] = sim->tolerance.sizes[i + sim->n_state];
-        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
-        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
-        room->tolerance.born[i][k] = sim->tolerance.born[i];
+    lane->bound = forcing_bound(sim, room->h[lane->first]);
+    EACH_LANE(lane, room, k) {
+        for (size_t i = 0; i < sim->n_state; i++) {
+            room->tolerance.guess[i][k] = sim->tolerance.sizes[i + sim->n_state];
+            room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+            room->tolerance.noise[i][k] = sim->tolerance.noise[i];
+            room->tolerance.born[i][k] = sim->tolerance.born[i];
+        }
+        room->tolerance.at_rest[k] = sim->tolerance.at_rest;
+        room->t_stop[k] = lane_stop_time(lane);
     }
-    room->tolerance.at_rest[k] = sim->tolerance.at_rest;
-    room->t_stop[k] = lane_stop_time(lane);
 }

@@ -18,7 +18,7 @@ static void add_direct(const struct lanes_room *room, int k, uint32_t j, const s
 }
 
 /* The derivatives of rows first ... last - 1. False: one is not finite. */
-static bool fill_derivatives(struct simulation *sim, const struct lanes_room *room, int k, const struct lane *lane,
+static bool fill_derivatives(struct simulation *sim, const struct lanes_room *room, const struct lane *lane,
                              const int32_t *column, const struct lanes_view *view, size_t first, size_t last)
 {
     const struct evaluation *evaluation = sim->evaluation;
@@ -32,7 +32,9 @@ static bool fill_derivatives(struct simulation *sim, const struct lanes_room *ro
     for (size_t s = 0; s < evaluation->n_sens; s++) {
         uint32_t j = sim->blocks.sens[s];
         int32_t block = sim->blocks.of_sens[s];
-        const lanes *by_way = block < 0 ? NULL : view->out + n_observable * (1 + (size_t)column[lane->id[block]]);
+        int32_t i_parameter = block < 0 ? 0 : column[lane->id[block]];
+        const lanes *by_way = block < 0 ? NULL : view->out + n_observable * (1 + lane_column(room, i_parameter));
+        int k = lane->first + lane_rank(room, i_parameter);
         double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *own = sim->rows.h_row;
         bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
         if (by_way && !is_direct && !to) { /* the most frequent case */
@@ -53,8 +55,8 @@ static bool fill_derivatives(struct simulation *sim, const struct lanes_room *ro
     return odd == 0;
 }
 
-bool lane_answer(struct lane *lane, const struct lanes_room *room, int k, const int32_t *column,
-                            const struct lanes_view *view)
+bool lane_answer(struct lane *lane, const struct lanes_room *room, const int32_t *column,
+                 const struct lanes_view *view)
 {
     struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
@@ -66,12 +68,13 @@ bool lane_answer(struct lane *lane, const struct lanes_room *room, int k, const 
     double odd = 0, *excess = sim->rows.h;
     for (size_t i = first; i < last; i++) {
         uint32_t o = task->row_observable[i];
-        evaluation->prediction[i] = view->values[o][k];
-        excess[o] = view->out[o][k];
-        odd += 0 * excess[o]; /* NaN if something is not finite */
+        evaluation->prediction[i] = view->values[o][lane->first];
+        excess[o] = view->out[o][lane->first];
+        EACH_LANE(lane, room, k)
+            odd += 0 * view->out[o][k]; /* NaN if something is not finite */
     }
     if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
-                     !fill_derivatives(sim, room, k, lane, column, view, first, last)))
+                     !fill_derivatives(sim, room, lane, column, view, first, last)))
         return false;
     sim->rows.i_row = last;
     sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
