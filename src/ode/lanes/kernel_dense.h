@@ -39,7 +39,8 @@ static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
         interpolate(&weights, n, 1, room->y_before, room->y, room->scratch.stage, out, h);
         for (size_t b = 0; b < room->n_block; b++) {
             const struct lanes_block *block = &room->block[b];
-            interpolate(&weights, n, block->width, block->sens_new, block->sens, block->stage, out + n * (1 + block->first), h);
+            size_t width = room->by_column ? 1 : block->width, n_row = n * block->width / width;
+            interpolate(&weights, n_row, width, block->sens_new, block->sens, block->stage, out + n * (1 + block->first), h);
         }
     }
 }

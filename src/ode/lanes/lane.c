@@ -236,7 +236,7 @@ void lane_load(const struct lane *lane, struct lanes_room *room, const int32_t *
         const double *by = sim->model.is_infused && lane->id[b] < sim->abi->n_parameter
                                ? sim->model.rate_parameter + lane->id[b] * n : NULL;
         for (size_t i = 0; i < n; i++) {
-            size_t e = i * block->width + c - block->first;
+            size_t e = lanes_place(room, block, i, c - block->first);
             block->sens[e][k] = lane->y[(1 + b) * n + i];
             block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
         }
@@ -275,7 +275,7 @@ void lane_store(struct lane *lane, const struct lanes_room *room, const int32_t 
         int rank = lane_rank(room, column[lane->id[b]]);
         const struct lanes_block *block = block_of(room, c);
         for (size_t i = 0; i < n; i++)
-            lane->y[(1 + b) * n + i] = block->sens[i * block->width + c - block->first][k + rank];
+            lane->y[(1 + b) * n + i] = block->sens[lanes_place(room, block, i, c - block->first)][k + rank];
     }
     for (size_t i = 0; i < n; i++)
         lane->y[i] = room->y[i][k];

@@ -67,7 +67,7 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, siz
 {
     size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other, n_input = plan->abi->n_input;
     bool good = true;
-    *room = (struct lanes_room){.plan = plan, .n_lane = N_LANE, .n_share = 1};
+    *room = (struct lanes_room){.plan = plan, .by_column = plan->algebra.columns, .n_lane = N_LANE, .n_share = 1};
     for (int k = 0; k < N_LANE; k++) {
         room->outside.since[k] = -INFINITY;
         room->outside.until[k] = INFINITY;
@@ -125,7 +125,7 @@ enum { N_ZERO = 5, N_MATRIX = N_ZERO + METHOD_STAGES };
 
 /* parameter: those of the room's columns, n of them. Its entries go to `entry`. */
 static void block_init(struct lanes_block *block, const struct lanes_room *room, size_t n, const uint32_t *parameter,
-                       struct lanes_share *entry)
+                       struct stiffit_lanes_entry *entry)
 {
     const struct lanes_plan *plan = room->plan;
     size_t n_number = plan->n * block->width, n_share = (size_t)room->n_share;
@@ -142,9 +142,10 @@ static void block_init(struct lanes_block *block, const struct lanes_room *room,
     for (size_t k = 0; k < plan->n_entry; k++)
         for (size_t i = first; i < end && i < n; i++)
             if ((uint32_t)plan->entry[k].parameter == parameter[i])
-                block->entry[block->n_entry++] = (struct lanes_share){
-                    .value = (int32_t)k, .row = plan->entry[k].row * (int32_t)block->width + (int32_t)((i - first) / n_share),
-                    .rank = (int32_t)(i % n_share)};
+                block->entry[block->n_entry++] = (struct stiffit_lanes_entry){
+                    .value = (int64_t)(N_LANE * k),
+                    .row = (int64_t)(N_LANE * lanes_place(room, block, (size_t)plan->entry[k].row, (i - first) / n_share)),
+                    .rank = (int64_t)(N_LANE * (i % n_share))};
 }
 
 static bool reserve(struct lanes_room *room, size_t n_number, size_t n_block)
@@ -170,11 +171,20 @@ static void set_ranks(struct lanes_room *room, int n_share)
             room->of_rank[rank][k] = -(k % n_share == rank);
 }
 
+/* Columns of a block: the kernel's functions share what they load of the model over as many as the registers hold; where the
+ * model's functions do not need that, the block's numbers of all stages fit the first-level cache (of 48 KiB). */
+static size_t widest_block(const struct lanes_room *room)
+{
+    enum { WIDEST = 8, NARROWEST = 2, CACHE = 44 * 1024 };
+    size_t fit = CACHE / ((METHOD_STAGES + 3) * room->plan->n * sizeof(lanes));
+    return !room->by_column || fit > WIDEST ? WIDEST : fit < NARROWEST ? NARROWEST : fit;
+}
+
 bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter, int n_share)
 {
-    enum { WIDEST = 8 };
-    size_t n_column = (n + (size_t)n_share - 1) / (size_t)n_share, n_block = (n_column + WIDEST - 1) / WIDEST, first = 0;
-    struct lanes_share *entry = room->entry;
+    size_t n_column = (n + (size_t)n_share - 1) / (size_t)n_share, widest = widest_block(room);
+    size_t n_block = (n_column + widest - 1) / widest, first = 0;
+    struct stiffit_lanes_entry *entry = room->entry;
     room->n_block = room->n_column = 0;
     set_ranks(room, n_share);
     if (!reserve(room, room->plan->n * n_column * N_MATRIX, n_block))

@@ -18,19 +18,15 @@ enum { N_LANE = STIFFIT_LANES };
 typedef double lanes __attribute__((vector_size(8 * N_LANE)));
 typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
 
-/* An entry of df/dp: number `value` of the entries is added to number `row` of the block's matrix, in lanes of this rank. */
-struct lanes_share {
-    int32_t value, row, rank;
-};
-
-/* Sensitivities by some parameters; an n_state x width matrix is stored row by row. */
+/* Sensitivities by some parameters; an n_state x width matrix is stored row by row, or by column for the model's functions of
+ * stages. */
 struct lanes_block {
     size_t first, width;      /* columns first <= c < first + width of the room */
     lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
     lanes *minus_rate;        /* matrix: of infusions, as below */
     lanes *stage[METHOD_STAGES];
-    size_t n_entry;           /* of df/dp; */
-    struct lanes_share *entry;
+    size_t n_entry;           /* of df/dp */
+    struct stiffit_lanes_entry *entry;
 };
 
 /* The lanes' tolerances and sizes of states, as in struct tolerance. */
@@ -71,11 +67,12 @@ struct lanes_scratch {
  * column i / n_share of the lane of rank i % n_share. Errors are compared over all of them, so all make the same steps. */
 struct lanes_room {
     const struct lanes_plan *plan;
+    bool by_column;      /* matrices are stored by column */
     int n_lane, n_share; /* n_lane: lanes from there on are in no use, and may be left out */
     size_t n_column, n_block;
     struct lanes_block *block;
     lanes *memory;             /* the blocks' numbers, */
-    struct lanes_share *entry; /* and entries */
+    struct stiffit_lanes_entry *entry; /* and entries */
     size_t n_memory, most_blocks;
     lanes_mask of_rank[N_LANE]; /* k: lanes of that rank */
     struct lanes_tolerance tolerance;
@@ -107,6 +104,12 @@ struct lanes_events {
     unsigned underflow; /* the next step is too small to move t */
     unsigned spent;     /* n_step has reached max_steps */
 };
+
+/* Number of state i and column c of a block in its matrices. */
+static inline size_t lanes_place(const struct lanes_room *room, const struct lanes_block *block, size_t i, size_t c)
+{
+    return room->by_column ? c * room->plan->n + i : i * block->width + c;
+}
 
 struct lanes_kernel {
     const char *name;

@@ -1,0 +1,239 @@
+/* A stage of the lanes' integrator for one model in C: what the kernel otherwise does by walking through the plan's lists,
+ * operation by operation and in the same order. For models whose code fits the CPU's caches.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/generate/c_expression.h"
+
+/* Operations on vectors in the solution for one column, and for several ones side by side: these fill the gaps that the
+ * dependencies of one leave. */
+enum { MAX_OPERATION = 1500, MAX_TOGETHER = 400, WIDEST = 8 };
+/* Numbers of the model that compilers keep in registers; arrays of many more only take them long. */
+enum { MAX_LOCAL = 80 };
+
+static bool is_local(const struct lanes_plan *plan) { return plan->n_derive + plan->n_curve <= MAX_LOCAL; }
+
+static const char prelude[] =
+    "/* a*b + c, rounded once. Compilers do not make one instruction of the loop (gcc 12). */\n"
+    "#if defined __AVX512F__\n"
+    "#define fused(a, b, c) ((lanes)__builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4))\n"
+    "#elif defined __FMA__ && defined __AVX2__\n"
+    "#define fused(a, b, c) ((lanes)__builtin_ia32_vfmaddpd256(a, b, c))\n"
+    "#else\n"
+    "LANES(fused)(lanes a, lanes b, lanes c)\n"
+    "{\n"
+    "    for (int i = 0; i < WIDTH; i++) c[i] = fma(a[i], b[i], c[i]);\n"
+    "    return c;\n"
+    "}\n"
+    "#define fused lanes_fused\n"
+    "#endif\n\n";
+
+static const char begin[] = "    for (int k = 0; k < n_lane; k += WIDTH) {\n";
+static const char end[] = "    }\n}\n\n";
+
+static void factorize(const struct lanes_plan *plan, FILE *out)
+{
+    size_t n = plan->n;
+    fprintf(out, "static %s void lanes_factorize(const double *derived, const double *inverse, double *factor, const int k)\n{\n"
+                 "    (void)derived;\n    const lanes h = get(inverse, 0, k);\n",
+            is_local(plan) ? "inline INLINE" : "__attribute__((noinline))");
+    for (size_t f = 0; f < plan->n_factor; f++)
+        fprintf(out, "    lanes f%zu = all(0.0);\n", f);
+    for (int32_t k = 0; k < plan->jacobian.start[n]; k++)
+        fprintf(out, "    f%d = -get(derived, %d, k);\n", (int)plan->place[k], (int)plan->jacobian.term[k].value);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "    f%d += h;\n", (int)plan->diagonal[i]);
+    for (size_t k = 0; k < n; k++) {
+        int diagonal = plan->diagonal[plan->order[k]];
+        fprintf(out, "    f%d = 1.0 / f%d;\n", diagonal, diagonal);
+        for (int32_t s = plan->scale_start[k]; s < plan->scale_start[k + 1]; s++)
+            fprintf(out, "    f%d *= f%d;\n", (int)plan->scale[s], diagonal);
+        for (int32_t u = plan->update_start[k]; u < plan->update_start[k + 1]; u++) {
+            const struct lanes_update *update = &plan->update[u];
+            int target = update->target;
+            fprintf(out, "    f%d = fused(-f%d, f%d, f%d);\n", target, (int)update->left, (int)update->right, target);
+        }
+    }
+    for (size_t f = 0; f < plan->n_factor; f++)
+        fprintf(out, "    put(factor, %zu, k, f%zu);\n", f, f);
+    fputs("}\n\n", out);
+}
+
+/* x -= factor * another x, for each of `width` columns. */
+static void add_factors(const struct lanes_rows *rows, size_t row, size_t width, FILE *out)
+{
+    for (int32_t k = rows->start[row]; k < rows->start[row + 1]; k++) {
+        const struct lanes_term *term = &rows->term[k];
+        if (width > 1)
+            fprintf(out, "    v = get(factor, %d, k);\n", (int)term->value);
+        for (size_t c = 0; c < width && width > 1; c++)
+            fprintf(out, "    x%zu_%zu = fused(-v, x%d_%zu, x%zu_%zu);\n", row, c, (int)term->row, c, row, c);
+        if (width == 1)
+            fprintf(out, "    x%zu_0 = fused(-get(factor, %d, k), x%d_0, x%zu_0);\n", row, (int)term->value, (int)term->row,
+                    row);
+    }
+}
+
+/* x += number of the model * number of the sensitivities, or of a stage's argument. */
+static void add_model(const struct lanes_plan *plan, size_t row, size_t width, FILE *out)
+{
+    for (int32_t k = plan->forward.start[row]; k < plan->forward.start[row + 1]; k++) {
+        const struct lanes_term *term = &plan->forward.term[k];
+        size_t from = (size_t)term->row;
+        bool is_argument = from >= plan->n;
+        fprintf(out, "    v = get(derived, %d, k);\n", (int)term->value);
+        for (size_t c = 0; c < width; c++)
+            fprintf(out, "    x%zu_%zu = fused(v, get(%s, %zu, k), x%zu_%zu);\n", row, c, is_argument ? "argument" : "sens",
+                    (is_argument ? from - plan->n : from) + c * plan->n, row, c);
+    }
+}
+
+/* The solution for `width` columns, or for the states. */
+static void solve(const struct lanes_plan *plan, size_t width, bool is_columns, FILE *out)
+{
+    size_t n = plan->n;
+    if (is_columns)
+        fprintf(out, "static __attribute__((noinline)) void lanes_columns_%zu(const double *derived, const double *factor, const double *sens,\n"
+                     "    const double *argument, const double *right, double *restrict out)\n{\n"
+                     "    enum { k = 0 };\n    (void)derived, (void)sens, (void)argument;\n    lanes v;\n    (void)v;\n", width);
+    else
+        fprintf(out, "static %s void lanes_solve_at(const double *factor, const lanes *right, double *out)\n"
+                     "{\n    enum { k = 0 };\n", is_local(plan) ? "inline INLINE" : "__attribute__((noinline))");
+    for (size_t k = 0; k < n; k++) {
+        size_t row = (size_t)plan->order[k];
+        for (size_t c = 0; c < width; c++)
+            fprintf(out, is_columns ? "    lanes x%zu_%zu = get(right, %zu, k);\n" : "    lanes x%zu_%zu = right[%zu];\n", row, c,
+                    row + c * n);
+        if (is_columns)
+            add_model(plan, row, width, out);
+        add_factors(&plan->lower, row, width, out);
+    }
+    for (size_t k = n; k-- > 0;) {
+        size_t row = (size_t)plan->order[k];
+        add_factors(&plan->upper, row, width, out);
+        for (size_t c = 0; c < width; c++)
+            fprintf(out, "    x%zu_%zu *= get(factor, %d, k);\n    put(out, %zu, k, x%zu_%zu);\n", row, c,
+                    (int)plan->diagonal[row], row + c * n, row, c);
+    }
+    fputs("}\n\n", out);
+}
+
+/* The residual of the first stage's solution: r. */
+static void put_residual(const struct lanes_plan *plan, FILE *out)
+{
+    for (size_t i = 0; i < plan->n; i++) {
+        fprintf(out, "            r[%zu] = fused(-get(s.inverse, 0, k), get(u, %zu, 0), r[%zu]);\n", i, i, i);
+        for (int32_t k = plan->jacobian.start[i]; k < plan->jacobian.start[i + 1]; k++)
+            fprintf(out, "            r[%zu] = fused(get(d, %d, 0), get(u, %d, 0), r[%zu]);\n", i,
+                    (int)plan->jacobian.term[k].value, (int)plan->jacobian.term[k].row, i);
+    }
+}
+
+/* Copies numbers first <= i < end from `from` to s.`to`. */
+static void put_copies(const char *from, const char *to, size_t first, size_t end_, FILE *out)
+{
+    for (size_t i = first; i < end_; i++)
+        fprintf(out, "        put(s.%s, %zu, k, get(%s, %zu, 0));\n", to, i, from, i);
+}
+
+static const char shift[] =
+    "/* The point of the lanes from k on. */\n"
+    "static inline struct stiffit_lanes_point lanes_shift(const struct stiffit_lanes_point *at, const int k)\n{\n"
+    "    return (struct stiffit_lanes_point){.t = at->t + k, .y = at->y + k, .p = at->p + k, .covariate = at->covariate + k,\n"
+    "        .work = at->work + k, .direction = at->direction + k, .input = at->input + k, .input_slope = at->input_slope + k};\n"
+    "}\n\n";
+
+static void states(const struct lanes_plan *plan, FILE *out)
+{
+    size_t n = plan->n, n_state = n + (size_t)plan->lanes->by_state.start[n + 1];
+    char local[120] = "        double *const d = s.derived + k, *const c = s.curved + k;\n        (void)c;\n";
+    if (is_local(plan))
+        snprintf(local, sizeof local, "        _Alignas(64) double d[%zu*STIFFIT_LANES], c[%zu*STIFFIT_LANES];\n", plan->n_derive,
+                 plan->n_curve + 1);
+    fputs(shift, out);
+    fprintf(out, "static void lanes_states(const struct stiffit_lanes_states *stage)\n{\n"
+                 "    const struct stiffit_lanes_states s = *stage;\n    const int n_lane = s.n_lane;\n%s"
+                 "        _Alignas(64) double u[%zu*STIFFIT_LANES];\n"
+                 "        lanes r[%zu];\n        const struct stiffit_lanes_point at = lanes_shift(s.at, k);\n"
+                 "        struct stiffit_lanes_point base = lanes_shift(s.base, k);\n        base.direction = u;\n"
+                 "%s        lanes_derive_at(&at, d, 0);\n"
+                 "        if (s.inverse)\n            lanes_factorize(d, s.inverse + k, s.factor + k, 0);\n",
+            begin, n + 1, n, local);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "        r[%zu] = get(s.right, %zu, k) + get(d, %zu, 0);\n", i, i, i);
+    fputs("        if (s.minus_rate) {\n", out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "            r[%zu] -= get(s.minus_rate, %zu, k);\n", i, i);
+    fputs("        }\n", out);
+    if (plan->n_time)
+        fputs("        const double *const first = s.inverse ? d : s.first + k;\n", out);
+    for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
+        fprintf(out, "        r[%d] = fused(get(s.direct, 0, k), get(first, %d, 0), r[%d]);\n", (int)term->row, (int)term->value,
+                (int)term->row);
+    fprintf(out, "        lanes_solve_at(s.factor + k, r, u);\n        put(u, %zu, 0, get(s.direct, 0, k));\n", n);
+    put_copies("u", "out", 0, n + 1, out);
+    fputs("        if (s.inverse) {\n", out);
+    put_residual(plan, out);
+    fputs("            lanes_solve_at(s.factor + k, r, s.correction + k);\n        }\n", out);
+    if (is_local(plan))
+        put_copies("d", "derived", n, n_state, out); /* the rest is in the entries */
+    fputs("        if (!s.has_columns)\n            continue;\n        lanes_curve_at(&base, c, 0);\n", out);
+    if (is_local(plan))
+        put_copies("c", "curved", 0, (size_t)plan->lanes->curve_state.start[n], out);
+    for (size_t e = 0; e < plan->n_entry; e++) {
+        const struct lanes_entry *entry = &plan->entry[e];
+        fprintf(out, "        put(s.entry, %zu, k, get(d, %d, 0)", e, (int)entry->value);
+        if (entry->curve >= 0)
+            fprintf(out, " + get(c, %d, 0)", (int)entry->curve);
+        fputs(");\n", out);
+    }
+    fputs(end, out);
+}
+
+static const char add_entries[] =
+    "        for (const struct stiffit_lanes_entry *q = s.place; q < s.place + s.n_place; q++) {\n"
+    "            lanes v = get(s.entry + q->value, 0, k);\n"
+    "            if (s.of_rank) /* x + -0 is x, whatever it is */\n"
+    "                v = choose(get(s.of_rank + q->rank, 0, k), v, all(-0.0));\n"
+    "            put(s.right + q->row, 0, k, get(s.right + q->row, 0, k) + v);\n"
+    "        }\n";
+
+/* With functions of `widest` columns side by side, and of a half, ... of these. */
+static void columns(const struct lanes_plan *plan, size_t widest, FILE *out)
+{
+    for (size_t width = widest; width > 0; width /= 2)
+        solve(plan, width, true, out);
+    fprintf(out, "static void lanes_columns(const struct stiffit_lanes_columns *stage)\n{\n"
+                 "    const struct stiffit_lanes_columns s = *stage;\n    const int n_lane = s.n_lane;\n"
+                 "    enum { N = %zu };\n%s%s"
+                 "        for (int i = 0; s.minus_rate && i < s.n_column*N; i++)\n"
+                 "            put(s.right, i, k, get(s.right, i, k) - get(s.minus_rate, i, k));\n"
+                 "        int c = 0;\n", plan->n, begin, add_entries);
+    for (size_t width = widest; width > 0; width /= 2)
+        fprintf(out, "        for (; c + %zu <= s.n_column; c += %zu) {\n"
+                     "            const int at = c*N*STIFFIT_LANES + k;\n"
+                     "            lanes_columns_%zu(s.derived + k, s.factor + k, s.sens + at, s.argument + at, s.right + at,\n"
+                     "                s.out + at);\n        }\n", width, width, width);
+    fputs(end, out);
+}
+
+void c_stages(const struct lanes_plan *plan, FILE *out)
+{
+    size_t n = plan->n, n_solve = (size_t)(plan->lower.start[n] + plan->upper.start[n]) + n;
+    size_t n_column = n_solve + (size_t)plan->forward.start[n], n_parameter = plan->abi->n_parameter;
+    bool is_small = n_column <= MAX_OPERATION && plan->n_factor + (size_t)plan->update_start[n] <= MAX_OPERATION;
+    size_t most = MAX_TOGETHER / (n_column + 1), widest = most > WIDEST ? WIDEST : most > 0 ? most : 1;
+    size_t n_block = (n_parameter + widest - 1) / widest;
+    if (is_small) {
+        fputs(prelude, out);
+        factorize(plan, out);
+        solve(plan, 1, false, out);
+        fprintf(out, "static void lanes_solve(const double *factor, const double *right, double *out, const int32_t n_lane)\n"
+                     "{\n%s        lanes r[%zu];\n        for (int i = 0; i < %zu; i++)\n"
+                     "            r[i] = get(right, i, k);\n        lanes_solve_at(factor + k, r, out + k);\n%s",
+                begin, n, n, end);
+        states(plan, out);
+        columns(plan, (n_parameter + n_block - 1) / n_block, out);
+    }
+    fprintf(out, "static const struct stiffit_lanes_algebra lanes_algebra = {\n    .key = %lluu,\n%s};\n\n",
+            (unsigned long long)plan->key,
+            is_small ? "    .solve = lanes_solve,\n    .states = lanes_states,\n    .columns = lanes_columns,\n" : "");
+}
