@@ -150,11 +150,23 @@ struct stiffit_lanes_columns {
     double *right, *out;                    /* as above */
     int32_t n_place, n_column, n_lane;
 };
+/* All stages of the states, each followed by those of all columns. begin makes right-hand sides and arguments of a stage from
+ * those before it, and sets `direct`, `out` and `inverse` in states, and `out` in the blocks. Of derive's output the part by
+ * state of the first stage is written; nothing of curve's, and no entries. */
+struct stiffit_lanes_stages {
+    void (*begin)(void *context, int32_t i_stage);
+    void *context;
+    const struct stiffit_lanes_states *states;
+    const struct stiffit_lanes_columns *block; /* n_block */
+    int32_t n_stage, n_block;
+};
 struct stiffit_lanes_algebra {
     uint64_t key;
-    void (*solve)(const double *factor, const double *right, double *out, int32_t n_lane); /* for the states; or NULL; */
-    void (*states)(const struct stiffit_lanes_states *stage);    /* so here, together with */
-    void (*columns)(const struct stiffit_lanes_columns *stage);  /* this */
+    void (*solve)(const double *factor, const double *right, double *out, int32_t n_lane); /* for the states */
+    /* For small models stages, else the other two; those that are not there are NULL. */
+    void (*stages)(const struct stiffit_lanes_stages *all);
+    void (*states)(const struct stiffit_lanes_states *stage);
+    void (*columns)(const struct stiffit_lanes_columns *stage);
 };
 
 struct stiffit_lanes {

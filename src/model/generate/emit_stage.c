@@ -91,9 +91,10 @@ static void solve(const struct lanes_plan *plan, size_t width, bool is_columns, 
 {
     size_t n = plan->n;
     if (is_columns)
-        fprintf(out, "static __attribute__((noinline)) void lanes_columns_%zu(const double *derived, const double *factor, const double *sens,\n"
+        fprintf(out, "static %s void lanes_columns_%zu(const double *derived, const double *factor, const double *sens,\n"
                      "    const double *argument, const double *right, double *restrict out)\n{\n"
-                     "    enum { k = 0 };\n    (void)derived, (void)sens, (void)argument;\n    lanes v;\n    (void)v;\n", width);
+                     "    enum { k = 0 };\n    (void)derived, (void)sens, (void)argument;\n    lanes v;\n    (void)v;\n",
+                is_local(plan) ? "inline INLINE" : "__attribute__((noinline))", width);
     else
         fprintf(out, "static %s void lanes_solve_at(const double *factor, const lanes *right, double *out)\n"
                      "{\n    enum { k = 0 };\n", is_local(plan) ? "inline INLINE" : "__attribute__((noinline))");
@@ -127,13 +128,6 @@ static void put_residual(const struct lanes_plan *plan, FILE *out)
     }
 }
 
-/* Copies numbers first <= i < end from `from` to s.`to`. */
-static void put_copies(const char *from, const char *to, size_t first, size_t end_, FILE *out)
-{
-    for (size_t i = first; i < end_; i++)
-        fprintf(out, "        put(s.%s, %zu, k, get(%s, %zu, 0));\n", to, i, from, i);
-}
-
 static const char shift[] =
     "/* The point of the lanes from k on. */\n"
     "static inline struct stiffit_lanes_point lanes_shift(const struct stiffit_lanes_point *at, const int k)\n{\n"
@@ -141,22 +135,10 @@ static const char shift[] =
     "        .work = at->work + k, .direction = at->direction + k, .input = at->input + k, .input_slope = at->input_slope + k};\n"
     "}\n\n";
 
-static void states(const struct lanes_plan *plan, FILE *out)
+/* The right-hand side of a stage of the states: r. */
+static void put_right(const struct lanes_plan *plan, FILE *out)
 {
-    size_t n = plan->n, n_state = n + (size_t)plan->lanes->by_state.start[n + 1];
-    char local[120] = "        double *const d = s.derived + k, *const c = s.curved + k;\n        (void)c;\n";
-    if (is_local(plan))
-        snprintf(local, sizeof local, "        _Alignas(64) double d[%zu*STIFFIT_LANES], c[%zu*STIFFIT_LANES];\n", plan->n_derive,
-                 plan->n_curve + 1);
-    fputs(shift, out);
-    fprintf(out, "static void lanes_states(const struct stiffit_lanes_states *stage)\n{\n"
-                 "    const struct stiffit_lanes_states s = *stage;\n    const int n_lane = s.n_lane;\n%s"
-                 "        _Alignas(64) double u[%zu*STIFFIT_LANES];\n"
-                 "        lanes r[%zu];\n        const struct stiffit_lanes_point at = lanes_shift(s.at, k);\n"
-                 "        struct stiffit_lanes_point base = lanes_shift(s.base, k);\n        base.direction = u;\n"
-                 "%s        lanes_derive_at(&at, d, 0);\n"
-                 "        if (s.inverse)\n            lanes_factorize(d, s.inverse + k, s.factor + k, 0);\n",
-            begin, n + 1, n, local);
+    size_t n = plan->n;
     for (size_t i = 0; i < n; i++)
         fprintf(out, "        r[%zu] = get(s.right, %zu, k) + get(d, %zu, 0);\n", i, i, i);
     fputs("        if (s.minus_rate) {\n", out);
@@ -168,50 +150,84 @@ static void states(const struct lanes_plan *plan, FILE *out)
     for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
         fprintf(out, "        r[%d] = fused(get(s.direct, 0, k), get(first, %d, 0), r[%d]);\n", (int)term->row, (int)term->value,
                 (int)term->row);
+}
+
+/* A stage of the states in lanes k, ...; and the entries for its columns. */
+static void put_states(const struct lanes_plan *plan, FILE *out)
+{
+    size_t n = plan->n, n_state = n + (size_t)plan->lanes->by_state.start[n + 1];
+    bool local = is_local(plan);
+    fprintf(out, "        _Alignas(64) double u[%zu*STIFFIT_LANES];\n        lanes r[%zu];\n"
+                 "        const struct stiffit_lanes_point at = lanes_shift(s.at, k);\n"
+                 "        struct stiffit_lanes_point base = lanes_shift(s.base, k);\n        base.direction = u;\n", n + 1, n);
+    if (local)
+        fprintf(out, "        _Alignas(64) double d[%zu*STIFFIT_LANES], e[%zu*STIFFIT_LANES];\n"
+                     "        double *const c = d + %zu*STIFFIT_LANES;\n",
+                plan->n_derive + plan->n_curve, plan->n_entry + 1, plan->n_derive);
+    else
+        fputs("        double *const d = s.derived + k, *const c = s.curved + k, *const e = s.entry + k;\n", out);
+    fputs("        (void)c, (void)e;\n        lanes_derive_at(&at, d, 0);\n"
+          "        if (s.inverse)\n            lanes_factorize(d, s.inverse + k, s.factor + k, 0);\n", out);
+    put_right(plan, out);
     fprintf(out, "        lanes_solve_at(s.factor + k, r, u);\n        put(u, %zu, 0, get(s.direct, 0, k));\n", n);
-    put_copies("u", "out", 0, n + 1, out);
+    for (size_t i = 0; i <= n; i++)
+        fprintf(out, "        put(s.out, %zu, k, get(u, %zu, 0));\n", i, i);
     fputs("        if (s.inverse) {\n", out);
     put_residual(plan, out);
-    fputs("            lanes_solve_at(s.factor + k, r, s.correction + k);\n        }\n", out);
-    if (is_local(plan))
-        put_copies("d", "derived", n, n_state, out); /* the rest is in the entries */
-    fputs("        if (!s.has_columns)\n            continue;\n        lanes_curve_at(&base, c, 0);\n", out);
-    if (is_local(plan))
-        put_copies("c", "curved", 0, (size_t)plan->lanes->curve_state.start[n], out);
-    for (size_t e = 0; e < plan->n_entry; e++) {
-        const struct lanes_entry *entry = &plan->entry[e];
-        fprintf(out, "        put(s.entry, %zu, k, get(d, %d, 0)", e, (int)entry->value);
+    fputs("            lanes_solve_at(s.factor + k, r, s.correction + k);\n", out);
+    for (size_t i = n; i < n_state && local; i++)
+        fprintf(out, "            put(s.derived, %zu, k, get(d, %zu, 0));\n", i, i);
+    fputs("        }\n        if (!s.has_columns)\n            continue;\n        lanes_curve_at(&base, c, 0);\n", out);
+    for (size_t i = 0; i < plan->n_entry; i++) {
+        const struct lanes_entry *entry = &plan->entry[i];
+        fprintf(out, "        put(e, %zu, 0, get(d, %d, 0)", i, (int)entry->value);
         if (entry->curve >= 0)
             fprintf(out, " + get(c, %d, 0)", (int)entry->curve);
         fputs(");\n", out);
     }
-    fputs(end, out);
 }
 
-static const char add_entries[] =
-    "        for (const struct stiffit_lanes_entry *q = s.place; q < s.place + s.n_place; q++) {\n"
-    "            lanes v = get(s.entry + q->value, 0, k);\n"
-    "            if (s.of_rank) /* x + -0 is x, whatever it is */\n"
-    "                v = choose(get(s.of_rank + q->rank, 0, k), v, all(-0.0));\n"
-    "            put(s.right + q->row, 0, k, get(s.right + q->row, 0, k) + v);\n"
-    "        }\n";
-
-/* With functions of `widest` columns side by side, and of a half, ... of these. */
-static void columns(const struct lanes_plan *plan, size_t widest, FILE *out)
+/* A stage of a block's columns (b) in lanes k, ...: with functions of `widest` columns side by side, and of a half, ... of these.
+ */
+static void put_columns(const struct lanes_plan *plan, size_t widest, const char *derived, const char *entry, FILE *out)
 {
+    fprintf(out, "        for (const struct stiffit_lanes_entry *q = b.place; q < b.place + b.n_place; q++) {\n"
+                 "            lanes v = get(%s + q->value, 0, 0);\n"
+                 "            if (b.of_rank) /* x + -0 is x, whatever it is */\n"
+                 "                v = choose(get(b.of_rank + q->rank, 0, k), v, all(-0.0));\n"
+                 "            put(b.right + q->row, 0, k, get(b.right + q->row, 0, k) + v);\n        }\n"
+                 "        for (int i = 0; b.minus_rate && i < b.n_column*%zu; i++)\n"
+                 "            put(b.right, i, k, get(b.right, i, k) - get(b.minus_rate, i, k));\n"
+                 "        int column = 0;\n", entry, plan->n);
     for (size_t width = widest; width > 0; width /= 2)
-        solve(plan, width, true, out);
-    fprintf(out, "static void lanes_columns(const struct stiffit_lanes_columns *stage)\n{\n"
-                 "    const struct stiffit_lanes_columns s = *stage;\n    const int n_lane = s.n_lane;\n"
-                 "    enum { N = %zu };\n%s%s"
-                 "        for (int i = 0; s.minus_rate && i < s.n_column*N; i++)\n"
-                 "            put(s.right, i, k, get(s.right, i, k) - get(s.minus_rate, i, k));\n"
-                 "        int c = 0;\n", plan->n, begin, add_entries);
-    for (size_t width = widest; width > 0; width /= 2)
-        fprintf(out, "        for (; c + %zu <= s.n_column; c += %zu) {\n"
-                     "            const int at = c*N*STIFFIT_LANES + k;\n"
-                     "            lanes_columns_%zu(s.derived + k, s.factor + k, s.sens + at, s.argument + at, s.right + at,\n"
-                     "                s.out + at);\n        }\n", width, width, width);
+        fprintf(out, "        for (; column + %zu <= b.n_column; column += %zu) {\n"
+                     "            const int from = column*%zu*STIFFIT_LANES + k;\n"
+                     "            lanes_columns_%zu(%s, %s + k, b.sens + from, b.argument + from, b.right + from,\n"
+                     "                b.out + from);\n        }\n", width, width, plan->n, width, derived,
+                is_local(plan) ? "s.factor" : "b.factor");
+}
+
+/* All stages of a small model, with the model's numbers in registers. */
+static void stages(const struct lanes_plan *plan, size_t widest, FILE *out)
+{
+    fprintf(out, "static void lanes_stages(const struct stiffit_lanes_stages *all)\n{\n"
+                 "    for (int i = 0; i < all->n_stage; i++) {\n        all->begin(all->context, i);\n"
+                 "        const struct stiffit_lanes_states s = *all->states;\n        const int n_lane = s.n_lane;\n%s", begin);
+    put_states(plan, out);
+    fputs("        for (int i_block = 0; i_block < all->n_block; i_block++) {\n"
+          "        const struct stiffit_lanes_columns b = all->block[i_block];\n", out);
+    put_columns(plan, widest, "d", "e", out);
+    fputs("        }\n    }\n    }\n}\n\n", out);
+}
+
+static void states_and_columns(const struct lanes_plan *plan, size_t widest, FILE *out)
+{
+    fprintf(out, "static void lanes_states(const struct stiffit_lanes_states *stage)\n{\n"
+                 "    const struct stiffit_lanes_states s = *stage;\n    const int n_lane = s.n_lane;\n%s", begin);
+    put_states(plan, out);
+    fprintf(out, "%sstatic void lanes_columns(const struct stiffit_lanes_columns *stage)\n{\n"
+                 "    const struct stiffit_lanes_columns b = *stage;\n    const int n_lane = b.n_lane;\n%s", end, begin);
+    put_columns(plan, widest, "b.derived + k", "b.entry + k", out);
     fputs(end, out);
 }
 
@@ -219,21 +235,26 @@ void c_stages(const struct lanes_plan *plan, FILE *out)
 {
     size_t n = plan->n, n_solve = (size_t)(plan->lower.start[n] + plan->upper.start[n]) + n;
     size_t n_column = n_solve + (size_t)plan->forward.start[n], n_parameter = plan->abi->n_parameter;
-    bool is_small = n_column <= MAX_OPERATION && plan->n_factor + (size_t)plan->update_start[n] <= MAX_OPERATION;
+    bool has_code = n_column <= MAX_OPERATION && plan->n_factor + (size_t)plan->update_start[n] <= MAX_OPERATION;
     size_t most = MAX_TOGETHER / (n_column + 1), widest = most > WIDEST ? WIDEST : most > 0 ? most : 1;
     size_t n_block = (n_parameter + widest - 1) / widest;
-    if (is_small) {
+    const char *functions = "";
+    widest = (n_parameter + n_block - 1) / n_block;
+    if (has_code) {
         fputs(prelude, out);
+        fputs(shift, out);
         factorize(plan, out);
         solve(plan, 1, false, out);
         fprintf(out, "static void lanes_solve(const double *factor, const double *right, double *out, const int32_t n_lane)\n"
                      "{\n%s        lanes r[%zu];\n        for (int i = 0; i < %zu; i++)\n"
                      "            r[i] = get(right, i, k);\n        lanes_solve_at(factor + k, r, out + k);\n%s",
                 begin, n, n, end);
-        states(plan, out);
-        columns(plan, (n_parameter + n_block - 1) / n_block, out);
+        for (size_t width = widest; width > 0; width /= 2)
+            solve(plan, width, true, out);
+        (is_local(plan) ? stages : states_and_columns)(plan, widest, out);
+        functions = is_local(plan) ? "    .solve = lanes_solve,\n    .stages = lanes_stages,\n"
+                                   : "    .solve = lanes_solve,\n    .states = lanes_states,\n    .columns = lanes_columns,\n";
     }
     fprintf(out, "static const struct stiffit_lanes_algebra lanes_algebra = {\n    .key = %lluu,\n%s};\n\n",
-            (unsigned long long)plan->key,
-            is_small ? "    .solve = lanes_solve,\n    .states = lanes_states,\n    .columns = lanes_columns,\n" : "");
+            (unsigned long long)plan->key, functions);
 }

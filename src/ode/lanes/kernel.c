@@ -483,6 +483,66 @@ static void move(struct lanes_room *room, const part_mask *accepted)
     }
 }
 
+/* An attempt in which the model's function makes all stages. */
+struct stages {
+    const struct lanes_room *room;
+    const struct attempt *now;
+    struct points *points;
+    struct stiffit_lanes_states states;
+};
+
+static void begin_stage(void *context, int32_t i)
+{
+    struct stages *stages = context;
+    const struct lanes_room *room = stages->room;
+    const struct lanes_scratch *scratch = &room->scratch;
+    size_t n = room->plan->n;
+    lanes *input = scratch->input + room->plan->abi->n_input;
+    EACH_PART(room) {
+        const struct attempt *now = &stages->now[h];
+        combine(i, now, n, room->y, scratch->stage, scratch->argument, scratch->right, h);
+        set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now->h, &stages->points->t_stage, input, h);
+        PART(scratch->stage[i], n) = METHOD.gamma_i[i] * now->h;
+        for (size_t b = 0; b < room->n_block; b++) {
+            const struct lanes_block *block = &room->block[b];
+            size_t n_number = n * block->width;
+            combine(i, now, n_number, block->sens, block->stage, block->sens + n_number, room->right + n * block->first, h);
+        }
+    }
+    stages->states.inverse = i == 0 ? (const double *)&stages->points->inverse : NULL;
+    stages->states.out = (double *)scratch->stage[i];
+    stages->states.direct = (const double *)(scratch->stage[i] + n);
+    for (size_t b = 0; b < room->n_block; b++)
+        room->columns[b].out = (double *)room->block[b].stage[i];
+}
+
+static void stages_do(struct lanes_room *room, struct attempt *now, struct points *points)
+{
+    const struct lanes_scratch *scratch = &room->scratch;
+    size_t n = room->plan->n;
+    struct stages stages = {
+        .room = room, .now = now, .points = points,
+        .states = {.at = &points->stage, .base = &points->base, .first = (const double *)scratch->derived[0],
+                   .minus_rate = room->outside.infused ? (const double *)room->outside.minus_rate : NULL,
+                   .right = (double *)scratch->right, .derived = (double *)scratch->derived[0],
+                   .factor = (double *)scratch->factor, .correction = (double *)scratch->base, .n_lane = room->n_lane,
+                   .has_columns = room->n_column > 0}};
+    for (size_t b = 0; b < room->n_block; b++) {
+        const struct lanes_block *block = &room->block[b];
+        room->columns[b] = (struct stiffit_lanes_columns){
+            .sens = (const double *)block->sens, .argument = (const double *)(block->sens + n * block->width),
+            .minus_rate = room->outside.infused ? (const double *)block->minus_rate : NULL,
+            .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL, .place = block->entry,
+            .right = (double *)(room->right + n * block->first), .n_place = (int32_t)block->n_entry,
+            .n_column = (int32_t)block->width, .n_lane = room->n_lane};
+    }
+    const struct stiffit_lanes_stages all = {.begin = begin_stage, .context = &stages, .states = &stages.states,
+                                             .block = room->columns, .n_stage = METHOD.n_stage,
+                                             .n_block = (int32_t)room->n_block};
+    room->plan->algebra.stages(&all);
+    find_safe(room, now, scratch->stage[0], scratch->base);
+}
+
 static struct lanes_events attempt(struct lanes_room *room)
 {
     struct attempt now[N_PART];
@@ -495,8 +555,10 @@ static struct lanes_events attempt(struct lanes_room *room)
     }
     /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache
      * together. */
-    bool together = room->n_block == 1;
-    for (int i = 0; i < METHOD.n_stage; i++) {
+    bool is_done = room->plan->algebra.stages, together = is_done || room->n_block == 1;
+    if (is_done)
+        stages_do(room, now, &points);
+    for (int i = 0; i < METHOD.n_stage && !is_done; i++) {
         stage_do(room, now, &points, i);
         if (together)
             block_do(room, now, room->block, i);

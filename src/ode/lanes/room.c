@@ -67,7 +67,7 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, siz
 {
     size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other, n_input = plan->abi->n_input;
     bool good = true;
-    *room = (struct lanes_room){.plan = plan, .by_column = plan->algebra.columns, .n_lane = N_LANE, .n_share = 1};
+    *room = (struct lanes_room){.plan = plan, .by_column = plan->algebra.columns || plan->algebra.stages, .n_lane = N_LANE, .n_share = 1};
     for (int k = 0; k < N_LANE; k++) {
         room->outside.since[k] = -INFINITY;
         room->outside.until[k] = INFINITY;
@@ -103,6 +103,7 @@ void lanes_room_fini(struct lanes_room *room)
     free(room->block);
     free(room->memory);
     free(room->entry);
+    free(room->columns);
     const struct lanes_tolerance *tolerance = &room->tolerance;
     const struct lanes_outside *outside = &room->outside;
     const struct lanes_scratch *scratch = &room->scratch;
@@ -158,7 +159,9 @@ static bool reserve(struct lanes_room *room, size_t n_number, size_t n_block)
     if (n_block > room->most_blocks) {
         free(room->block);
         room->block = calloc(n_block, sizeof *room->block);
-        room->most_blocks = room->block ? n_block : 0;
+        free(room->columns);
+        room->columns = calloc(n_block, sizeof *room->columns);
+        room->most_blocks = room->block && room->columns ? n_block : 0;
     }
     return n_number <= room->n_memory && n_block <= room->most_blocks;
 }
@@ -187,8 +190,9 @@ bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *p
     struct stiffit_lanes_entry *entry = room->entry;
     room->n_block = room->n_column = 0;
     set_ranks(room, n_share);
-    if (!reserve(room, room->plan->n * n_column * N_MATRIX, n_block))
+    if (!reserve(room, room->plan->n * n_column * (N_MATRIX + 1), n_block))
         return false;
+    room->right = room->memory + room->plan->n * n_column * N_MATRIX;
     room->n_block = n_block;
     for (size_t b = 0; b < n_block; b++) {
         struct lanes_block *block = &room->block[b];

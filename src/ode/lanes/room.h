@@ -73,6 +73,8 @@ struct lanes_room {
     struct lanes_block *block;
     lanes *memory;             /* the blocks' numbers, */
     struct stiffit_lanes_entry *entry; /* and entries */
+    lanes *right;                      /* right-hand sides of all columns, for the model's function of all stages */
+    struct stiffit_lanes_columns *columns; /* its argument, by block */
     size_t n_memory, most_blocks;
     lanes_mask of_rank[N_LANE]; /* k: lanes of that rank */
     struct lanes_tolerance tolerance;
