@@ -132,7 +132,8 @@ struct stiffit_lanes_states {
     double *derived, *curved; /* out: outputs of derive and curve; */
     double *entry;            /* d rhs / d p with the latter's; */
     double *factor;           /* in the first stage, */
-    double *correction;       /* and what a step of iterative refinement adds to out; */
+    double *correction;       /* and what a step of iterative refinement adds to out (stages), or the right-hand side
+                               * (states); */
     double *out;              /* the stage */
     int32_t n_lane;           /* lanes from there on are not computed */
     int32_t has_columns;      /* 0: no curve, no entries */
@@ -147,6 +148,8 @@ struct stiffit_lanes_columns {
     const double *minus_rate;               /* of infusions, or NULL */
     const double *of_rank;                  /* masks of lanes, by rank; NULL: of all */
     const struct stiffit_lanes_entry *place;
+    const int64_t *which;                   /* for stages: by number of right, what to add of entry, besides place: an
+                                             * entry's number times STIFFIT_LANES; the number of entries stands for -0 */
     double *right, *out;                    /* as above */
     int32_t n_place, n_column, n_lane;
 };

@@ -29,12 +29,48 @@ static const char prelude[] =
 static const char begin[] = "    for (int k = 0; k < n_lane; k += WIDTH) {\n";
 static const char end[] = "    }\n}\n\n";
 
+/* By lists: statements would take compilers longer than all the rest, for what is done once a step. */
+static const char by_lists[] =
+    "static void lanes_factorize(const double *derived, const double *inverse, double *factor)\n{\n"
+    "    enum { k = 0 };\n"
+    "    for (int f = 0; f < N_FACTOR; f++)\n        put(factor, f, k, all(0.0));\n"
+    "    for (int q = 0; q < N_JACOBIAN; q++)\n        put(factor, factor_place[q], k, -get(derived, factor_value[q], k));\n"
+    "    for (int i = 0; i < N_STATE; i++)\n"
+    "        put(factor, factor_pivot[i], k, get(factor, factor_pivot[i], k) + get(inverse, 0, k));\n"
+    "    for (int i = 0; i < N_STATE; i++) {\n"
+    "        const lanes pivot = 1.0 / get(factor, factor_pivot[i], k);\n        put(factor, factor_pivot[i], k, pivot);\n"
+    "        for (int q = factor_scale_start[i]; q < factor_scale_start[i + 1]; q++)\n"
+    "            put(factor, factor_scale[q], k, get(factor, factor_scale[q], k) * pivot);\n"
+    "        for (int q = factor_update_start[i]; q < factor_update_start[i + 1]; q++) {\n"
+    "            const int32_t *const u = factor_update + 3*q;\n"
+    "            const lanes v = fused(-get(factor, u[1], k), get(factor, u[2], k), get(factor, u[0], k));\n"
+    "            put(factor, u[0], k, v);\n        }\n    }\n}\n\n";
+
+static void list(FILE *out, const char *name, const void *number, size_t n) { c_integers(out, name, number, n); }
+
+static void factorize_by_lists(const struct lanes_plan *plan, FILE *out)
+{
+    size_t n = plan->n, n_jacobian = (size_t)plan->jacobian.start[n];
+    list(out, "factor_place", plan->place, n_jacobian);
+    fputs("static const int32_t factor_value[] = {", out);
+    for (size_t k = 0; k < n_jacobian; k++)
+        fprintf(out, "%s%d,", k % 20 ? " " : "\n    ", (int)plan->jacobian.term[k].value);
+    fputs("\n};\n\nstatic const int32_t factor_pivot[] = {", out);
+    for (size_t k = 0; k < n; k++)
+        fprintf(out, "%s%d,", k % 20 ? " " : "\n    ", (int)plan->diagonal[plan->order[k]]);
+    fputs("\n};\n\n", out);
+    list(out, "factor_scale_start", plan->scale_start, n + 1);
+    list(out, "factor_scale", plan->scale, (size_t)plan->scale_start[n]);
+    list(out, "factor_update_start", plan->update_start, n + 1);
+    list(out, "factor_update", plan->update, 3 * (size_t)plan->update_start[n]);
+    fprintf(out, "enum { N_FACTOR = %zu, N_JACOBIAN = %zu, N_STATE = %zu };\n\n%s", plan->n_factor, n_jacobian, n, by_lists);
+}
+
 static void factorize(const struct lanes_plan *plan, FILE *out)
 {
     size_t n = plan->n;
-    fprintf(out, "static %s void lanes_factorize(const double *derived, const double *inverse, double *factor, const int k)\n{\n"
-                 "    (void)derived;\n    const lanes h = get(inverse, 0, k);\n",
-            is_local(plan) ? "inline INLINE" : "__attribute__((noinline))");
+    fputs("static inline INLINE void lanes_factorize(const double *derived, const double *inverse, double *factor)\n{\n"
+          "    enum { k = 0 };\n    (void)derived;\n    const lanes h = get(inverse, 0, k);\n", out);
     for (size_t f = 0; f < plan->n_factor; f++)
         fprintf(out, "    lanes f%zu = all(0.0);\n", f);
     for (int32_t k = 0; k < plan->jacobian.start[n]; k++)
@@ -90,19 +126,25 @@ static void add_model(const struct lanes_plan *plan, size_t row, size_t width, F
 static void solve(const struct lanes_plan *plan, size_t width, bool is_columns, FILE *out)
 {
     size_t n = plan->n;
+    bool adds_entries = is_columns && is_local(plan);
     if (is_columns)
         fprintf(out, "static %s void lanes_columns_%zu(const double *derived, const double *factor, const double *sens,\n"
-                     "    const double *argument, const double *right, double *restrict out)\n{\n"
+                     "    const double *argument, const double *right, double *restrict out%s)\n{\n"
                      "    enum { k = 0 };\n    (void)derived, (void)sens, (void)argument;\n    lanes v;\n    (void)v;\n",
-                is_local(plan) ? "inline INLINE" : "__attribute__((noinline))", width);
+                is_local(plan) ? "inline INLINE" : "__attribute__((noinline))", width,
+                adds_entries ? ", const double *entry, const int64_t *which" : "");
     else
         fprintf(out, "static %s void lanes_solve_at(const double *factor, const lanes *right, double *out)\n"
                      "{\n    enum { k = 0 };\n", is_local(plan) ? "inline INLINE" : "__attribute__((noinline))");
     for (size_t k = 0; k < n; k++) {
         size_t row = (size_t)plan->order[k];
-        for (size_t c = 0; c < width; c++)
-            fprintf(out, is_columns ? "    lanes x%zu_%zu = get(right, %zu, k);\n" : "    lanes x%zu_%zu = right[%zu];\n", row, c,
-                    row + c * n);
+        for (size_t c = 0; c < width; c++) {
+            size_t e = row + c * n;
+            fprintf(out, is_columns ? "    lanes x%zu_%zu = get(right, %zu, k)" : "    lanes x%zu_%zu = right[%zu]", row, c, e);
+            if (adds_entries)
+                fprintf(out, " + get(entry + which[%zu], 0, 0)", e);
+            fputs(";\n", out);
+        }
         if (is_columns)
             add_model(plan, row, width, out);
         add_factors(&plan->lower, row, width, out);
@@ -121,30 +163,20 @@ static void solve(const struct lanes_plan *plan, size_t width, bool is_columns, 
 static void put_residual(const struct lanes_plan *plan, FILE *out)
 {
     for (size_t i = 0; i < plan->n; i++) {
-        fprintf(out, "            r[%zu] = fused(-get(s.inverse, 0, k), get(u, %zu, 0), r[%zu]);\n", i, i, i);
+        fprintf(out, "            v = fused(-get(s.inverse, 0, k), get(u, %zu, 0), r[%zu]);\n", i, i);
         for (int32_t k = plan->jacobian.start[i]; k < plan->jacobian.start[i + 1]; k++)
-            fprintf(out, "            r[%zu] = fused(get(d, %d, 0), get(u, %d, 0), r[%zu]);\n", i,
-                    (int)plan->jacobian.term[k].value, (int)plan->jacobian.term[k].row, i);
+            fprintf(out, "            v = fused(get(d, %d, 0), get(u, %d, 0), v);\n", (int)plan->jacobian.term[k].value,
+                    (int)plan->jacobian.term[k].row);
+        fprintf(out, "            r[%zu] = v;\n", i);
     }
 }
-
-static const char shift[] =
-    "/* The point of the lanes from k on. */\n"
-    "static inline struct stiffit_lanes_point lanes_shift(const struct stiffit_lanes_point *at, const int k)\n{\n"
-    "    return (struct stiffit_lanes_point){.t = at->t + k, .y = at->y + k, .p = at->p + k, .covariate = at->covariate + k,\n"
-    "        .work = at->work + k, .direction = at->direction + k, .input = at->input + k, .input_slope = at->input_slope + k};\n"
-    "}\n\n";
 
 /* The right-hand side of a stage of the states: r. */
 static void put_right(const struct lanes_plan *plan, FILE *out)
 {
     size_t n = plan->n;
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "        r[%zu] = get(s.right, %zu, k) + get(d, %zu, 0);\n", i, i, i);
-    fputs("        if (s.minus_rate) {\n", out);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "            r[%zu] -= get(s.minus_rate, %zu, k);\n", i, i);
-    fputs("        }\n", out);
+    fprintf(out, "        for (int i = 0; i < %zu; i++)\n            r[i] = get(s.right, i, k) + get(d, i, 0);\n"
+                 "        for (int i = 0; s.minus_rate && i < %zu; i++)\n            r[i] -= get(s.minus_rate, i, k);\n", n, n);
     if (plan->n_time)
         fputs("        const double *const first = s.inverse ? d : s.first + k;\n", out);
     for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
@@ -158,26 +190,30 @@ static void put_states(const struct lanes_plan *plan, FILE *out)
     size_t n = plan->n, n_state = n + (size_t)plan->lanes->by_state.start[n + 1];
     bool local = is_local(plan);
     fprintf(out, "        _Alignas(64) double u[%zu*STIFFIT_LANES];\n        lanes r[%zu];\n"
-                 "        const struct stiffit_lanes_point at = lanes_shift(s.at, k);\n"
-                 "        struct stiffit_lanes_point base = lanes_shift(s.base, k);\n        base.direction = u;\n", n + 1, n);
+                 "        const struct stiffit_lanes_point at = lanes_from(s.at, k);\n"
+                 "        struct stiffit_lanes_point base = lanes_from(s.base, k);\n        base.direction = u;\n", n + 1, n);
     if (local)
         fprintf(out, "        _Alignas(64) double d[%zu*STIFFIT_LANES], e[%zu*STIFFIT_LANES];\n"
                      "        double *const c = d + %zu*STIFFIT_LANES;\n",
                 plan->n_derive + plan->n_curve, plan->n_entry + 1, plan->n_derive);
     else
         fputs("        double *const d = s.derived + k, *const c = s.curved + k, *const e = s.entry + k;\n", out);
-    fputs("        (void)c, (void)e;\n        lanes_derive_at(&at, d, 0);\n"
-          "        if (s.inverse)\n            lanes_factorize(d, s.inverse + k, s.factor + k, 0);\n", out);
+    fputs("        (void)c, (void)e;\n        lanes_derive_at(&at, d);\n"
+          "        if (s.inverse)\n            lanes_factorize(d, s.inverse + k, s.factor + k);\n", out);
     put_right(plan, out);
+    if (!local)
+        fprintf(out, "        for (int i = 0; s.inverse && i < %zu; i++)\n            put(s.correction, i, k, r[i]);\n", n);
     fprintf(out, "        lanes_solve_at(s.factor + k, r, u);\n        put(u, %zu, 0, get(s.direct, 0, k));\n", n);
-    for (size_t i = 0; i <= n; i++)
-        fprintf(out, "        put(s.out, %zu, k, get(u, %zu, 0));\n", i, i);
-    fputs("        if (s.inverse) {\n", out);
-    put_residual(plan, out);
-    fputs("            lanes_solve_at(s.factor + k, r, s.correction + k);\n", out);
-    for (size_t i = n; i < n_state && local; i++)
-        fprintf(out, "            put(s.derived, %zu, k, get(d, %zu, 0));\n", i, i);
-    fputs("        }\n        if (!s.has_columns)\n            continue;\n        lanes_curve_at(&base, c, 0);\n", out);
+    fprintf(out, "        for (int i = 0; i < %zu; i++)\n            put(s.out, i, k, get(u, i, 0));\n", n + 1);
+    if (local) {
+        fputs("        if (s.inverse) {\n            lanes v;\n", out);
+        put_residual(plan, out);
+        fputs("            lanes_solve_at(s.factor + k, r, s.correction + k);\n", out);
+        for (size_t i = n; i < n_state; i++)
+            fprintf(out, "            put(s.derived, %zu, k, get(d, %zu, 0));\n", i, i);
+        fputs("        }\n", out);
+    }
+    fputs("        if (!s.has_columns)\n            continue;\n        lanes_curve_at(&base, c);\n", out);
     for (size_t i = 0; i < plan->n_entry; i++) {
         const struct lanes_entry *entry = &plan->entry[i];
         fprintf(out, "        put(e, %zu, 0, get(d, %d, 0)", i, (int)entry->value);
@@ -185,6 +221,8 @@ static void put_states(const struct lanes_plan *plan, FILE *out)
             fprintf(out, " + get(c, %d, 0)", (int)entry->curve);
         fputs(");\n", out);
     }
+    if (local)
+        fprintf(out, "        put(e, %zu, 0, all(-0.0)); /* x + -0 is x, whatever it is */\n", plan->n_entry);
 }
 
 /* A stage of a block's columns (b) in lanes k, ...: with functions of `widest` columns side by side, and of a half, ... of these.
@@ -199,12 +237,15 @@ static void put_columns(const struct lanes_plan *plan, size_t widest, const char
                  "        for (int i = 0; b.minus_rate && i < b.n_column*%zu; i++)\n"
                  "            put(b.right, i, k, get(b.right, i, k) - get(b.minus_rate, i, k));\n"
                  "        int column = 0;\n", entry, plan->n);
-    for (size_t width = widest; width > 0; width /= 2)
+    for (size_t width = widest; width > 0; width /= 2) {
         fprintf(out, "        for (; column + %zu <= b.n_column; column += %zu) {\n"
                      "            const int from = column*%zu*STIFFIT_LANES + k;\n"
                      "            lanes_columns_%zu(%s, %s + k, b.sens + from, b.argument + from, b.right + from,\n"
-                     "                b.out + from);\n        }\n", width, width, plan->n, width, derived,
-                is_local(plan) ? "s.factor" : "b.factor");
+                     "                b.out + from", width, width, plan->n, width, derived, is_local(plan) ? "s.factor" : "b.factor");
+        if (is_local(plan))
+            fprintf(out, ", e, b.which + column*%zu", plan->n);
+        fputs(");\n        }\n", out);
+    }
 }
 
 /* All stages of a small model, with the model's numbers in registers. */
@@ -235,15 +276,14 @@ void c_stages(const struct lanes_plan *plan, FILE *out)
 {
     size_t n = plan->n, n_solve = (size_t)(plan->lower.start[n] + plan->upper.start[n]) + n;
     size_t n_column = n_solve + (size_t)plan->forward.start[n], n_parameter = plan->abi->n_parameter;
-    bool has_code = n_column <= MAX_OPERATION && plan->n_factor + (size_t)plan->update_start[n] <= MAX_OPERATION;
+    bool has_code = n_column <= MAX_OPERATION;
     size_t most = MAX_TOGETHER / (n_column + 1), widest = most > WIDEST ? WIDEST : most > 0 ? most : 1;
     size_t n_block = (n_parameter + widest - 1) / widest;
     const char *functions = "";
     widest = (n_parameter + n_block - 1) / n_block;
     if (has_code) {
         fputs(prelude, out);
-        fputs(shift, out);
-        factorize(plan, out);
+        (is_local(plan) ? factorize : factorize_by_lists)(plan, out);
         solve(plan, 1, false, out);
         fprintf(out, "static void lanes_solve(const double *factor, const double *right, double *out, const int32_t n_lane)\n"
                      "{\n%s        lanes r[%zu];\n        for (int i = 0; i < %zu; i++)\n"

@@ -293,8 +293,6 @@ static void state_stage(const struct lanes_room *room, struct attempt *now, cons
             PART(scratch->base, k) = PART(right, k);
     }
     solve(room, i, 1, NULL, right, scratch->stage[i]);
-    if (i == 0)
-        refine(room, now, scratch->stage[0], scratch->base, scratch->argument);
     if (room->n_column == 0)
         return;
     model->curve(base, (double *)curved);
@@ -318,7 +316,7 @@ static void states_stage(const struct lanes_room *room, const lanes *inverse, co
         .first = (const double *)scratch->derived[0], .right = (double *)scratch->right,
         .derived = (double *)scratch->derived[i], .curved = (double *)scratch->curved[i],
         .entry = (double *)scratch->entry[i], .factor = (double *)scratch->factor,
-        .correction = (double *)scratch->argument, .out = (double *)scratch->stage[i], .n_lane = room->n_lane,
+        .correction = (double *)scratch->base, .out = (double *)scratch->stage[i], .n_lane = room->n_lane,
         .has_columns = room->n_column > 0};
     room->plan->algebra.states(&stage);
 }
@@ -358,8 +356,10 @@ static void stage_do(struct lanes_room *room, struct attempt *now, struct points
         states_stage(room, &points->inverse, &points->stage, &points->base, i);
     else
         state_stage(room, now, &points->stage, &points->base, i);
-    if (i == 0)
+    if (i == 0) {
+        refine(room, now, scratch->stage[0], scratch->base, scratch->argument);
         find_safe(room, now, scratch->stage[0], scratch->argument);
+    }
 }
 
 static void state_end(struct lanes_room *room, struct attempt *now, int h)
@@ -532,7 +532,7 @@ static void stages_do(struct lanes_room *room, struct attempt *now, struct point
         room->columns[b] = (struct stiffit_lanes_columns){
             .sens = (const double *)block->sens, .argument = (const double *)(block->sens + n * block->width),
             .minus_rate = room->outside.infused ? (const double *)block->minus_rate : NULL,
-            .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL, .place = block->entry,
+            .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL, .place = block->entry, .which = block->which,
             .right = (double *)(room->right + n * block->first), .n_place = (int32_t)block->n_entry,
             .n_column = (int32_t)block->width, .n_lane = room->n_lane};
     }

@@ -104,6 +104,7 @@ void lanes_room_fini(struct lanes_room *room)
     free(room->memory);
     free(room->entry);
     free(room->columns);
+    free(room->which);
     const struct lanes_tolerance *tolerance = &room->tolerance;
     const struct lanes_outside *outside = &room->outside;
     const struct lanes_scratch *scratch = &room->scratch;
@@ -140,6 +141,9 @@ static void block_init(struct lanes_block *block, const struct lanes_room *room,
         block->stage[i] = at + (N_ZERO + i) * n_number;
     block->entry = entry;
     block->n_entry = 0;
+    block->which = room->which + plan->n * block->first;
+    for (size_t e = 0; e < n_number; e++)
+        block->which[e] = (int64_t)(N_LANE * plan->n_entry);
     for (size_t k = 0; k < plan->n_entry; k++)
         for (size_t i = first; i < end && i < n; i++)
             if ((uint32_t)plan->entry[k].parameter == parameter[i])
@@ -147,14 +151,21 @@ static void block_init(struct lanes_block *block, const struct lanes_room *room,
                     .value = (int64_t)(N_LANE * k),
                     .row = (int64_t)(N_LANE * lanes_place(room, block, (size_t)plan->entry[k].row, (i - first) / n_share)),
                     .rank = (int64_t)(N_LANE * (i % n_share))};
+    for (; n_share == 1 && plan->algebra.stages && block->n_entry > 0; block->n_entry--) {
+        const struct stiffit_lanes_entry *last = &entry[block->n_entry - 1];
+        block->which[last->row / N_LANE] = last->value;
+    }
 }
 
-static bool reserve(struct lanes_room *room, size_t n_number, size_t n_block)
+static bool reserve(struct lanes_room *room, size_t n_matrix, size_t n_block)
 {
+    size_t n_number = n_matrix * (N_MATRIX + 1);
     if (n_number > room->n_memory) {
         free(room->memory);
+        free(room->which);
         room->memory = new_lanes(n_number);
-        room->n_memory = room->memory ? n_number : 0;
+        room->which = calloc(n_matrix, sizeof *room->which);
+        room->n_memory = room->memory && room->which ? n_number : 0;
     }
     if (n_block > room->most_blocks) {
         free(room->block);
@@ -190,7 +201,7 @@ bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *p
     struct stiffit_lanes_entry *entry = room->entry;
     room->n_block = room->n_column = 0;
     set_ranks(room, n_share);
-    if (!reserve(room, room->plan->n * n_column * (N_MATRIX + 1), n_block))
+    if (!reserve(room, room->plan->n * n_column, n_block))
         return false;
     room->right = room->memory + room->plan->n * n_column * N_MATRIX;
     room->n_block = n_block;

@@ -25,8 +25,9 @@ struct lanes_block {
     lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
     lanes *minus_rate;        /* matrix: of infusions, as below */
     lanes *stage[METHOD_STAGES];
-    size_t n_entry;           /* of df/dp */
-    struct stiffit_lanes_entry *entry;
+    size_t n_entry;           /* of df/dp; one lane an evaluation and the model's function of all stages: 0, and it has */
+    struct stiffit_lanes_entry *entry; /* `which` (stiffit_lanes_columns) */
+    int64_t *which;
 };
 
 /* The lanes' tolerances and sizes of states, as in struct tolerance. */
@@ -73,6 +74,7 @@ struct lanes_room {
     struct lanes_block *block;
     lanes *memory;             /* the blocks' numbers, */
     struct stiffit_lanes_entry *entry; /* and entries */
+    int64_t *which;
     lanes *right;                      /* right-hand sides of all columns, for the model's function of all stages */
     struct stiffit_lanes_columns *columns; /* its argument, by block */
     size_t n_memory, most_blocks;
