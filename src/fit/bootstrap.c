@@ -3,10 +3,10 @@
 #include "fit/bootstrap.h"
 
 #include "base/random.h"
-#include "fit/asker.h"
+#include "fit/found.h"
 #include "fit/loss.h"
+#include "fit/point.h"
 #include "fit/preequilibration.h"
-#include "fit/prepare.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -163,23 +163,6 @@ void blocks_end_variant(struct simulation *sim, size_t row)
     sim->blocks.sens = sim->blocks.phase_sens;
 }
 
-int blocks_initial(struct simulation *sim, double *y)
-{
-    size_t n = sim->n_state;
-    int code = derivatives_initial(&sim->model, y);
-    if (code != STIFFIT_OK || sim->blocks.n == 0)
-        return code;
-    code = derivatives_initial_parameter(&sim->model, sim->columns);
-    for (size_t k = 0; k < sim->blocks.n && code == STIFFIT_OK; k++) {
-        uint32_t j = sim->blocks.parameter[k];
-        if (derivatives_use(sim->abi, j) & STIFFIT_USE_INITIAL)
-            memcpy(y + (k + 1) * n, sim->columns + (size_t)j * n, n * sizeof(double));
-        else
-            memset(y + (k + 1) * n, 0, n * sizeof(double));
-    }
-    return code;
-}
-
 void blocks_begin_given(struct simulation *sim, double *y)
 {
     const struct evaluation *evaluation = sim->evaluation;
@@ -190,4 +173,22 @@ void blocks_begin_given(struct simulation *sim, double *y)
             if (sim->blocks.of_sens[k] >= 0)
                 y[i + (size_t)(1 + sim->blocks.of_sens[k]) * n] = evaluation->begin[i + (1 + k) * n];
     }
+}
+
+int blocks_initial(struct simulation *sim, double *y)
+{
+    size_t n = sim->n_state;
+    int code = derivatives_initial(&sim->model, y);
+    if (code == STIFFIT_OK && sim->blocks.n > 0)
+        code = derivatives_initial_parameter(&sim->model, sim->columns);
+    for (size_t k = 0; k < sim->blocks.n && code == STIFFIT_OK; k++) {
+        uint32_t j = sim->blocks.parameter[k];
+        if (derivatives_use(sim->abi, j) & STIFFIT_USE_INITIAL)
+            memcpy(y + (k + 1) * n, sim->columns + (size_t)j * n, n * sizeof(double));
+        else
+            memset(y + (k + 1) * n, 0, n * sizeof(double));
+    }
+    if (code == STIFFIT_OK && sim->evaluation->begin)
+        blocks_begin_given(sim, y);
+    return code;
 }

@@ -4,7 +4,6 @@
 
 #include "ode/blocks.h"
 #include "ode/drive.h"
-#include "ode/engine_batch.h"
 #include "ode/forcing.h"
 #include "ode/observation.h"
 #include "ode/outcome.h"
@@ -131,7 +130,7 @@ static void set_blocks(struct workspace *ws, size_t n_block)
     }
 }
 
-static void choose_blocks(struct workspace *ws)
+static void change_blocks(struct workspace *ws)
 {
     const struct evaluation *evaluation = ws->sim.evaluation;
     ws->trouble = TROUBLE_NONE;
@@ -139,7 +138,6 @@ static void choose_blocks(struct workspace *ws)
     ws->n_stuck = 0;
     ws->pass = PASS_FORWARD;
     ws->tape = NULL;
-    blocks_choose(&ws->sim);
     ws->probe = evaluation->adjoint && probe_begin(ws);
     ws->sim.blocks.is_pace = ws->sim.blocks.n == 0 && ws->sim.n_state > 0;
     if (ws->sim.blocks.is_pace)
@@ -156,11 +154,13 @@ static int set_initial(struct workspace *ws)
     int code = derivatives_initial(&ws->sim.model, y);
     if (ws->sim.blocks.is_pace)
         memset(y + n, 0, n * sizeof(double));
-    if (code != STIFFIT_OK || ws->sim.blocks.is_pace)
+    if (code == STIFFIT_OK && !ws->sim.blocks.is_pace)
+        code = derivatives_initial_parameter(&ws->sim.model, ws->sim.columns);
+    if (code != STIFFIT_OK)
         return code;
-    code = derivatives_initial_parameter(&ws->sim.model, ws->sim.columns);
-    if (code == STIFFIT_OK)
+    if (!ws->sim.blocks.is_pace)
         probe_combine(ws, ws->sim.columns, STIFFIT_USE_INITIAL, y + n);
+    blocks_begin_given(&ws->sim, y);
     return code;
 }
 
@@ -203,10 +203,16 @@ static bool start_at(struct workspace *ws)
     if (ws->tape && !adjoint_open(ws, ws->sim.t))
         return adjoint_fail_memory(ws);
     int flag = CVodeReInit(ws->cvode, ws->sim.t, ws->y);
-    simulation_set_out(&ws->sim, CLOSEST);
     if (ws->may_have_stop) /* a stop left by an earlier evaluation would end this one's steps */
         CVodeSetStopTime(ws->cvode, DBL_MAX);
     return flag == CV_SUCCESS || finish_failed(ws, flag);
+}
+
+/* The same where no driver has set out. */
+static bool set_out(struct workspace *ws)
+{
+    drive_set_out(&ws->sim, CLOSEST);
+    return start_at(ws);
 }
 
 /* Makes the next step end at the next stop, or where an input jumps or turns. */
@@ -318,7 +324,7 @@ static bool begin_passes(struct workspace *ws)
         root_look_begin(sim, sim->y);
     if (!answer_until(ws, sim->n_state > 0 ? sim->t : INFINITY, true))
         return false;
-    return ws->pass == PASS_BACKWARD || start_at(ws);
+    return ws->pass == PASS_BACKWARD || set_out(ws);
 }
 
 static bool end_chunk(struct workspace *ws)
@@ -326,7 +332,7 @@ static bool end_chunk(struct workspace *ws)
     if (!go_to(ws, ws->sim.t) || !adjoint_close(ws))
         return false;
     if (ws->pass == PASS_FORWARD)
-        return start_at(ws);
+        return set_out(ws);
     ws->pass = PASS_BACKWARD;
     return true;
 }
@@ -335,7 +341,7 @@ static bool step_backward(struct workspace *ws)
 {
     if (!adjoint_step(ws, &ws->sim.t))
         return false;
-    return ws->pass == PASS_BACKWARD || start_at(ws);
+    return ws->pass == PASS_BACKWARD || set_out(ws);
 }
 
 /* Completes a recorded step. */
@@ -378,7 +384,7 @@ static bool pass_step(struct workspace *ws)
     if (sim->evaluation->n_step >= sim->evaluation->max_steps)
         return outcome_fail(sim, EVALUATION_BUDGET, "the budget of integrator steps is used up");
     if (!make_step(ws))
-        return end_or_go_on(ws) && start_at(ws);
+        return end_or_go_on(ws) && set_out(ws);
     if (ws->pass == PASS_FORWARD && !look_at_step(ws))
         return false;
     return ws->tape ? record(ws) : answer_until(ws, sim->t, false);
@@ -406,7 +412,7 @@ static void simulation_free(struct simulation *sim) { workspace_free((struct wor
 static bool prepare(struct simulation *sim)
 {
     struct workspace *ws = (struct workspace *)sim;
-    choose_blocks(ws);
+    change_blocks(ws);
     return !sim->evaluation->adjoint || adjoint_begin(ws) || adjoint_fail_memory(ws);
 }
 
@@ -414,7 +420,11 @@ static int initial(struct simulation *sim) { return set_initial((struct workspac
 
 static bool begin_adjoint(struct simulation *sim) { return begin_passes((struct workspace *)sim); }
 
-static bool start(struct simulation *sim) { return start_at((struct workspace *)sim); }
+static bool start(struct batch *b, int k)
+{
+    (void)k;
+    return start_at(workspace_of(b));
+}
 
 static struct integrator_events attempt(struct batch *b)
 {
@@ -485,8 +495,8 @@ static bool fail(struct batch *b, int k)
 }
 
 static const struct integrator cvodes = {
-    .name = "cvodes", .width = 1, .plan_new = plan_new, .plan_free = plan_free, .linear_solver = linear_solver,
-    .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare, .initial = initial,
-    .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .state_at = state_at, .inside = inside,
-    .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes, .fail = fail};
-const struct engine_table engine_cvodes = ENGINE_OF_BATCHES(&cvodes, 1, NULL, NULL, NULL);
+    .name = "cvodes", .width = 1, .closest = CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
+    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare,
+    .initial = initial, .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .state_at = state_at,
+    .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes, .fail = fail};
+const struct engine_table engine_cvodes = ENGINE_OF_SEATS(&cvodes, 1, NULL, false, NULL);

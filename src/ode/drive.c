@@ -1,9 +1,14 @@
-/* The order of things between two steps. The same for one evaluation at a time and for many side by side: what concerns a seat
- * alone does not depend on the others.
+/* The driver: evaluations come into the seats of a worker's batch; between two steps follows what the latest one has met;
+ * those that have ended are given back. The same for one evaluation at a time and for many side by side: what concerns a seat
+ * alone does not depend on the others. Simulations are taken from a pool and given back without locks. One that is set aside
+ * keeps its memory, and so few are set aside that a worker's engine always finds a free one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/drive.h"
 
+#include "base/clock.h"
+#include "base/floating.h"
 #include "ode/blocks.h"
+#include "ode/forcing.h"
 #include "ode/observation.h"
 #include "ode/outcome.h"
 #include "ode/period.h"
@@ -14,8 +19,13 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Steps between two checks of the clock and the turn. */
+enum { STEPS_PER_LOOK = 16 };
 
 static unsigned bit(int k) { return 1u << k; }
 
@@ -34,11 +44,10 @@ static void halt(struct batch *b, int k)
 {
     b->live &= ~bit(k);
     b->attended &= ~bit(k);
-    if (b->integrator->seats)
-        b->integrator->seats->halt(b, k);
 }
 
-void drive_stop(struct batch *b, int k, enum evaluation_outcome outcome, const char *why)
+/* Ends the evaluation of a seat. */
+static void stop(struct batch *b, int k, enum evaluation_outcome outcome, const char *why)
 {
     struct simulation *sim = b->seat[k];
     if (b->live & bit(k))
@@ -49,13 +58,21 @@ void drive_stop(struct batch *b, int k, enum evaluation_outcome outcome, const c
     b->finished |= bit(k);
 }
 
-static void enter(struct batch *b, int k)
+/* Ends the evaluations of the other seats for which there is no memory any more. */
+static void stop_lost(struct batch *b)
+{
+    EACH_SEAT(k, b->lost)
+        stop(b, k, EVALUATION_NO_MEMORY, "no memory for sensitivities");
+    b->lost = 0;
+}
+
+/* After a call that was to let a seat's evaluation go on; goes_on: its result. */
+static void enter(struct batch *b, int k, bool goes_on)
 {
     const struct simulation *sim = b->seat[k];
-    if (b->integrator->seats && !b->integrator->seats->enter(b, k)) {
-        for (int other = 0; other < b->integrator->width; other++)
-            if (b->seat[other] && !((b->finished | b->ended) & bit(other)))
-                drive_stop(b, other, EVALUATION_NO_MEMORY, "no memory for sensitivities");
+    if (!goes_on) {
+        b->finished |= bit(k);
+        stop_lost(b);
         return;
     }
     b->live |= bit(k);
@@ -84,46 +101,69 @@ static bool fail_exhausted(struct simulation *sim)
                                                       : "the budget of integrator steps is used up");
 }
 
-static bool start(const struct integrator *integrator, struct simulation *sim)
+void drive_set_out(struct simulation *sim, double closest)
 {
+    const struct ode_task *task = sim->evaluation->task;
+    double t = sim->t, last = ode_task_last(task);
+    closest *= fmax(fabs(t), fabs(last));
+    sim->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
+    if (task->time[task->n_time - 1] == INFINITY)
+        sim->t_far = fmax(last, t + fmax(1, t - task->t0)); /* gives the first step its scale; no end */
+    sim->steady = (struct steady){.since = t, .next = t};
+    if (sim->forcing)
+        forcing_begin(sim);
+}
+static bool start(struct batch *b, int k)
+{
+    struct simulation *sim = b->seat[k];
     if (sim->evaluation->n_step >= sim->evaluation->max_steps)
         return fail_exhausted(sim);
-    return integrator->start(sim);
+    drive_set_out(sim, b->integrator->closest);
+    return b->integrator->start(b, k);
 }
 
-static bool compute_initial_state(const struct integrator *integrator, struct simulation *sim)
-{
-    if ((integrator->initial ? integrator->initial(sim) : blocks_initial(sim, sim->y)) != STIFFIT_OK)
-        return outcome_model_failed(sim);
-    if (sim->evaluation->task->n_time > 0) {
-        blocks_begin_given(sim, sim->y);
-        tolerance_begin(sim, sim->y);
-        positive_begin(sim, sim->y);
-    }
-    return true;
-}
-
-static bool begin(const struct integrator *integrator, struct simulation *sim, bool is_relative)
+/* What each evaluation begins with. */
+static void set_up(struct simulation *sim, bool is_relative)
 {
     struct evaluation *evaluation = sim->evaluation;
+    sim->begins_anew = false;
+    sim->rows.i_time = sim->rows.i_row = 0;
+    memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
+    sim->t = evaluation->t_reached = evaluation->task->t0;
+    evaluation->crosses = false;
+    sim->blocks.sens = evaluation->sens;
+    sim->blocks.variant = EXPERIMENT_NONE;
+    sim->has_stops = ode_has_stops(sim->abi, evaluation->task) &&
+                    (!evaluation->adjoint || !ode_takes_adjoint(sim->abi, evaluation->task));
+    tolerance_set(sim, is_relative);
+}
+
+static bool begin(struct batch *b, int k, bool is_relative)
+{
+    const struct integrator *integrator = b->integrator;
+    struct simulation *sim = b->seat[k];
+    struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    simulation_begin(sim, is_relative);
+    set_up(sim, is_relative);
     if (evaluation->adjoint && (sim->has_stops || task->n_variant)) {
         snprintf(evaluation->reason, sizeof evaluation->reason,
                  "the adjoint method does not go through doses, inputs and events, nor parameters of periods and rows");
         return outcome_set(sim, EVALUATION_ODE_FAILED);
     }
-    if (!integrator->prepare)
-        blocks_choose(sim);
-    else if (!integrator->prepare(sim))
-        return false;
     if (derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
         STIFFIT_OK)
         return outcome_model_failed(sim);
+    blocks_choose(sim);
+    if (integrator->prepare && !integrator->prepare(sim))
+        return false;
     if (sim->has_stops && !stops_begin(sim))
         return false;
-    if (sim->n_state > 0 && !compute_initial_state(integrator, sim))
-        return false;
+    if (sim->n_state > 0 && (integrator->initial ? integrator->initial(sim) : blocks_initial(sim, sim->y)) != STIFFIT_OK)
+        return outcome_model_failed(sim);
+    if (sim->n_state > 0 && task->n_time > 0) {
+        tolerance_begin(sim, sim->y);
+        positive_begin(sim, sim->y);
+    }
     if (task->n_time == 0 && !evaluation->adjoint)
         return outcome_set(sim, EVALUATION_OK);
     if (evaluation->adjoint)
@@ -133,20 +173,17 @@ static bool begin(const struct integrator *integrator, struct simulation *sim, b
     if (sim->has_stops && !stops_begin_state(sim, sim->y))
         return false;
     bool goes_on = sim->has_stops ? stops_happen(sim, sim->y, true) : observation_answer_until(sim, sim->t, 1, sim->y, true);
-    return goes_on && start(integrator, sim);
+    return goes_on && start(b, k);
 }
 
 /* Begins an evaluation in a seat, or what follows it where it ends at once. */
 static void open(struct batch *b, int k, bool is_relative)
 {
     struct simulation *sim = b->seat[k];
-    bool goes_on = begin(b->integrator, sim, is_relative);
+    bool goes_on = begin(b, k, is_relative);
     while (!goes_on && sim->evaluation != sim->request && period_next(sim))
-        goes_on = begin(b->integrator, sim, false);
-    if (goes_on)
-        enter(b, k);
-    else
-        b->finished |= bit(k);
+        goes_on = begin(b, k, false);
+    enter(b, k, goes_on);
 }
 
 /* The evaluation in a seat has ended; what follows it begins after the step. */
@@ -165,7 +202,8 @@ static void conclude(struct batch *b, int k, bool goes_on)
         b->live &= ~bit(k);
 }
 
-void drive_begin(struct batch *b, int k)
+/* Begins seat[k]->request. */
+static void begin_request(struct batch *b, int k)
 {
     struct simulation *sim = b->seat[k];
     struct evaluation *evaluation = sim->evaluation = sim->request;
@@ -178,16 +216,6 @@ void drive_begin(struct batch *b, int k)
         b->finished |= bit(k);
 }
 
-void drive_resume(struct batch *b, int k) { enter(b, k); }
-
-void drive_leave(struct batch *b, int k)
-{
-    if (b->integrator->seats)
-        b->integrator->seats->leave(b, k);
-    halt(b, k);
-    b->seat[k] = NULL;
-}
-
 static void reload(struct batch *b, int k)
 {
     if (b->integrator->seats)
@@ -197,10 +225,8 @@ static void reload(struct batch *b, int k)
 /* Starts the integrator again in a seat, from the state at simulation.t. */
 static void start_again(struct batch *b, int k)
 {
-    if (!start(b->integrator, b->seat[k]))
+    if (!start(b, k))
         finish(b, k);
-    else
-        reload(b, k);
 }
 
 /* The time of the next measurement; INFINITY also if there is none. */
@@ -210,49 +236,44 @@ static double next_measurement(const struct simulation *sim)
     return sim->rows.i_time < task->n_time ? task->time[sim->rows.i_time] : INFINITY;
 }
 
-/* Answers the measurement at which `observe` has been. */
-static bool answer_one(struct batch *b, int k)
+/* Answers the next measurement of the only seat. False: the evaluation is finished. */
+static bool answer_one(const struct integrator *integrator, struct simulation *sim)
 {
-    const struct integrator_seats *seats = b->integrator->seats;
-    struct simulation *sim = b->seat[k];
-    if (!seats && !b->integrator->state_at(sim, next_measurement(sim)))
+    if (!integrator->state_at(sim, next_measurement(sim)))
         return false;
-    if (!seats || !seats->answer(b, k)) {
-        if (seats)
-            seats->fetch(b, k);
-        if (!observation_answer(sim, sim->y, false)) {
-            count(b, k);
-            return outcome_model_failed(sim);
-        }
-    }
+    if (!observation_answer(sim, sim->y, false))
+        return outcome_model_failed(sim);
     sim->rows.i_time += !sim->begins_anew;
-    if (sim->rows.i_time == sim->evaluation->task->n_time) {
-        count(b, k);
+    if (sim->rows.i_time == sim->evaluation->task->n_time)
         return outcome_set(sim, EVALUATION_OK);
-    }
-    if (seats)
-        seats->answered(b, k);
-    else if (sim->tolerance.grows)
+    if (sim->tolerance.grows)
         tolerance_look(sim, sim->y);
     return true;
+}
+
+/* Those of the seats whose next measurement is in their latest step; of seats that have met a stop, before it. Which they are
+ * is nearly random: without a branch. */
+static unsigned find_waiting(const struct batch *b, unsigned seats, unsigned stopped)
+{
+    unsigned waiting = 0;
+    EACH_SEAT(k, seats) {
+        double t = b->seat[k]->t, next = next_measurement(b->seat[k]);
+        waiting |= ((unsigned)(next < t) | ((unsigned)(next == t) & ~(stopped >> k) & 1u)) << k;
+    }
+    return waiting;
 }
 
 /* Answers the measurements in the latest steps of these seats; of those that have met a stop, the ones before it. */
 static void answer(struct batch *b, unsigned waiting, unsigned stopped)
 {
     for (;;) {
-        EACH_SEAT(k, waiting) {
-            double t = b->seat[k]->t, next = next_measurement(b->seat[k]);
-            if (next > t || (stopped & bit(k) && next == t))
-                waiting &= ~bit(k);
-        }
-        waiting &= b->live;
+        waiting = find_waiting(b, waiting, stopped) & b->live;
         if (!waiting)
             return;
-        if (b->integrator->seats)
-            b->integrator->seats->observe(b, waiting);
+        unsigned finished = b->integrator->seats ? b->integrator->seats->answer(b, waiting)
+                                                 : !answer_one(b->integrator, b->seat[0]);
         EACH_SEAT(k, waiting)
-            conclude(b, k, answer_one(b, k));
+            conclude(b, k, !(finished & bit(k)));
     }
 }
 
@@ -435,6 +456,7 @@ static void follow_evaluations(struct batch *b, unsigned began)
 {
     EACH_SEAT(k, began & ~b->live & ~b->finished & ~b->ended) {
         count(b, k);
+        halt(b, k);
         open(b, k, true);
     }
     while (b->ended) {
@@ -475,7 +497,8 @@ static void follow_steps(struct batch *b, struct integrator_events events)
     follow_up(b, events, attended, stopped, rooted);
 }
 
-void drive_step(struct batch *b)
+/* One attempt at a step in all live seats, and all that follows from it. */
+static void step(struct batch *b)
 {
     unsigned began = b->live;
     struct integrator_events events = b->integrator->attempt(b);
@@ -483,4 +506,278 @@ void drive_step(struct batch *b)
         follow_steps(b, events);
     if (b->live != began)
         follow_evaluations(b, began);
+}
+
+struct slot {
+    _Alignas(64) atomic_bool taken; /* a cache line each: workers acquire and release all the time */
+    struct simulation *simulation;
+};
+
+struct drive_pool {
+    struct engine_pool base;
+    const struct stiffit_model *abi;
+    const struct integrator *integrator;
+    void *plan;
+    size_t n_slot, n_spare, n_worker; /* at most n_spare are set aside */
+    struct slot *slot;
+    atomic_size_t n_aside, n_engine;
+};
+
+struct drive_engine {
+    struct engine base;
+    struct drive_pool *pool;
+    struct batch *batch;
+    size_t preferred[BATCH_WIDEST]; /* by seat: the slot used last, whose memory is in the cache */
+};
+
+void drive_pool_free(struct engine_pool *base)
+{
+    struct drive_pool *pool = (struct drive_pool *)base;
+    for (size_t i = 0; pool->slot && i < pool->n_slot; i++)
+        if (pool->slot[i].simulation)
+            pool->integrator->simulation_free(pool->slot[i].simulation);
+    free(pool->slot);
+    if (pool->plan)
+        pool->integrator->plan_free(pool->plan);
+    free(pool);
+}
+
+static bool make_slots(struct drive_pool *pool, size_t n)
+{
+    pool->slot = aligned_alloc(64, n * sizeof *pool->slot);
+    pool->n_slot = n;
+    for (size_t i = 0; pool->slot && i < n; i++) {
+        atomic_init(&pool->slot[i].taken, false);
+        pool->slot[i].simulation = NULL;
+    }
+    return pool->slot;
+}
+
+static bool fill_slots(struct drive_pool *pool, const struct ode_options *options)
+{
+    for (size_t i = 0; i < pool->n_slot; i++) {
+        struct simulation *simulation = pool->integrator->simulation_new(pool->plan, pool->abi, options);
+        if (!simulation)
+            return false;
+        simulation->slot = i;
+        pool->slot[i].simulation = simulation;
+    }
+    return true;
+}
+
+struct engine_pool *drive_pool_new(const struct engine_table *table, const struct model *model,
+                                   const struct ode_options *options, size_t n_workspace, size_t n_worker,
+                                   struct error *error)
+{
+    const struct integrator *integrator = table->integrator;
+    const struct stiffit_model *abi = &model->abi;
+    const char *why = table->refusal ? table->refusal(abi) : NULL;
+    if (why) {
+        error_set(error, STATUS_BAD_MODEL, "%s: the model %s %s", integrator->name, abi->name, why);
+        return NULL;
+    }
+    size_t n_seat = (size_t)integrator->width * n_worker, n = n_workspace > n_seat ? n_workspace : n_seat;
+    struct drive_pool *pool = calloc(1, sizeof *pool);
+    if (pool) {
+        *pool = (struct drive_pool){.abi = abi, .integrator = integrator, .n_spare = n - n_seat, .n_worker = n_worker};
+        if (error)
+            error->status = STATUS_OK;
+        pool->plan = make_slots(pool, n) ? integrator->plan_new(abi, options, error) : NULL;
+        if (pool->plan && fill_slots(pool, options))
+            return &pool->base;
+        drive_pool_free(&pool->base);
+    }
+    if (!pool || !error || error->status == STATUS_OK)
+        error_set(error, STATUS_NO_MEMORY, "no memory for the integrators of %zu workers (%u states, %u parameters)", n_worker,
+                  (unsigned)abi->n_state, (unsigned)abi->n_parameter);
+    return NULL;
+}
+
+const char *drive_linear_solver(const struct engine_pool *base)
+{
+    const struct drive_pool *pool = (const struct drive_pool *)base;
+    return pool->integrator->linear_solver(pool->plan);
+}
+
+/* A simulation is always free, but another worker may take the one tried here; hence the loop. */
+static size_t take_slot(struct drive_pool *pool, size_t preferred)
+{
+    for (size_t i = preferred;; i = (i + 1) % pool->n_slot) {
+        bool expected = false;
+        if (atomic_compare_exchange_strong(&pool->slot[i].taken, &expected, true))
+            return i;
+    }
+}
+
+static void give_back(struct drive_pool *pool, struct evaluation *evaluation)
+{
+    const struct simulation *simulation = evaluation->state;
+    atomic_store(&pool->slot[simulation->slot].taken, false);
+    evaluation->state = NULL;
+}
+
+/* Counts one more as set aside. False: as many as may be are. */
+static bool count_aside(struct drive_pool *pool)
+{
+    size_t n_aside = atomic_load(&pool->n_aside);
+    do {
+        if (n_aside >= pool->n_spare)
+            return false;
+    } while (!atomic_compare_exchange_weak(&pool->n_aside, &n_aside, n_aside + 1));
+    return true;
+}
+
+struct engine *drive_new(struct engine_pool *base, struct error *error)
+{
+    struct drive_pool *pool = (struct drive_pool *)base;
+    const struct integrator *integrator = pool->integrator;
+    size_t number = atomic_fetch_add(&pool->n_engine, 1);
+    if (number >= pool->n_worker) {
+        atomic_fetch_sub(&pool->n_engine, 1);
+        error_set(error, STATUS_INTERNAL, "more engines than the %zu workers that the pool was made for", pool->n_worker);
+        return NULL;
+    }
+    struct drive_engine *engine = calloc(1, sizeof *engine);
+    struct batch *batch = NULL;
+    if (engine)
+        batch = integrator->seats ? integrator->seats->batch_new(pool->plan) : calloc(1, sizeof *batch);
+    if (!batch) {
+        free(engine);
+        atomic_fetch_sub(&pool->n_engine, 1);
+        error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engine");
+        return NULL;
+    }
+    batch->integrator = integrator;
+    *engine = (struct drive_engine){.pool = pool, .batch = batch};
+    for (int k = 0; k < integrator->width; k++)
+        engine->preferred[k] = number * (size_t)integrator->width + (size_t)k;
+    return &engine->base;
+}
+
+void drive_free(struct engine *base)
+{
+    struct drive_engine *engine = (struct drive_engine *)base;
+    struct drive_pool *pool = engine->pool;
+    for (int k = 0; k < pool->integrator->width; k++)
+        if (engine->batch->seat[k])
+            give_back(pool, engine->batch->seat[k]->request);
+    if (pool->integrator->seats)
+        pool->integrator->seats->batch_free(engine->batch);
+    else
+        free(engine->batch);
+    atomic_fetch_sub(&pool->n_engine, 1);
+    free(engine);
+}
+
+void drive_submit(struct engine *base, struct evaluation *evaluation)
+{
+    struct drive_engine *engine = (struct drive_engine *)base;
+    struct drive_pool *pool = engine->pool;
+    int k = 0;
+    while (engine->batch->seat[k])
+        k++;
+    if (evaluation->state) {
+        atomic_fetch_sub(&pool->n_aside, 1);
+        engine->batch->seat[k] = evaluation->state;
+        enter(engine->batch, k, !pool->integrator->seats || pool->integrator->seats->enter(engine->batch, k));
+        return;
+    }
+    engine->preferred[k] = take_slot(pool, engine->preferred[k]);
+    struct simulation *simulation = pool->slot[engine->preferred[k]].simulation;
+    engine->batch->seat[k] = evaluation->state = simulation;
+    simulation->request = evaluation;
+    begin_request(engine->batch, k);
+}
+
+/* Ends all evaluations if the model's functions have changed how numbers are rounded. Checked between the same steps on every
+ * thread, so that an evaluation always fails at the same point. */
+static void check_rounding(struct drive_engine *engine)
+{
+    char why[130];
+    if (floating_is_default())
+        return;
+    floating_reset();
+    snprintf(why, sizeof why, "the model %.40s changes the floating-point environment (rounding mode, traps)",
+             engine->pool->abi->name);
+    for (int k = 0; k < engine->pool->integrator->width; k++)
+        if (engine->batch->seat[k])
+            stop(engine->batch, k, EVALUATION_MODEL_FAILED, why);
+}
+
+static void check_deadlines(struct batch *batch)
+{
+    int64_t now = INT64_MIN;
+    for (unsigned live = batch->live; live; live &= live - 1) {
+        int k = __builtin_ctz(live);
+        int64_t deadline_ns = batch->seat[k]->request->deadline_ns;
+        if (deadline_ns == INT64_MAX)
+            continue;
+        now = now == INT64_MIN ? clock_now_ns() : now;
+        if (now >= deadline_ns)
+            stop(batch, k, EVALUATION_TIMEOUT, "the time is used up");
+    }
+}
+
+/* Takes those that have ended out of their seats. */
+static struct evaluation *take_finished(struct drive_engine *engine)
+{
+    struct batch *batch = engine->batch;
+    struct evaluation *first = NULL, **link = &first;
+    for (; batch->finished; batch->finished &= batch->finished - 1) {
+        int k = __builtin_ctz(batch->finished);
+        *link = batch->seat[k]->request;
+        batch->seat[k] = NULL;
+        give_back(engine->pool, *link);
+        link = &(*link)->next;
+    }
+    *link = NULL;
+    return first;
+}
+
+struct evaluation *drive_work(struct engine *base, const struct engine_turn *turn)
+{
+    struct drive_engine *engine = (struct drive_engine *)base;
+    struct batch *batch = engine->batch;
+    check_rounding(engine);
+    while (!batch->finished && batch->live) {
+        for (int i = 0; i < STEPS_PER_LOOK && batch->live && !batch->finished; i++) {
+            step(batch);
+            if (turn && turn->heartbeat)
+                counter_set(turn->heartbeat, counter_get(turn->heartbeat) + 1);
+        }
+        base->n_seat = batch->n_seat;
+        base->n_held = batch->n_held;
+        check_rounding(engine);
+        if (!batch->finished)
+            check_deadlines(batch);
+        if (!batch->finished && turn && turn->over(turn->context))
+            return NULL;
+    }
+    return take_finished(engine);
+}
+
+bool drive_withdraw(struct engine *base, struct evaluation *evaluation)
+{
+    struct drive_engine *engine = (struct drive_engine *)base;
+    struct batch *batch = engine->batch;
+    for (unsigned live = batch->live; live; live &= live - 1) {
+        int k = __builtin_ctz(live);
+        if (batch->seat[k]->request != evaluation)
+            continue;
+        if (!count_aside(engine->pool))
+            return false;
+        if (batch->integrator->seats)
+            batch->integrator->seats->leave(batch, k);
+        halt(batch, k);
+        batch->seat[k] = NULL;
+        return true;
+    }
+    return false;
+}
+
+void drive_discard(struct engine_pool *base, struct evaluation *evaluation)
+{
+    struct drive_pool *pool = (struct drive_pool *)base;
+    give_back(pool, evaluation);
+    atomic_fetch_sub(&pool->n_aside, 1);
 }

@@ -1,10 +1,11 @@
-/* The driver: what happens between two steps of an integrator, the same for all of them. It begins evaluations, bounds their
- * steps, answers measurements, passes stops, and ends evaluations; an integrator only makes steps and tells states inside of
- * the latest one. A worker's evaluations of one integrator sit side by side in a batch.
+/* The driver: makes an engine of an integrator. It has the pool of simulations and a batch of seats for each worker, and does
+ * what happens between two steps, the same for all integrators: it begins evaluations, bounds their steps, answers
+ * measurements, passes stops, and ends evaluations. An integrator only makes steps and tells states inside of the latest one.
+ * A worker's evaluations of one integrator sit side by side in a batch.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "base/error.h"
+#include "ode/engine.h"
 #include "ode/simulation.h"
 
 enum { BATCH_WIDEST = 32 };
@@ -17,6 +18,8 @@ struct batch {
     unsigned ended;     /* within a step: those whose evaluation has ended, maybe to be followed by another one */
     unsigned finished;  /* seats whose evaluation has ended, and that the caller must clear */
     unsigned attended;  /* live seats with stops or forcing */
+    uint64_t n_seat, n_held; /* as in struct engine */
+    unsigned lost;      /* seats for which the integrator has no memory any more */
 };
 
 /* The result of an attempt, by seat. For seats in `moved`, `fell` or `failed` that are attended or
@@ -34,7 +37,8 @@ struct integrator_events {
  * they say otherwise. */
 struct integrator {
     const char *name;
-    int width; /* seats of a batch */
+    int width;      /* seats of a batch */
+    double closest; /* the least distance, relative to the times, from the beginning of an integration to its end */
 
     /* The plan is shared by a run; a simulation moves between batches. NULL: out of memory, unless `error` is set. */
     void *(*plan_new)(const struct stiffit_model *abi, const struct ode_options *options, struct error *error);
@@ -43,13 +47,14 @@ struct integrator {
     struct simulation *(*simulation_new)(const void *plan, const struct stiffit_model *abi, const struct ode_options *options);
     void (*simulation_free)(struct simulation *simulation);
 
-    /* The beginning of an evaluation. prepare chooses the blocks; initial computes the initial state (a code of the model).
-     * NULL: as blocks.h does. begin_adjoint takes the place of the rest for evaluations with adjoint; NULL: there are none. */
+    /* The beginning of an evaluation. prepare makes the integrator ready and may change the blocks (NULL: it need not); initial
+     * computes the initial state (a code of the model; NULL: as blocks.h does). begin_adjoint takes the place of the rest for
+     * evaluations with adjoint; NULL: there are none. */
     bool (*prepare)(struct simulation *simulation);
     int (*initial)(struct simulation *simulation);
     bool (*begin_adjoint)(struct simulation *simulation);
-    /* Starts from the state at simulation.t, at the beginning or behind a stop. */
-    bool (*start)(struct simulation *simulation);
+    /* Starts seat k from the state at simulation.t, at the beginning or, if it is live, behind a stop. */
+    bool (*start)(struct batch *batch, int k);
 
     struct integrator_events (*attempt)(struct batch *batch);
     /* The state and its sensitivities at a time of the latest step, into simulation.y; and without sensitivities, valid until
@@ -70,22 +75,17 @@ struct integrator {
 struct integrator_seats {
     struct batch *(*batch_new)(const void *plan); /* NULL: out of memory */
     void (*batch_free)(struct batch *batch);
-    /* A simulation comes in (false: out of memory for all); its state has changed; it no longer moves; it leaves; its counters
-     * and time go into the evaluation. */
+    /* A simulation goes on that has left another batch (false: no memory for all; see `lost`); its state has changed; it
+     * leaves; its counters and time go into the evaluation. */
     bool (*enter)(struct batch *batch, int k);
     void (*reload)(struct batch *batch, int k);
-    void (*halt)(struct batch *batch, int k);
     void (*leave)(struct batch *batch, int k);
     void (*count)(struct batch *batch, int k);
-    /* States in the latest step. at_end: at simulation.t. at_beginning: at t_before, without
-     * sensitivities. observe: at the next measurement of each seat; answer may then answer it
-     * (false: it has not), else fetch puts the state into simulation.y. */
+    /* Answers the next measurement of each of these seats, in its latest step. Returns those whose evaluation is finished. */
+    unsigned (*answer)(struct batch *batch, unsigned seats);
+    /* States in the latest step, without sensitivities. at_end: at simulation.t. at_beginning: at t_before. */
     const double *(*at_end)(struct batch *batch, int k);
     const double *(*at_beginning)(struct batch *batch, int k);
-    void (*observe)(struct batch *batch, unsigned seats);
-    bool (*answer)(struct batch *batch, int k);
-    void (*fetch)(struct batch *batch, int k);
-    void (*answered)(struct batch *batch, int k);
     /* Puts the states at simulation.t into simulation.y; rooted: those inside of the step. */
     void (*go_to)(struct batch *batch, unsigned seats, unsigned rooted);
     /* Takes a step back of which only a part leaves all states above zero, to make a shorter one. False: it stands. */
@@ -94,13 +94,26 @@ struct integrator_seats {
     void (*attend)(struct batch *batch, int k);   /* before the next step: what forcing.h says of it */
 };
 
-/* Begins seat[k]->request. */
-void drive_begin(struct batch *batch, int k);
-/* Goes on with a simulation that has left another batch. */
-void drive_resume(struct batch *batch, int k);
-/* One attempt at a step in all live seats, and all that follows from it. */
-void drive_step(struct batch *batch);
-/* Takes a live simulation out of the batch, to go on later. */
-void drive_leave(struct batch *batch, int k);
-/* Ends the evaluation of a seat. */
-void drive_stop(struct batch *batch, int k, enum evaluation_outcome outcome, const char *why);
+/* The beginning of an integration at simulation.t: how far it goes, and looks at steady states and inputs. Before each
+ * integrator.start; for integrators that start again by themselves. */
+void drive_set_out(struct simulation *simulation, double closest);
+
+/* The functions of an engine made of an integrator. */
+struct engine_pool *drive_pool_new(const struct engine_table *table, const struct model *model,
+                                   const struct ode_options *options, size_t n_workspace, size_t n_worker,
+                                   struct error *error);
+void drive_pool_free(struct engine_pool *pool);
+const char *drive_linear_solver(const struct engine_pool *pool);
+struct engine *drive_new(struct engine_pool *pool, struct error *error);
+void drive_free(struct engine *engine);
+void drive_submit(struct engine *engine, struct evaluation *evaluation);
+struct evaluation *drive_work(struct engine *engine, const struct engine_turn *turn);
+bool drive_withdraw(struct engine *engine, struct evaluation *evaluation);
+void drive_discard(struct engine_pool *pool, struct evaluation *evaluation);
+
+/* Its table, with so many seats; functions of struct engine_table, or NULL. */
+#define ENGINE_OF_SEATS(own, width, own_refusal, is_only_plain, own_suits) \
+    {.capacity = width, .integrator = own, .refusal = own_refusal, .only_plain = is_only_plain, .suits = own_suits, \
+     .pool_new = drive_pool_new, .pool_free = drive_pool_free, .linear_solver = drive_linear_solver, \
+     .engine_new = drive_new, .engine_free = drive_free, .submit = drive_submit, .work = drive_work, \
+     .withdraw = drive_withdraw, .discard = drive_discard}

@@ -1,8 +1,13 @@
-/* Which engine takes what, and pools of engines.
+/* Which engine takes what, and a worker's engines: the one that was asked for, and the reference beside it for evaluations that
+ * the first does not take, those of fits that have left it, and checks. A worker has as many of the reference as the first
+ * holds evaluations, because all may be for the reference.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
+#include "base/clock.h"
+
 #include <math.h>
+#include <stdlib.h>
 
 #define ENGINE_WORD(id, word, table) word,
 const char *const engine_word[N_ENGINE] = {ENGINE_LIST(ENGINE_WORD)};
@@ -22,6 +27,184 @@ enum engine_kind engine_choose(const struct stiffit_model *abi, const struct eng
     return ENGINE_REFERENCE;
 }
 
+struct both_pool {
+    struct engine_pool base;
+    enum engine_kind kind;            /* of the first one */
+    struct engine_pool *of[N_ENGINE]; /* that one's, and the reference's */
+};
+
+struct part {
+    struct engine *engine;
+    struct evaluation *evaluation; /* the reference: the one that it holds */
+    size_t n;                      /* evaluations that it holds */
+    int64_t used_ns;               /* for each of them; a newcomer is taken to have had as much as the others */
+};
+
+struct both {
+    struct engine base;
+    const struct both_pool *pool;
+    size_t n;                      /* evaluations that all parts hold */
+    size_t n_part;
+    struct part part[];            /* part 0 is the first engine; each other part holds one evaluation for the reference */
+};
+
+static void pool_free(struct engine_pool *base)
+{
+    struct both_pool *pool = (struct both_pool *)base;
+    for (int kind = 0; kind < N_ENGINE; kind++)
+        engine_pool_free(pool->of[kind]);
+    free(pool);
+}
+
+static struct engine_pool *pool_new(const struct engine_table *both, const struct model *model,
+                                    const struct ode_options *options, size_t n_workspace, size_t n_worker,
+                                    struct error *error)
+{
+    (void)both;
+    struct both_pool *pool = calloc(1, sizeof *pool);
+    if (!pool) {
+        error_set(error, STATUS_NO_MEMORY, "no memory for the engines of %zu workers", n_worker);
+        return NULL;
+    }
+    pool->kind = options->engine;
+    size_t capacity = engine_in_use[pool->kind]->capacity, n_held = capacity * n_worker;
+    size_t n_aside = n_workspace > n_worker ? n_workspace - n_worker : 0;
+    for (int kind = 0; kind < N_ENGINE; kind++) {
+        const struct engine_table *table = engine_in_use[kind];
+        bool is_first = kind == (int)pool->kind;
+        if (!is_first && kind != ENGINE_REFERENCE)
+            continue;
+        pool->of[kind] = table->pool_new(table, model, options, n_aside + n_held, is_first ? n_worker : n_held, error);
+        if (!pool->of[kind]) {
+            pool_free(&pool->base);
+            return NULL;
+        }
+        pool->of[kind]->table = table;
+        pool->of[kind]->capacity = table->capacity;
+    }
+    return &pool->base;
+}
+
+static const char *linear_solver(const struct engine_pool *pool)
+{
+    return engine_pool_linear_solver(((const struct both_pool *)pool)->of[ENGINE_REFERENCE]);
+}
+
+static void both_free(struct engine *base)
+{
+    struct both *both = (struct both *)base;
+    for (size_t i = 0; i < both->n_part; i++)
+        engine_free(both->part[i].engine);
+    free(both);
+}
+
+static struct engine *both_new(struct engine_pool *base, struct error *error)
+{
+    const struct both_pool *pool = (const struct both_pool *)base;
+    size_t n_part = 1 + pool->of[pool->kind]->capacity;
+    struct both *both = calloc(1, sizeof *both + n_part * sizeof both->part[0]);
+    if (!both) {
+        error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engines");
+        return NULL;
+    }
+    both->pool = pool;
+    both->n_part = n_part;
+    for (size_t i = 0; i < n_part; i++) {
+        both->part[i].engine = engine_new(pool->of[i ? ENGINE_REFERENCE : pool->kind], error);
+        if (!both->part[i].engine) {
+            both_free(&both->base);
+            return NULL;
+        }
+    }
+    return &both->base;
+}
+
+/* The part that holds evaluations and has had the least time for each of them; NULL: none does. */
+static struct part *next(struct both *both)
+{
+    struct part *least = NULL;
+    for (size_t i = 0; i < both->n_part; i++) {
+        struct part *part = &both->part[i];
+        if (part->n && (!least || part->used_ns < least->used_ns))
+            least = part;
+    }
+    return least;
+}
+
+/* The part that an evaluation is for: the first engine, or the one of the reference that holds `held` (NULL: nothing). */
+static struct part *part_for(struct both *both, const struct evaluation *evaluation, const struct evaluation *held)
+{
+    struct part *part = both->part;
+    if (engine_for(evaluation, both->pool->kind) != ENGINE_REFERENCE)
+        return part;
+    for (part++; part->evaluation != held; part++)
+        ;
+    return part;
+}
+
+static void submit(struct engine *base, struct evaluation *evaluation)
+{
+    struct both *both = (struct both *)base;
+    struct part *least = next(both), *part = part_for(both, evaluation, NULL);
+    if (part->n++ == 0)
+        part->used_ns = least ? least->used_ns : 0;
+    both->n++;
+    if (part != both->part)
+        part->evaluation = evaluation;
+    engine_submit(part->engine, evaluation);
+}
+
+static bool always(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static struct evaluation *work(struct engine *base, const struct engine_turn *turn)
+{
+    struct both *both = (struct both *)base;
+    const struct engine_turn look = {.over = always, .heartbeat = turn ? turn->heartbeat : NULL};
+    struct evaluation *done = NULL;
+    for (struct part *part; !done && (part = next(both));) {
+        bool is_alone = part->n == both->n;
+        int64_t began_ns = is_alone ? 0 : clock_now_ns();
+        done = engine_work(part->engine, is_alone ? turn : &look);
+        if (!is_alone)
+            part->used_ns += (clock_now_ns() - began_ns) / (int64_t)part->n;
+        for (const struct evaluation *each = done; each; each = each->next, part->n--, both->n--)
+            part->evaluation = NULL;
+        if (!done && (is_alone || (turn && turn->over(turn->context))))
+            break;
+    }
+    both->base.n_seat = both->part[0].engine->n_seat;
+    both->base.n_held = both->part[0].engine->n_held;
+    return done;
+}
+
+static bool withdraw(struct engine *base, struct evaluation *evaluation)
+{
+    struct both *both = (struct both *)base;
+    struct part *part = part_for(both, evaluation, evaluation);
+    if (!engine_withdraw(part->engine, evaluation))
+        return false;
+    part->evaluation = NULL;
+    part->n--;
+    both->n--;
+    return true;
+}
+
+static void discard(struct engine_pool *base, struct evaluation *evaluation)
+{
+    struct both_pool *pool = (struct both_pool *)base;
+    engine_discard(pool->of[engine_for(evaluation, pool->kind)], evaluation);
+}
+
+/* Each evaluation goes to the one that it is for. */
+static const struct engine_table both_table = {
+    .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
+    .engine_new = both_new, .engine_free = both_free, .submit = submit, .work = work, .withdraw = withdraw,
+    .discard = discard};
+
 static enum status check_options(const struct ode_options *options, struct error *error)
 {
     if (!(options->rtol > 0 && options->rtol < 1))
@@ -36,7 +219,7 @@ struct engine_pool *engine_pool_new(const struct model *model, const struct ode_
                                     size_t n_worker, struct error *error)
 {
     bool is_reference = options->engine == ENGINE_REFERENCE;
-    const struct engine_table *table = is_reference ? engine_in_use[ENGINE_REFERENCE] : &engine_both;
+    const struct engine_table *table = is_reference ? engine_in_use[ENGINE_REFERENCE] : &both_table;
     if (n_worker == 0)
         error_set(error, STATUS_INTERNAL, "an engine pool for no workers");
     if (n_worker == 0 || check_options(options, error))

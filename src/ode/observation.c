@@ -38,12 +38,6 @@ void rows_fini(struct rows *rows)
         free(arrays[i]);
 }
 
-void rows_begin(struct simulation *sim)
-{
-    sim->rows.i_time = sim->rows.i_row = 0;
-    memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
-}
-
 /* The derivatives of the wanted observables by state. */
 static int differentiate_by_state(struct simulation *sim, bool noise, double t, const double *y)
 {
@@ -220,7 +214,8 @@ static size_t end_of_variant(const struct ode_task *task, size_t first, size_t l
     return end;
 }
 
-size_t observation_end(const struct simulation *sim)
+/* The end of the rows of the next time. */
+static size_t end_of_time(const struct simulation *sim)
 {
     const struct ode_task *task = sim->evaluation->task;
     size_t last = sim->rows.i_row;
@@ -229,10 +224,12 @@ size_t observation_end(const struct simulation *sim)
     return last;
 }
 
-void observation_mark(const struct simulation *sim, bool *is_wanted)
+size_t observation_mark(const struct simulation *sim, bool *is_wanted)
 {
-    for (size_t i = sim->rows.i_row, end = observation_end(sim); i < end; i++)
+    size_t end = end_of_time(sim);
+    for (size_t i = sim->rows.i_row; i < end; i++)
         is_wanted[sim->evaluation->task->row_observable[i]] = true;
+    return end;
 }
 
 /* Predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its sensitivities at that
@@ -241,7 +238,7 @@ static bool fill_rows(struct simulation *sim, size_t i_time, const double *y)
 {
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t first = sim->rows.i_row, last = observation_end(sim);
+    size_t first = sim->rows.i_row, last = end_of_time(sim);
     sim->rows.has_terms = false;
     sim->rows.i_row = last;
     if (first == last)

@@ -7,8 +7,6 @@
 /* False: out of memory; rows_fini is legal then. */
 bool rows_init(struct rows *rows, const struct stiffit_model *abi, const struct ode_options *options);
 void rows_fini(struct rows *rows);
-/* The first measurement is the next one. */
-void rows_begin(struct simulation *simulation);
 
 /* Answers the rows of the next task time from the state and its sensitivities there (blocks; NULL if there are no states).
  * False: they cannot be computed. If begins_anew is set, the evaluation must be begun again, with relative tolerances. */
@@ -21,9 +19,8 @@ bool observation_answer_until(struct simulation *simulation, double t, int side,
  * states than the states' sizes give, from the errors of their observables (n_observable) that are
  * due to absolute tolerances; NULL: these are unknown, and only predictions count. */
 bool observation_rows_ask_relative(struct simulation *simulation, size_t first, size_t last, const double *error);
-/* The end of the rows of the next time; and marks their observables. */
-size_t observation_end(const struct simulation *simulation);
-void observation_mark(const struct simulation *simulation, bool *is_wanted);
+/* Marks the observables of the rows of the next time, and returns the end of these rows. */
+size_t observation_mark(const struct simulation *simulation, bool *is_wanted);
 /* For the backward pass, from the last time to the first: adds the derivatives of these rows, weighted as in
  * evaluation.adjoint: those by the state to by_state (n_state, or NULL if none is wanted), the direct ones by parameter to
  * gradient (n_sens). */

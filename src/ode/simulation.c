@@ -10,7 +10,6 @@
 #include "ode/stops.h"
 #include "ode/tolerance.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -51,31 +50,4 @@ void simulation_fini(struct simulation *sim)
     free(sim->f);
     free(sim->y_before);
     free(sim->columns);
-}
-
-void simulation_begin(struct simulation *sim, bool is_relative)
-{
-    struct evaluation *evaluation = sim->evaluation;
-    sim->begins_anew = false;
-    rows_begin(sim);
-    sim->t = evaluation->t_reached = evaluation->task->t0;
-    evaluation->crosses = false;
-    sim->blocks.sens = evaluation->sens;
-    sim->blocks.variant = EXPERIMENT_NONE;
-    sim->has_stops = ode_has_stops(sim->abi, evaluation->task) &&
-                    (!evaluation->adjoint || !ode_takes_adjoint(sim->abi, evaluation->task));
-    tolerance_set(sim, is_relative);
-}
-
-void simulation_set_out(struct simulation *sim, double closest)
-{
-    const struct ode_task *task = sim->evaluation->task;
-    double t = sim->t, last = ode_task_last(task);
-    closest *= fmax(fabs(t), fabs(last));
-    sim->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
-    if (task->time[task->n_time - 1] == INFINITY)
-        sim->t_far = fmax(last, t + fmax(1, t - task->t0)); /* gives the first step its scale; no end */
-    sim->steady = (struct steady){.since = t, .next = t};
-    if (sim->forcing)
-        forcing_begin(sim);
 }

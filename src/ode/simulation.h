@@ -16,12 +16,12 @@ struct tolerance {
     /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
     double *sizes;              /* 3 n_state + 1 */
     double *born;               /* n_state: since when the state may be young */
-    double *reach;              /* n_state: what a state that was at rest can become (reach.h), else 0 */
-    double *noise;              /* n_state: what rounding errors of its rate make of such a state (reach.h) */
+    double *reach;              /* n_state: what a state that was at rest can become (tolerance.c), else 0 */
+    double *noise;              /* n_state: what rounding errors of its rate make of such a state (tolerance.c) */
     double *beyond;             /* n_state: tolerance minus rtol |y| */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *scratch;            /* 9 n_state */
-    double *jacobian;           /* for reach.c: n_state x n_state, or the values of the model's pattern */
+    double *jacobian;           /* n_state x n_state, or the values of the model's pattern */
     bool *is_at_rest;           /* n_state: scratch */
     bool *is_idle;              /* n_state: it was zero, and nothing drove it at the latest estimate */
 };
@@ -41,7 +41,7 @@ struct blocks {
     double *variant_p;          /* and its parameters */
 };
 
-/* observation.c: the measurements. */
+/* observation.c: the measurements; drive.c begins with the first one. */
 struct rows {
     size_t i_time, i_row;       /* the next to be answered */
     double *seen;               /* n_state (1 + most blocks): the state of an answer */
@@ -76,6 +76,8 @@ struct simulation {
     struct steady steady;
     struct stops *stops;
     struct positive *positive;
+    bool is_watched;            /* by positive.c: positive_look must see each step; otherwise only those in which a state goes
+                                 * below zero, and the state before them */
     struct forcing *forcing;    /* NULL: the model has none */
     struct period *period;      /* made by the first request with steady doses */
 
@@ -93,8 +95,3 @@ struct simulation {
 /* False: out of memory. simulation_fini is legal then, and for a simulation that is all zero. */
 bool simulation_init(struct simulation *simulation, const struct stiffit_model *abi, const struct ode_options *options);
 void simulation_fini(struct simulation *simulation);
-/* Begins the current evaluation. is_relative: with relative tolerances. */
-void simulation_begin(struct simulation *simulation, bool is_relative);
-/* The beginning of an integration at simulation.t: how far it goes, and looks at steady states and inputs. It ends at least
- * `closest`, relative to the times, from where it begins. */
-void simulation_set_out(struct simulation *simulation, double closest);

@@ -8,13 +8,13 @@
 #define TOLERANCE_FRACTION 1e-6
 /* A state that starts at zero is young, with a guessed size, as long as it grows at least like this power of time. */
 #define TOLERANCE_YOUNG 0.5
-/* A state up to this part of its reach (reach.h) is at rest: rounding errors. */
+/* A state up to this part of its reach (tolerance.c) is at rest: rounding errors. */
 #define TOLERANCE_REST 1e-12
 /* The part of its reach that a state is guessed to attain at least, since estimates of a reach are rather too large. Up to this
  * part its tolerance is at least ROUNDING times its reach: the states that drive it are known no better. */
 #define TOLERANCE_GROWN 1e-3
 #define TOLERANCE_ROUNDING (4 * DBL_EPSILON)
-/* A tolerance is at least this many times the noise of the state (reach.h). */
+/* A tolerance is at least this many times the noise of the state (tolerance.c). */
 #define TOLERANCE_NOISE 4
 /* Weights must be finite. */
 #define TOLERANCE_TINY (DBL_MIN / DBL_EPSILON)

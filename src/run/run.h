@@ -11,8 +11,8 @@
  *   finish/     the result: skeleton (left by the compute process; journals to be removed), finish*, summary
  *   compute/    the compute process: compute (what its parts have in common), compute_run (set-up); compute_single and
  *               compute_joint (fits of one dataset, and of many: search*, joint_refits) over compute_pass (one pass over the
- *               datasets); block_ring (data for the workers); schedule*, job, turn_length (the order of work); fit_job (a fit
- *               as a coroutine); task (what it does); replay; trace
+ *               datasets, and fits as coroutines); block_ring (data for the workers); dataset (a fit's problem); schedule, job,
+ *               turn_length (the order of work); task (what a fit does); replay; trace
  *   merge/      shards as files: shard_set, merge* */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* Promise 1 on paper: virtual workers in virtual time drive the production policy over random mixes of long and short jobs.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/schedule_policy.h"
+#include "run/compute/schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

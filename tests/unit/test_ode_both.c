@@ -1,4 +1,4 @@
-/* Lanes with CVODES beside them (ode/engine_both.c), with two engines without mathematics in their places: which evaluations go
+/* Lanes with CVODES beside them (ode/engine.c), with two engines without mathematics in their places: which evaluations go
  * where, how they share time, and that an evaluation set aside returns to the pool it is from.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"

@@ -1,6 +1,6 @@
 /* The policy's decisions one by one, on a clock that the test sets: who yields, who comes next, and what is learnt.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/schedule_policy.h"
+#include "run/compute/schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

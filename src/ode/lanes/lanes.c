@@ -1,18 +1,59 @@
 /* Lanes as an integrator: eight evaluations of one model side by side in the registers of a core. Each has its own time, step
- * size and error test; all make an attempt at a step together, and a lane whose evaluation is finished takes the next one.
+ * size and error test; all make an attempt at a step together, and a lane whose evaluation is finished takes the next one. A
+ * worker has lanes of two methods, an explicit and an implicit one; an evaluation moves to the others where its steps show that
+ * these cost less, and waits while all of them are taken. The kernel computes with all lanes of a method at once (room.h); here
+ * is what is done one number at a time: evaluations come into lanes and leave them, begin, answer their measurements, and fail.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/engine_batch.h"
-
 #include "ode/drive.h"
-#include "ode/lanes/lane.h"
+
+#include "ode/blocks.h"
+#include "ode/forcing.h"
+#include "ode/lanes/room.h"
+#include "ode/linear.h"
 #include "ode/observation.h"
+#include "ode/outcome.h"
 #include "ode/positive.h"
+#include "ode/steady.h"
+#include "ode/stops.h"
 #include "ode/tolerance.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* An underflow so many attempts after the model gave numbers that are not finite is the model's failure. */
+enum { LASTING = 100 };
+/* The least distance, relative to the times, from the beginning of an integration to its end. */
+#define CLOSEST (64 * DBL_EPSILON)
+/* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
+ * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8, or -1/4
+ * for the explicit method: errors become about as large as those of CVODES, or some times smaller (stiffit-internals(7)). */
+static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
+/* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. */
+static const int64_t PATIENCE[N_METHOD] = {[METHOD_EXPLICIT] = 30, [METHOD_IMPLICIT] = 200};
+/* If stiffness began within so many steps, the next evaluation begins with the implicit method. */
+enum { FEW_STEPS = 100 };
+/* What an attempt costs, beside one of the other method. */
+static const double COST[N_METHOD] = {[METHOD_EXPLICIT] = 1, [METHOD_IMPLICIT] = 4};
+/* As many seats as there are lanes. */
+enum { N_SEAT = N_METHOD * N_LANE };
+
+/* An evaluation in a lane, or set aside. */
+struct lane {
+    struct simulation sim;
+    double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
+    uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
+    enum lanes_method_kind method;
+    double t_turn;      /* the explicit method goes no further */
+    double t_calm;      /* as in struct lanes_room */
+    /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
+    double by_accepted; /* as in struct lanes_room */
+    double h, log_h, log_error;
+    double bound;       /* where the next step must end (forcing.h) */
+    int64_t n_attempt, trouble, n_sign, patience;
+    bool rejected, watched;
+};
 
 /* Shared by all workers. */
 struct plan {
@@ -24,26 +65,43 @@ struct plan {
     bool follows_sizes;
 };
 
-/* A worker's lanes. The evaluation of a seat is in as many of them as there is room for (room.h). */
+/* A worker's lanes of one method. */
+struct group {
+    struct lanes_room room;
+    int seat[N_LANE];           /* of the evaluation whose first lane it is, or -1 */
+    int n_taken;                /* evaluations in lanes */
+    int n_spread;               /* as many when the layout was chosen last */
+    bool is_filled;             /* every lane holds the numbers of some evaluation */
+    size_t n_parameter;         /* that have sensitivities in the room */
+    uint32_t *parameter;        /* n_id: these */
+    int32_t *number;            /* n_id: of each id its number among these, or -1 */
+    lanes *inside;              /* what the kernel's `inside` found */
+    lanes *values, *observed;   /* and the results of its `observe`: `values` and `out`, */
+    bool *is_wanted;            /* n_observable: for these */
+    double used;                /* the cost of its attempts, for each evaluation in them */
+};
+
 struct lanes_batch {
     struct batch base;
     const struct plan *plan;
-    struct lanes_room room;
-    bool is_filled;             /* every lane holds the numbers of some evaluation */
-    unsigned held;              /* seats whose evaluation is in lanes */
-    bool is_seat;               /* the first lane of each has its seat's number */
-    int n_spread;               /* number of evaluations for which the layout was chosen */
-    size_t n_parameter;         /* that have sensitivities in the room */
-    uint32_t *parameter;        /* n_id: these */
-    int32_t *column;            /* n_id: of each id its number among these, or -1 */
+    struct group group[N_METHOD];
+    int lane[N_SEAT];           /* the first one of the seat's evaluation, among those of its method; -1: none */
+    unsigned live;              /* seats at the latest attempt */
+    unsigned waiting, turned;   /* seats that wait for a lane; those in a lane that are to change the method */
+    uint64_t number[N_SEAT], n_number; /* the order in which they began to wait */
     bool *wanted;               /* n_id: some evaluation in a lane has this id */
-    lanes *inside;
-    struct lanes_view view;
     struct linear *linear;      /* for steady states */
 };
 
 static struct lanes_batch *lanes_of(struct batch *batch) { return (struct lanes_batch *)batch; }
 static struct lane *lane_of(const struct lanes_batch *own, int k) { return (struct lane *)own->base.seat[k]; }
+/* The lanes of the evaluation whose first one is l: what is not a sensitivity is the same in all of them. */
+#define EACH_LANE(group, l, k) for (int k = (l); k < (l) + (group)->room.n_share; k++)
+/* The column of the sensitivity by an id, and its lane, counted from the evaluation's first one. */
+static size_t column_of(const struct group *group, uint32_t id) { return (size_t)(group->number[id] / group->room.n_share); }
+static int rank_of(const struct group *group, uint32_t id) { return group->number[id] % group->room.n_share; }
+
+static struct group *group_of(struct lanes_batch *own, int k) { return &own->group[lane_of(own, k)->method]; }
 
 static const char *refusal(const struct stiffit_model *abi)
 {
@@ -51,8 +109,6 @@ static const char *refusal(const struct stiffit_model *abi)
            : !lanes_kernel_is_fast() ? "cannot run in lanes on a CPU without fused multiply-add"
            : abi->n_state == 0 ? "has no states" : NULL;
 }
-
-static bool takes(const struct ode_task *task) { return !ode_has_periods(task) && task->n_phase == 0; }
 
 static bool suits(const struct engine_use *use)
 {
@@ -93,26 +149,64 @@ static const char *linear_solver(const void *plan)
     return "lanes";
 }
 
-static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+static void simulation_free(struct simulation *sim)
 {
-    struct lane *lane = lane_new(abi, options);
-    (void)plan;
-    return lane ? &lane->sim : NULL;
+    struct lane *lane = (struct lane *)sim;
+    simulation_fini(sim);
+    free(lane->y);
+    free(lane->id);
+    free(lane);
 }
 
-static void simulation_free(struct simulation *sim) { lane_free((struct lane *)sim); }
+static struct simulation *simulation_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    (void)plan;
+    if (!lane)
+        return NULL;
+    size_t n = abi->n_state, n_block = blocks_most(abi, options);
+    lane->y = lane->sim.y = calloc(n * (1 + n_block) + 1, sizeof(double));
+    lane->id = calloc(n_block + 1, sizeof *lane->id);
+    if (simulation_init(&lane->sim, abi, options) && lane->y && lane->id)
+        return &lane->sim;
+    simulation_free(&lane->sim);
+    return NULL;
+}
+
+static void group_fini(struct group *group)
+{
+    lanes_room_fini(&group->room);
+    free(group->parameter);
+    free(group->number);
+    free(group->inside);
+    free(group->values);
+    free(group->observed);
+    free(group->is_wanted);
+}
+
+static bool group_init(struct group *group, const struct plan *plan, const struct lanes_method *method)
+{
+    size_t n_id = plan->n_id, n_inside = plan->lanes->n * (1 + n_id);
+    size_t n_observable = plan->lanes->n_observe ? plan->abi->n_observable : 0;
+    group->parameter = calloc(n_id, sizeof *group->parameter);
+    group->number = calloc(n_id, sizeof *group->number);
+    group->inside = aligned_alloc(64, n_inside * sizeof *group->inside);
+    group->values = aligned_alloc(64, (plan->lanes->n_observe + 1) * sizeof(lanes));
+    group->observed = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
+    group->is_wanted = calloc(n_observable + 1, sizeof(bool));
+    for (int l = 0; l < N_LANE; l++)
+        group->seat[l] = -1;
+    bool good = lanes_room_init(&group->room, plan->lanes, method, n_id - plan->abi->n_parameter);
+    group->room.tolerance.follows_sizes = plan->follows_sizes;
+    return good && group->parameter && group->number && group->inside && group->values && group->observed && group->is_wanted;
+}
 
 static void batch_free(struct batch *base)
 {
     struct lanes_batch *own = lanes_of(base);
-    lanes_room_fini(&own->room);
-    free(own->parameter);
-    free(own->column);
+    for (int m = 0; m < N_METHOD; m++)
+        group_fini(&own->group[m]);
     free(own->wanted);
-    free(own->inside);
-    free(own->view.values);
-    free(own->view.out);
-    free(own->view.is_wanted);
     linear_free(own->linear);
     free(own);
 }
@@ -120,36 +214,204 @@ static void batch_free(struct batch *base)
 static struct batch *batch_new(const void *own)
 {
     const struct plan *plan = own;
-    size_t n_id = plan->n_id, n_inside = plan->lanes->n * (1 + n_id);
-    size_t n_observable = plan->lanes->n_observe ? plan->abi->n_observable : 0;
     struct lanes_batch *batch = aligned_alloc(64, (sizeof *batch + 63) / 64 * 64);
     if (!batch)
         return NULL;
     memset(batch, 0, sizeof *batch);
     batch->plan = plan;
-    batch->parameter = calloc(n_id, sizeof *batch->parameter);
-    batch->column = calloc(n_id, sizeof *batch->column);
-    batch->wanted = calloc(n_id, sizeof *batch->wanted);
-    batch->inside = aligned_alloc(64, n_inside * sizeof *batch->inside);
-    batch->view.values = aligned_alloc(64, (plan->lanes->n_observe + 1) * sizeof(lanes));
-    batch->view.out = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
-    batch->view.is_wanted = calloc(n_observable + 1, sizeof(bool));
+    batch->wanted = calloc(plan->n_id, sizeof *batch->wanted);
     batch->linear = linear_new(plan->linear);
-    if (lanes_room_init(&batch->room, plan->lanes, n_id - plan->abi->n_parameter) && batch->parameter && batch->column &&
-        batch->wanted && batch->inside && batch->view.values && batch->view.out && batch->view.is_wanted && batch->linear) {
-        batch->room.tolerance.follows_sizes = plan->follows_sizes;
+    for (int k = 0; k < N_SEAT; k++)
+        batch->lane[k] = -1;
+    bool good = batch->wanted && batch->linear;
+    for (int m = 0; m < N_METHOD; m++)
+        good = group_init(&batch->group[m], plan, lanes_methods[m]) && good;
+    if (good)
         return &batch->base;
-    }
     batch_free(&batch->base);
     return NULL;
 }
 
+/* Where steps must end at the latest. */
+static double stop_time(const struct lane *lane)
+{
+    const struct simulation *sim = &lane->sim;
+    const struct ode_task *task = sim->evaluation->task;
+    double far = task->time[task->n_time - 1] == INFINITY ? INFINITY : sim->t_far;
+    return fmin(lane->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
+}
+
+/* The next measurement. */
+static void set_next(const struct simulation *sim, struct group *group, int l)
+{
+    struct lanes_room *room = &group->room;
+    const struct ode_task *task = sim->evaluation->task;
+    size_t i = sim->rows.i_time;
+    double tighter = sim->evaluation->tighter, next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
+    /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
+    double part = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order) : INFINITY;
+    EACH_LANE(group, l, k) {
+        room->t_next[k] = next;
+        room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
+        room->t_part[k] = part;
+    }
+}
+
+/* Copies an evaluation into lane k; its sensitivities become zero there. */
+static void load_states(const struct lane *lane, struct group *group, int k)
+{
+    struct lanes_room *room = &group->room;
+    const struct simulation *sim = &lane->sim;
+    const struct stiffit_model *abi = sim->abi;
+    const struct stiffit_point *at = &sim->model.at;
+    size_t n = sim->n_state;
+    for (size_t j = 0; j < abi->n_parameter; j++)
+        room->p[j][k] = at->p[j];
+    for (size_t j = 0; j < abi->n_covariate; j++)
+        room->covariate[j][k] = at->covariate[j];
+    for (size_t j = 0; j < abi->n_work; j++)
+        room->work[j][k] = at->work ? at->work[j] : 0;
+    for (size_t c = 0; c < room->n_column; c++)
+        room->active[c][k] = 0;
+    for (size_t b = 0; b < room->n_block; b++)
+        for (size_t e = 0; e < n * room->block[b].width; e++)
+            room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
+    for (size_t j = 0; j < abi->n_input; j++) {
+        room->outside.input_since[j][k] = sim->model.piece[j].since;
+        room->outside.input_value[j][k] = sim->model.piece[j].value;
+        room->outside.input_slope[j][k] = sim->model.piece[j].slope;
+    }
+    for (size_t i = 0; i < n; i++) {
+        room->outside.minus_rate[i][k] = sim->model.is_infused && sim->model.rate[i] != 0 ? -sim->model.rate[i] : 0;
+        room->tolerance.born[i][k] = sim->tolerance.born[i];
+        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
+        room->y[i][k] = room->y_before[i][k] = lane->y[i];
+        room->tolerance.size[i][k] = sim->tolerance.sizes[i];
+        room->tolerance.guess[i][k] = sim->tolerance.sizes[i + n];
+        room->tolerance.beyond[i][k] = sim->tolerance.beyond[i];
+    }
+    room->outside.since[k] = sim->model.since;
+    room->outside.until[k] = sim->model.until;
+    room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)sim->model.is_infused << k;
+    room->tolerance.rtol[k] = sim->tolerance.rtol;
+    room->control.by_accepted[k] = lane->by_accepted;
+    room->tolerance.fraction[k] = sim->tolerance.fraction;
+    room->tolerance.at_rest[k] = sim->tolerance.at_rest;
+    room->tolerance.is_relative[k] = -sim->tolerance.is_relative;
+    room->t[k] = room->t_before[k] = sim->t;
+    room->h[k] = room->h_used[k] = lane->h;
+    room->longest[k] = sim->max_step / ROOM_STRETCH;
+    room->t_stop[k] = stop_time(lane);
+    room->control.log_h[k] = lane->log_h;
+    room->control.log_error[k] = lane->log_error;
+    room->control.rejected[k] = -lane->rejected;
+    room->control.watched[k] = -lane->watched;
+    room->control.trouble[k] = lane->trouble;
+    room->control.n_attempt[k] = lane->n_attempt;
+    room->control.n_step[k] = sim->evaluation->n_step;
+    room->control.max_steps[k] = sim->evaluation->max_steps;
+    room->control.n_sign[k] = lane->n_sign;
+    room->control.patience[k] = lane->method == METHOD_EXPLICIT ? PATIENCE[METHOD_EXPLICIT] : lane->patience;
+    room->control.t_turn[k] = lane->method == METHOD_EXPLICIT ? lane->t_turn : INFINITY;
+    room->control.t_calm[k] = lane->t_calm;
+    room->fresh |= 1u << k;
+    room->advanced[k] = 0;
+}
+
+static struct lanes_block *block_of(const struct lanes_room *room, size_t column)
+{
+    struct lanes_block *block = room->block;
+    while (column >= block->first + block->width)
+        block++;
+    return block;
+}
+
+/* Copies an evaluation into its lanes, from l on. */
+static void load(const struct lane *lane, struct group *group, int l)
+{
+    struct lanes_room *room = &group->room;
+    const struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    EACH_LANE(group, l, k) {
+        load_states(lane, group, k);
+        room->live[k] = -1;
+    }
+    set_next(sim, group, l);
+    for (size_t b = 0; b < sim->blocks.n; b++) {
+        size_t c = column_of(group, lane->id[b]);
+        int k = l + rank_of(group, lane->id[b]);
+        room->unit[c][k] = sim->blocks.unit[b];
+        room->active[c][k] = -1;
+        const struct lanes_block *block = block_of(room, c);
+        const double *by = sim->model.is_infused && lane->id[b] < sim->abi->n_parameter
+                               ? sim->model.rate_parameter + lane->id[b] * n : NULL;
+        for (size_t i = 0; i < n; i++) {
+            size_t e = lanes_place(room, block, i, c - block->first);
+            block->sens[e][k] = lane->y[(1 + b) * n + i];
+            block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
+        }
+    }
+}
+
+/* Sets the simulation's time, sizes and tolerances to those in lane k. */
+static void follow(struct lane *lane, const struct lanes_room *room, int k)
+{
+    struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    for (size_t i = 0; i < n; i++) {
+        sim->tolerance.sizes[i] = room->tolerance.size[i][k];
+        sim->tolerance.sizes[i + n] = room->tolerance.guess[i][k];
+        sim->tolerance.beyond[i] = room->tolerance.beyond[i][k];
+        sim->tolerance.sizes[i + 2 * n] = room->y[i][k];
+    }
+    sim->tolerance.sizes[3 * n] = sim->t = room->t[k];
+}
+
+/* Copies an evaluation out of its lanes, from k on. */
+static void store(struct lane *lane, const struct group *group, int k)
+{
+    const struct lanes_room *room = &group->room;
+    struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    for (size_t b = 0; b < sim->blocks.n; b++) {
+        size_t c = column_of(group, lane->id[b]);
+        int rank = rank_of(group, lane->id[b]);
+        const struct lanes_block *block = block_of(room, c);
+        for (size_t i = 0; i < n; i++)
+            lane->y[(1 + b) * n + i] = block->sens[lanes_place(room, block, i, c - block->first)][k + rank];
+    }
+    for (size_t i = 0; i < n; i++)
+        lane->y[i] = room->y[i][k];
+    follow(lane, room, k);
+    sim->tolerance.at_rest = room->tolerance.at_rest[k];
+    sim->t = room->t[k];
+    lane->h = room->h[k];
+    lane->log_h = room->control.log_h[k];
+    lane->log_error = room->control.log_error[k];
+    lane->rejected = room->control.rejected[k];
+    lane->watched = room->control.watched[k];
+    lane->trouble = room->control.trouble[k];
+    lane->n_attempt = room->control.n_attempt[k];
+    lane->n_sign = room->control.n_sign[k];
+    lane->t_calm = room->control.t_calm[k];
+    sim->evaluation->n_step = room->control.n_step[k];
+    sim->evaluation->t_reached = sim->t;
+}
+
+/* Copies the evaluation of a seat out of its lane. */
+static void store_seat(struct lanes_batch *own, int k)
+{
+    if (own->lane[k] >= 0)
+        store(lane_of(own, k), group_of(own, k), own->lane[k]);
+}
+
 /* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
-static void mark_wanted(struct lanes_batch *own, const struct lane *new)
+static void mark_wanted(struct lanes_batch *own, const struct group *group, const struct lane *new)
 {
     memset(own->wanted, 0, own->plan->n_id * sizeof *own->wanted);
-    for (int k = 0; k <= N_LANE; k++) {
-        const struct lane *lane = k == N_LANE ? new : (own->held >> k & 1) ? lane_of(own, k) : NULL;
+    for (int l = 0; l <= N_LANE; l++) {
+        const struct lane *lane = l == N_LANE ? new : group->seat[l] >= 0 ? lane_of(own, group->seat[l]) : NULL;
         for (size_t b = 0; lane && b < lane->sim.blocks.n; b++)
             own->wanted[lane->id[b]] = true;
     }
@@ -162,15 +424,15 @@ struct layout {
 
 /* The layout of the cheapest attempts. What is not a sensitivity costs about as much as OTHER columns, and all of it as often
  * as there are registers in use. */
-static struct layout choose_layout(const struct lanes_batch *own, int n, size_t n_parameter)
+static struct layout choose_layout(const struct lanes_kernel *kernel, int n, size_t n_parameter)
 {
     enum { OTHER = 2 };
-    struct layout best = {0};
+    struct layout best = {N_LANE, 1};
     size_t least = SIZE_MAX;
-    for (int n_lane = own->plan->kernel->width; n_lane <= N_LANE; n_lane *= 2)
+    for (int n_lane = kernel->width; n_lane <= N_LANE; n_lane *= 2)
         for (int n_share = 1; n * n_share <= n_lane; n_share *= 2) {
             size_t n_column = (n_parameter + (size_t)n_share - 1) / (size_t)n_share;
-            size_t cost = (size_t)(n_lane / own->plan->kernel->width) * (OTHER + n_column);
+            size_t cost = (size_t)(n_lane / kernel->width) * (OTHER + n_column);
             if (cost < least) {
                 best = (struct layout){n_lane, n_share};
                 least = cost;
@@ -179,308 +441,784 @@ static struct layout choose_layout(const struct lanes_batch *own, int n, size_t 
     return best;
 }
 
-static void store_live(struct lanes_batch *own)
-{
-    for (int k = 0; k < N_LANE; k++)
-        if (own->held & own->base.live & 1u << k)
-            lane_store(lane_of(own, k), &own->room, own->column);
-}
-
-/* Gives lanes to those that are held and to seat `new` (-1: none). */
-static void place(struct lanes_batch *own, int new)
-{
-    int n = 0;
-    own->is_seat = true;
-    for (int k = 0; k < N_LANE; k++)
-        if (own->held >> k & 1 || k == new) {
-            lane_of(own, k)->first = n++ * own->room.n_share;
-            own->is_seat = own->is_seat && lane_of(own, k)->first == k;
-        }
-}
-
-/* Arranges the room anew for those in it and seat `new`. False: out of memory. */
-static bool arrange(struct lanes_batch *own, int new, struct layout layout)
+/* Gives a column to each parameter that is wanted, and lanes to each evaluation. False: out of memory. */
+static bool arrange(struct lanes_batch *own, struct group *group, struct layout layout)
 {
     size_t n = 0;
-    store_live(own);
+    int l = 0, seat[N_LANE];
+    memcpy(seat, group->seat, sizeof seat);
+    for (int k = 0; k < N_LANE; k++)
+        if (seat[k] >= 0)
+            store(lane_of(own, seat[k]), group, k);
     for (uint32_t j = 0; j < own->plan->n_id; j++) {
-        own->column[j] = own->wanted[j] ? (int32_t)n : -1;
+        group->number[j] = own->wanted[j] ? (int32_t)n : -1;
         if (own->wanted[j])
-            own->parameter[n++] = j;
+            group->parameter[n++] = j;
     }
-    own->n_parameter = n;
-    own->room.n_lane = layout.n_lane;
-    bool good = lanes_room_set_columns(&own->room, n, own->parameter, layout.n_share);
-    own->room.live = (lanes_mask){0};
-    own->room.outside.infused = 0;
-    place(own, new);
-    for (int k = 0; good && k < N_LANE; k++)
-        if (own->held & own->base.live & 1u << k)
-            lane_load(lane_of(own, k), &own->room, own->column);
+    group->n_parameter = n;
+    group->room.n_lane = layout.n_lane;
+    group->room.live = (lanes_mask){0};
+    group->room.outside.infused = 0;
+    bool good = lanes_room_set_columns(&group->room, n, group->parameter, layout.n_share);
+    for (int k = 0; k < N_LANE; k++)
+        group->seat[k] = -1;
+    for (int k = 0; k < N_LANE; k++) {
+        if (seat[k] < 0)
+            continue;
+        group->seat[l] = seat[k];
+        own->lane[seat[k]] = l;
+        if (good)
+            load(lane_of(own, seat[k]), group, l);
+        l += layout.n_share;
+    }
     return good;
 }
 
-/* Finds lanes for a seat in the room as it is. False: there are none. */
-static bool find_lanes(struct lanes_batch *own, int new)
+/* The first one of free lanes for an evaluation, or -1. */
+static int free_lane(const struct group *group)
 {
-    unsigned taken = 0;
-    for (int k = 0; k < N_LANE; k++)
-        if (own->held >> k & 1)
-            taken |= 1u << lane_of(own, k)->first;
-    if (own->is_seat && own->room.n_share == 1 && new < own->room.n_lane) {
-        lane_of(own, new)->first = new;
+    for (int l = 0; l < group->room.n_lane; l += group->room.n_share)
+        if (group->seat[l] < 0)
+            return l;
+    return -1;
+}
+
+/* Lanes for a new evaluation, or -1: out of memory. */
+static int make_room(struct lanes_batch *own, struct group *group, const struct lane *new)
+{
+    bool same = group->is_filled;
+    size_t n = 0;
+    mark_wanted(own, group, new);
+    for (uint32_t j = 0; j < own->plan->n_id; j++) {
+        same = same && own->wanted[j] == (group->number[j] >= 0);
+        n += own->wanted[j];
+    }
+    if (same && free_lane(group) >= 0)
+        return free_lane(group);
+    return arrange(own, group, choose_layout(own->plan->kernel, group->n_taken + 1, n)) ? free_lane(group) : -1;
+}
+
+/* When evaluations have left and no others have come, the others share the lanes. */
+static void spread_out(struct lanes_batch *own, struct group *group)
+{
+    if (group->n_taken == group->n_spread)
+        return;
+    struct layout best = choose_layout(own->plan->kernel, group->n_taken, group->n_parameter);
+    group->n_spread = group->n_taken;
+    if (best.n_lane == group->room.n_lane && best.n_share == group->room.n_share)
+        return;
+    for (uint32_t j = 0; j < own->plan->n_id; j++)
+        own->wanted[j] = group->number[j] >= 0;
+    (void)arrange(own, group, best); /* with no more columns than before: there is memory */
+}
+
+/* The lane of a seat is free again. */
+static void release(struct lanes_batch *own, int k)
+{
+    int l = own->lane[k];
+    own->waiting &= ~(1u << k);
+    own->turned &= ~(1u << k);
+    own->lane[k] = -1;
+    for (struct group *group = own->group; l >= 0 && group < own->group + N_METHOD; group++)
+        if (group->seat[l] == k) {
+            group->seat[l] = -1;
+            group->n_taken--;
+            EACH_LANE(group, l, each) {
+                group->room.live[each] = 0;
+                group->room.outside.infused &= ~(1u << each);
+            }
+        }
+}
+
+/* Frees the lanes of evaluations that have ended; those that begin anew are still to be counted. */
+static void release_ended(struct lanes_batch *own)
+{
+    const struct batch *b = &own->base;
+    for (int k = 0; k < N_SEAT; k++)
+        if ((own->lane[k] >= 0 || own->waiting >> k & 1) && !(b->live >> k & 1) && !(b->seat[k] && b->seat[k]->begins_anew))
+            release(own, k);
+}
+
+/* A seat's evaluation gets a lane of its method, or waits for one. False: out of memory. */
+static bool place(struct lanes_batch *own, int k)
+{
+    struct group *group = group_of(own, k);
+    const struct lane *lane = lane_of(own, k);
+    if (group->n_taken == N_LANE) {
+        own->number[k] = own->waiting >> k & 1 ? own->number[k] : own->n_number++;
+        own->waiting |= 1u << k;
         return true;
     }
-    for (int first = 0; first < own->room.n_lane; first += own->room.n_share)
-        if (!(taken >> first & 1)) {
-            lane_of(own, new)->first = first;
-            own->is_seat = own->is_seat && first == new;
-            return true;
-        }
-    return false;
-}
-
-/* Whether the parameters that are wanted are those in the room. */
-static bool has_wanted(const struct lanes_batch *own)
-{
-    size_t n = 0;
-    for (uint32_t j = 0; j < own->plan->n_id; j++) {
-        if (own->wanted[j] != (own->column[j] >= 0))
-            return false;
-        n += own->wanted[j];
-    }
-    return n == own->n_parameter;
-}
-
-static size_t count_wanted(const struct lanes_batch *own)
-{
-    size_t n = 0;
-    for (uint32_t j = 0; j < own->plan->n_id; j++)
-        n += own->wanted[j];
-    return n;
-}
-
-static bool enter(struct batch *b, int k)
-{
-    struct lanes_batch *own = lanes_of(b);
-    struct lane *lane = lane_of(own, k);
-    mark_wanted(own, lane);
-    if (!own->is_filled || !has_wanted(own) || !find_lanes(own, k)) {
-        struct layout layout = choose_layout(own, __builtin_popcount(own->held) + 1, count_wanted(own));
-        if (!arrange(own, k, layout))
-            return false;
-    }
+    int l = make_room(own, group, lane);
+    if (l < 0)
+        return false;
     /* Lanes that hold nothing yet hold the same, so that they compute nothing unusual. */
-    for (int other = 0; !own->is_filled && other < N_LANE; other++)
-        lane_fill(lane, &own->room, other);
-    lane_load(lane, &own->room, own->column);
-    own->is_filled = true;
-    own->held |= 1u << k;
+    for (int other = 0; !group->is_filled && other < N_LANE; other++)
+        load_states(lane, group, other);
+    load(lane, group, l);
+    group->is_filled = true;
+    if (group->n_taken++ == 0)
+        group->used = own->group[!lane->method].used;
+    group->seat[l] = k;
+    own->lane[k] = l;
+    own->waiting &= ~(1u << k);
     return true;
 }
 
-/* When evaluations have ended and no others have come, those that are left share the lanes. */
-static void spread_out(struct lanes_batch *own)
+/* A simulation comes in. False: there is no memory for the sensitivities of all of them. */
+static bool enter(struct batch *b, int k)
 {
-    int n = __builtin_popcount(own->held);
-    if (n == own->n_spread)
-        return;
-    struct layout best = choose_layout(own, n, own->n_parameter);
-    own->n_spread = n;
-    if (best.n_lane == own->room.n_lane && best.n_share == own->room.n_share)
-        return;
-    for (uint32_t j = 0; j < own->plan->n_id; j++)
-        own->wanted[j] = own->column[j] >= 0;
-    (void)arrange(own, -1, best); /* with no more columns than before: there is memory */
+    struct lanes_batch *own = lanes_of(b);
+    release(own, k);
+    release_ended(own);
+    if (place(own, k))
+        return true;
+    b->lost = b->live;
+    return outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
 }
 
 static void reload(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    lane_load(lane_of(own, k), &own->room, own->column);
+    if (own->lane[k] >= 0)
+        load(lane_of(own, k), group_of(own, k), own->lane[k]);
 }
 
-static void halt(struct batch *b, int k)
+/* The root mean square of x over the tolerances at y. */
+static double size_of(const struct simulation *sim, const double *x, const double *y)
+{
+    double sum = 0;
+    for (size_t i = 0; i < sim->n_state; i++) {
+        double ratio = x[i] / (sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i] + DBL_MIN / DBL_EPSILON);
+        sum += ratio * ratio;
+    }
+    return sqrt(sum / (double)sim->n_state);
+}
+
+/* The first step (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, section II.4). False: the model
+ * failed. */
+static bool first_step(struct lane *lane)
+{
+    struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    double *y = lane->y, *f = sim->f, *moved = lane->sim.y_before, *slope = sim->columns;
+    double span = (sim->has_stops ? fmin(sim->t_far, sim->stops->next) : sim->t_far) - sim->t;
+    int order = lanes_methods[lane->method]->order_error;
+    if (derivatives_rhs(&sim->model, sim->t, y, f) != STIFFIT_OK)
+        return false;
+    double by_y = size_of(sim, y, y), by_f = size_of(sim, f, y), h = 1e-6 * span;
+    if (by_f > 0 && by_y > 0)
+        h = 0.01 * by_y / by_f;
+    h = fmin(h, span);
+    bool known = false;
+    for (int i = 0; i < 8 && !known; i++, h *= known ? 1 : 0.1) {
+        for (size_t j = 0; j < n; j++)
+            moved[j] = y[j] + h * f[j];
+        known = derivatives_rhs(&sim->model, sim->t + h, moved, slope) == STIFFIT_OK;
+    }
+    if (known) {
+        for (size_t j = 0; j < n; j++)
+            slope[j] -= f[j];
+        double largest = fmax(by_f, size_of(sim, slope, y) / h);
+        double next = largest > 0 ? pow(0.01 / largest, 1.0 / (order + 1)) : 100 * h;
+        h = fmin(100 * h, fmin(next, span));
+    }
+    /* A step that only the span or the growth of steps limits would be the same for a certificate, which would confirm its
+     * error. */
+    if (sim->evaluation->tighter > 1)
+        h *= pow(sim->evaluation->tighter, -1.0 / order);
+    lane->h = fmax(fmin(h, sim->max_step / ROOM_STRETCH), 64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
+    return true;
+}
+
+static void set_accepted(struct lane *lane)
+{
+    const struct tolerance *tolerance = &lane->sim.tolerance;
+    double growth = sqrt(sqrt(1e-3 / tolerance->rtol));
+    double accepted = ACCEPTED * (lane->method == METHOD_EXPLICIT ? growth : sqrt(growth));
+    accepted = tolerance->atol > 0 ? ACCEPTED_ATOL : accepted;
+    lane->by_accepted = 1 / (accepted * accepted);
+}
+
+/* At the beginning. */
+static void choose_method(struct lane *lane)
+{
+    const struct evaluation_course *course = &lane->sim.request->course;
+    bool is_stiff = course->is_stiff && course->stiff_from == -INFINITY;
+    lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
+    lane->t_turn = course->is_stiff ? course->stiff_from : INFINITY;
+    lane->patience = PATIENCE[METHOD_IMPLICIT];
+}
+
+static bool start(struct batch *b, int k)
+{
+    struct lane *lane = lane_of(lanes_of(b), k);
+    struct simulation *sim = &lane->sim;
+    uint32_t next_id = sim->abi->n_parameter;
+    if (!(b->live >> k & 1))
+        choose_method(lane);
+    for (size_t block = 0; block < sim->blocks.n; block++)
+        lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
+    if (sim->tolerance.atol == 0)
+        tolerance_follow(sim, lane->y);
+    if (!first_step(lane))
+        return outcome_model_failed(sim);
+    lane->bound = sim->forcing ? forcing_bound(sim, lane->h) : INFINITY;
+    set_accepted(lane);
+    lane->log_h = -INFINITY;
+    lane->log_error = 0;
+    lane->n_attempt = 0;
+    lane->trouble = -LASTING;
+    lane->n_sign = 0;
+    lane->t_calm = sim->t;
+    lane->rejected = false;
+    lane->watched = sim->is_watched;
+    if (!(b->live >> k & 1))
+        return enter(b, k);
+    reload(b, k);
+    return true;
+}
+
+/* Moves attempts to the counters of the model's calls. */
+static void count_attempts(struct lane *lane, int64_t n_attempt)
+{
+    const struct lanes_method *method = lanes_methods[lane->method];
+    bool is_explicit = lane->method == METHOD_EXPLICIT; /* whose last slope is the first one of the next step */
+    lane->sim.model.n_rhs += n_attempt * (method->n_stage - is_explicit);
+    lane->sim.model.n_jacobian += is_explicit ? 0 : n_attempt;
+    lane->sim.n_factor += is_explicit ? 0 : n_attempt;
+    lane->n_attempt = 0;
+}
+
+static void count(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    if (own->held >> k & 1)
-        lane_halt(lane_of(own, k), &own->room);
-    own->held &= ~(1u << k);
+    struct simulation *sim = b->seat[k];
+    int l = own->lane[k];
+    if (l < 0) {
+        count_attempts(lane_of(own, k), lane_of(own, k)->n_attempt);
+        return;
+    }
+    struct lanes_room *room = &group_of(own, k)->room;
+    sim->t = sim->evaluation->t_reached = room->t[l];
+    sim->evaluation->n_step = room->control.n_step[l];
+    count_attempts(lane_of(own, k), room->control.n_attempt[l]);
+    EACH_LANE(group_of(own, k), l, each)
+        room->control.n_attempt[each] = 0;
+}
+
+/* An evaluation that is in no lane changes the method. */
+static void turn(struct lane *lane)
+{
+    struct simulation *sim = &lane->sim;
+    bool is_stiff = lane->method == METHOD_EXPLICIT, is_early = sim->evaluation->n_step < FEW_STEPS;
+    if (is_stiff)
+        sim->request->course = (struct evaluation_course){true, is_early ? -INFINITY : fmin(lane->t_turn, lane->t_calm)};
+    else if (is_early)
+        sim->request->course.is_stiff = false;
+    count_attempts(lane, lane->n_attempt);
+    lane->trouble = -LASTING;
+    lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
+    lane->t_turn = INFINITY;
+    set_accepted(lane);
+    if (is_stiff && lane->patience < INT64_MAX / 2)
+        lane->patience *= 2;
+    lane->log_h = -INFINITY;
+    lane->log_error = 0;
+    lane->n_sign = 0;
+    lane->rejected = false;
+    lane->h = fmax(lane->h, 64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
 }
 
 static void leave(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    lane_store(lane_of(own, k), &own->room, own->column);
+    store_seat(own, k);
+    if (own->turned >> k & 1)
+        turn(lane_of(own, k));
+    release(own, k);
 }
 
-static void count(struct batch *b, int k) { lane_count(lane_of(lanes_of(b), k), &lanes_of(b)->room); }
+/* Those that have turned change the method; those that wait get the lanes that have become free, the first one first. False:
+ * out of memory. */
+static bool change_lanes(struct lanes_batch *own)
+{
+    bool good = true;
+    for (unsigned left = own->turned & own->base.live; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        store_seat(own, k);
+        release(own, k);
+        turn(lane_of(own, k));
+        own->number[k] = own->n_number++;
+        own->waiting |= 1u << k;
+    }
+    own->turned = 0;
+    for (unsigned left = own->waiting; left && good;) {
+        int first = __builtin_ctz(left);
+        for (unsigned other = left; other; other &= other - 1)
+            first = own->number[__builtin_ctz(other)] < own->number[first] ? __builtin_ctz(other) : first;
+        left &= ~(1u << first);
+        good = place(own, first);
+    }
+    return good;
+}
 
-/* Seats of which the first lane is among these. */
-static unsigned by_seat(const struct lanes_batch *own, unsigned which)
+/* The seats whose first lane is among these. */
+static unsigned seats_of(const struct group *group, unsigned which)
 {
     unsigned seats = 0;
-    if (own->is_seat)
-        return which & own->held;
-    for (unsigned left = own->held; left; left &= left - 1)
-        seats |= (which >> lane_of(own, __builtin_ctz(left))->first & 1) << __builtin_ctz(left);
+    for (; which; which &= which - 1)
+        seats |= group->seat[__builtin_ctz(which)] >= 0 ? 1u << group->seat[__builtin_ctz(which)] : 0;
     return seats;
 }
 
-static struct integrator_events attempt(struct batch *b)
+/* The first lanes of some seats. */
+static unsigned lanes_in(const struct group *group, unsigned seats)
 {
-    struct lanes_batch *own = lanes_of(b);
-    const struct lanes_room *room = &own->room;
-    spread_out(own);
-    struct lanes_events found = own->plan->kernel->attempt(&own->room);
-    struct integrator_events events = {.moved = by_seat(own, found.moved), .measured = by_seat(own, found.measured),
-                                       .fell = by_seat(own, found.fell), .failed = by_seat(own, found.underflow),
-                                       .exhausted = by_seat(own, found.spent)};
+    unsigned which = 0;
+    for (int l = 0; l < N_LANE; l++)
+        which |= (unsigned)(group->seat[l] >= 0 && (seats >> group->seat[l] & 1)) << l;
+    return which;
+}
+
+/* An attempt in the lanes of one method. */
+static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_method_kind method)
+{
+    struct group *group = &own->group[method];
+    struct batch *b = &own->base;
+    spread_out(own, group);
+    struct lanes_events found = own->plan->kernel->attempt[method](&group->room);
+    struct integrator_events events = {.moved = seats_of(group, found.moved), .measured = seats_of(group, found.measured),
+                                       .fell = seats_of(group, found.fell), .failed = seats_of(group, found.underflow),
+                                       .exhausted = seats_of(group, found.spent)};
+    own->turned |= seats_of(group, found.turned);
+    if (method == METHOD_EXPLICIT) { /* the other one may go on */
+        own->turned |= events.failed;
+        events.failed = 0;
+    }
     unsigned seen = events.fell | events.measured | events.failed | events.exhausted | (events.moved & b->attended);
     for (unsigned left = seen & b->live; left; left &= left - 1) {
         int k = __builtin_ctz(left);
-        b->seat[k]->t_before = room->t_before[lane_of(own, k)->first];
-        b->seat[k]->t = room->t[lane_of(own, k)->first];
+        b->seat[k]->t_before = group->room.t_before[own->lane[k]];
+        b->seat[k]->t = group->room.t[own->lane[k]];
     }
+    b->n_seat += N_LANE;
+    b->n_held += (uint64_t)group->n_taken;
+    group->used += COST[method] / (group->n_taken * group->n_taken);
     return events;
 }
 
-static const double *inside(struct batch *b, int k, double t)
+/* Each evaluation gets the same time, whatever its method costs. */
+static struct integrator_events attempt(struct batch *b)
 {
-    return lane_inside(lane_of(lanes_of(b), k), &lanes_of(b)->room, t);
+    struct lanes_batch *own = lanes_of(b);
+    const struct group *explicit = &own->group[METHOD_EXPLICIT], *implicit = &own->group[METHOD_IMPLICIT];
+    if (b->live != own->live)
+        release_ended(own);
+    own->live = b->live;
+    if ((own->turned | own->waiting) && !change_lanes(own)) {
+        for (unsigned left = b->live; left; left &= left - 1)
+            outcome_fail(b->seat[__builtin_ctz(left)], EVALUATION_NO_MEMORY, "no memory for sensitivities");
+        return (struct integrator_events){.finished = b->live};
+    }
+    bool is_implicit = !explicit->n_taken || (implicit->n_taken && implicit->used < explicit->used);
+    return attempt_by(own, is_implicit ? METHOD_IMPLICIT : METHOD_EXPLICIT);
 }
 
-static const double *at_end(struct batch *b, int k) { return lane_at_end(lane_of(lanes_of(b), k), &lanes_of(b)->room); }
+/* The dense output, as the kernel's `inside`. */
+static const double *inside(struct batch *b, int k, double t)
+{
+    struct lanes_batch *own = lanes_of(b);
+    const struct lanes_room *room = &group_of(own, k)->room;
+    const struct lanes_method *method = room->method;
+    struct lane *lane = lane_of(own, k);
+    k = own->lane[k];
+    double *y = lane->y, s = t >= room->t[k] ? 1 : (t - room->t_before[k]) / room->h_used[k], weight[METHOD_STAGES];
+    for (int j = 0; j < method->n_stage; j++) {
+        double inner = 0;
+        for (int d = method->n_dense; d-- > 0;)
+            inner = inner * s + method->dense[d][j];
+        weight[j] = s * (1 - s) * inner * (method->has_slopes ? room->h_used[k] : 1);
+    }
+    for (size_t i = 0; i < lane->sim.n_state; i++) {
+        y[i] = (1 - s) * room->y_before[i][k] + s * room->y[i][k];
+        for (int j = 0; j < method->n_stage && s < 1; j++)
+            y[i] += weight[j] * room->scratch.stage[j][i][k];
+    }
+    return y;
+}
+
+static const double *at_end(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    const struct lanes_room *room = &group_of(own, k)->room;
+    struct lane *lane = lane_of(own, k);
+    k = own->lane[k];
+    for (size_t i = 0; i < lane->sim.n_state; i++) {
+        lane->y[i] = room->y[i][k];
+        lane->sim.y_before[i] = room->y_before[i][k];
+    }
+    follow(lane, room, k);
+    positive_look(&lane->sim, lane->sim.y_before); /* steps in which nothing fell were not looked at */
+    return lane->y;
+}
 
 static const double *at_beginning(struct batch *b, int k) { return b->seat[k]->y_before; }
 
 static void saw_step(struct batch *b, int k)
 {
-    struct lanes_room *room = &lanes_of(b)->room;
-    int64_t watches = -positive_watches(b->seat[k]);
-    EACH_LANE(lane_of(lanes_of(b), k), room, each)
-        room->control.watched[each] = watches;
+    struct lanes_batch *own = lanes_of(b);
+    EACH_LANE(group_of(own, k), own->lane[k], each)
+        group_of(own, k)->room.control.watched[each] = -b->seat[k]->is_watched;
 }
 
+/* What was at the beginning of the step is still where the next one is to go. */
 static bool take_back(struct batch *b, int k, double part)
 {
-    return lane_takes_back(lane_of(lanes_of(b), k), &lanes_of(b)->room, part);
+    struct lanes_batch *own = lanes_of(b);
+    struct group *group = group_of(own, k);
+    struct lanes_room *room = &group->room;
+    struct simulation *sim = b->seat[k];
+    int l = own->lane[k];
+    double h = part * room->h_used[l];
+    if (part == 1 || !(h > 4 * DBL_EPSILON * fabs(room->t[l])))
+        return false;
+    sim->t = room->t_before[l];
+    EACH_LANE(group, l, each) {
+        room->t[each] = room->t_before[each];
+        room->h[each] = h;
+        room->control.rejected[each] = -1;
+        room->advanced[each] = 0;
+        for (size_t i = 0; i < sim->n_state; i++)
+            room->y[i][each] = room->y_before[i][each];
+        for (const struct lanes_block *block = room->block; block < room->block + room->n_block; block++)
+            for (size_t e = 0; e < sim->n_state * block->width; e++)
+                block->sens[e][each] = block->sens_new[e][each];
+    }
+    return true;
 }
 
-/* The states and sensitivities of some seats at their times in the latest steps, and (is_root) even if that is the end. Other
- * lanes are at the ends of theirs. */
-static void look_inside(struct lanes_batch *own, unsigned seats, bool is_root)
+/* For the kernel's `inside`: these evaluations at their t, a time in their latest steps; others at the ends of theirs. */
+static void set_times(const struct group *group, unsigned which, const double t[N_LANE], bool is_root, lanes *s)
 {
-    struct lanes_room *room = &own->room;
-    lanes s = (lanes){0} + 1;
-    for (; seats; seats &= seats - 1) {
-        const struct lane *lane = lane_of(own, __builtin_ctz(seats));
-        EACH_LANE(lane, room, k) {
-            double t = is_root ? lane->sim.t : room->t_next[k];
-            if (t != room->t[k] || is_root)
-                s[k] = (t - room->t_before[k]) / room->h_used[k];
+    const struct lanes_room *room = &group->room;
+    *s = (lanes){0} + 1;
+    for (; which; which &= which - 1) {
+        int l = __builtin_ctz(which);
+        EACH_LANE(group, l, k)
+            if (t[l] != room->t[k] || is_root)
+                (*s)[k] = (t[l] - room->t_before[k]) / room->h_used[k];
+    }
+}
+
+/* The state and its sensitivities that `inside` has found. */
+static void take_inside(struct lane *lane, const struct group *group, int l)
+{
+    const lanes *inside = group->inside;
+    const struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state;
+    for (size_t i = 0; i < n; i++)
+        lane->y[i] = inside[i][l];
+    for (size_t b = 0; b < sim->blocks.n; b++) {
+        const lanes *from = inside + n * (1 + column_of(group, lane->id[b]));
+        int k = l + rank_of(group, lane->id[b]);
+        for (size_t i = 0; i < n; i++)
+            lane->y[(1 + b) * n + i] = from[i][k];
+    }
+}
+
+/* Adds the entries of parameter j to what is numbered by observable. */
+static void add_direct(const struct group *group, int k, uint32_t j, double *by_observable)
+{
+    const struct lanes_plan *plan = group->room.plan;
+    const struct stiffit_pattern *pattern = &plan->lanes->observe_parameter;
+    const lanes *entry = group->values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
+    for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
+        by_observable[pattern->row[e]] += entry[e][k];
+}
+
+/* The derivatives of rows first ... last - 1. False: one is not finite. */
+static bool fill_derivatives(const struct lane *lane, const struct group *group, int l, size_t first, size_t last)
+{
+    const struct simulation *sim = &lane->sim;
+    const struct evaluation *evaluation = sim->evaluation;
+    const struct ode_task *task = evaluation->task;
+    size_t n_observable = sim->abi->n_observable, stride = evaluation->stride ? evaluation->stride : task->n_row;
+    const int32_t *direct = group->room.plan->lanes->observe_parameter.start;
+    const uint32_t *to = evaluation->column;
+    double odd = 0;
+    for (size_t s = 0; to && s < evaluation->n_sens; s++)
+        memset(evaluation->d_prediction + first + to[s] * stride, 0, (last - first) * sizeof(double));
+    for (size_t s = 0; s < evaluation->n_sens; s++) {
+        uint32_t j = sim->blocks.sens[s];
+        int32_t block = sim->blocks.of_sens[s];
+        const lanes *by_way = block < 0 ? NULL : group->observed + n_observable * (1 + column_of(group, lane->id[block]));
+        int k = block < 0 ? l : l + rank_of(group, lane->id[block]);
+        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *derived = sim->rows.h_row;
+        bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
+        if (by_way && !is_direct && !to) { /* the most frequent case */
+            for (size_t i = first; i < last; i++)
+                derivative[i] = by_way[task->row_observable[i]][k];
+            continue;
+        }
+        for (size_t i = first; i < last; i++)
+            derived[task->row_observable[i]] = by_way ? by_way[task->row_observable[i]][k] : 0;
+        if (is_direct)
+            add_direct(group, k, j, derived);
+        for (size_t i = first; i < last; i++) {
+            double each = derived[task->row_observable[i]];
+            odd += 0 * each; /* NaN if it is not finite */
+            derivative[i] = to ? derivative[i] + each : each;
         }
     }
-    own->plan->kernel->inside(room, &s, own->inside);
+    return odd == 0;
 }
 
-/* The observables of what was found inside, where the model's functions of lanes give them. */
-static void observe_all(struct lanes_batch *own, unsigned which)
+/* Answers rows up to `last` from the observables that the kernel has computed for all lanes at once. False: nothing is done,
+ * because it is one of the rare cases that are left to observation.c: noise of the model, rows with parameters of their own, a
+ * wanted state, and numbers that are not finite. */
+static bool answer_rows(struct lane *lane, const struct group *group, int k, size_t last)
 {
-    struct lanes_room *room = &own->room;
-    struct lanes_view *view = &own->view;
-    if (!room->plan->n_observe)
-        return;
-    memset(view->is_wanted, 0, room->plan->abi->n_observable * sizeof *view->is_wanted);
-    for (int k = 0; k < N_LANE; k++)
-        if (which >> k & 1)
-            observation_mark(&lane_of(own, k)->sim, view->is_wanted);
-    own->plan->kernel->observe(room, &room->t_next, own->inside, view->is_wanted, view->values, view->out);
+    struct simulation *sim = &lane->sim;
+    const struct evaluation *evaluation = sim->evaluation;
+    const struct ode_task *task = evaluation->task;
+    if (!group->room.plan->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant ||
+        evaluation->end || sim->blocks.is_pace)
+        return false;
+    size_t first = sim->rows.i_row;
+    double odd = 0, *excess = sim->rows.h;
+    for (size_t i = first; i < last; i++) {
+        uint32_t o = task->row_observable[i];
+        evaluation->prediction[i] = group->values[o][k];
+        excess[o] = group->observed[o][k];
+        EACH_LANE(group, k, each)
+            odd += 0 * group->observed[o][each]; /* NaN if something is not finite */
+    }
+    if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
+                     !fill_derivatives(lane, group, k, first, last)))
+        return false;
+    sim->rows.i_row = last;
+    sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
+                       observation_rows_ask_relative(sim, first, last, excess);
+    return true;
 }
 
-static void observe(struct batch *b, unsigned seats)
+static void look_ahead(struct lane *lane, struct group *group, int l)
+{
+    struct lanes_room *room = &group->room;
+    struct simulation *sim = &lane->sim;
+    follow(lane, room, l);
+    for (size_t i = 0; i < sim->n_state; i++)
+        lane->y[i] = room->y[i][l];
+    tolerance_look(sim, lane->y);
+    for (size_t i = 0; i < sim->n_state; i++)
+        EACH_LANE(group, l, k) {
+            room->tolerance.reach[i][k] = sim->tolerance.reach[i];
+            room->tolerance.noise[i][k] = sim->tolerance.noise[i];
+        }
+}
+
+/* Answers the next measurement of a seat, in lane l; rows up to `last`. False: the evaluation is finished. */
+static bool answer_one(struct batch *b, int k, struct group *group, int l, size_t last)
+{
+    struct lane *lane = lane_of(lanes_of(b), k);
+    struct simulation *sim = &lane->sim;
+    if (!answer_rows(lane, group, l, last)) {
+        take_inside(lane, group, l);
+        follow(lane, &group->room, l);
+        if (!observation_answer(sim, lane->y, false)) {
+            count(b, k);
+            return outcome_model_failed(sim);
+        }
+    }
+    sim->rows.i_time += !sim->begins_anew;
+    if (sim->rows.i_time == sim->evaluation->task->n_time) {
+        count(b, k);
+        return outcome_set(sim, EVALUATION_OK);
+    }
+    set_next(sim, group, l);
+    if (sim->tolerance.grows)
+        look_ahead(lane, group, l);
+    return true;
+}
+
+/* Of the lanes of one method. */
+static unsigned answer_lanes(struct batch *b, struct group *group, unsigned which)
 {
     struct lanes_batch *own = lanes_of(b);
-    for (unsigned left = seats; left; left &= left - 1) { /* steps with a root end there now */
-        const struct lane *lane = lane_of(own, __builtin_ctz(left));
-        EACH_LANE(lane, &own->room, k)
-            own->room.t[k] = lane->sim.t;
+    struct lanes_room *room = &group->room;
+    const struct lanes_kernel *kernel = own->plan->kernel;
+    size_t last[N_LANE] = {0};
+    unsigned finished = 0;
+    lanes s;
+    for (unsigned left = which; left; left &= left - 1) /* steps with a root end there now */
+        EACH_LANE(group, __builtin_ctz(left), k)
+            room->t[k] = b->seat[group->seat[__builtin_ctz(left)]]->t;
+    set_times(group, which, (const double *)&room->t_next, false, &s);
+    if (room->plan->n_observe) {
+        memset(group->is_wanted, 0, room->plan->abi->n_observable * sizeof *group->is_wanted);
+        for (unsigned left = which; left; left &= left - 1)
+            last[__builtin_ctz(left)] = observation_mark(b->seat[group->seat[__builtin_ctz(left)]], group->is_wanted);
     }
-    look_inside(own, seats, false);
-    if (own->room.tolerance.follows_sizes)
-        own->plan->kernel->drop_vanished(&own->room, own->inside);
-    observe_all(own, seats);
+    kernel->inside[group - own->group](room, &s, group->inside);
+    if (room->tolerance.follows_sizes)
+        kernel->drop_vanished(room, group->inside);
+    if (room->plan->n_observe)
+        kernel->observe(room, &room->t_next, group->inside, group->is_wanted, group->values, group->observed);
+    for (unsigned left = which; left; left &= left - 1) {
+        int l = __builtin_ctz(left), k = group->seat[l];
+        if (!answer_one(b, k, group, l, last[l]))
+            finished |= 1u << k;
+    }
+    return finished;
 }
 
-static bool answer(struct batch *b, int k)
+static unsigned answer(struct batch *b, unsigned seats)
 {
-    const struct lanes_batch *own = lanes_of(b);
-    return lane_answer(lane_of(own, k), &own->room, own->column, &own->view);
+    struct lanes_batch *own = lanes_of(b);
+    unsigned finished = 0;
+    for (struct group *group = own->group; group < own->group + N_METHOD; group++) {
+        unsigned which = lanes_in(group, seats);
+        finished |= which ? answer_lanes(b, group, which) : 0;
+    }
+    return finished;
 }
 
-static void fetch(struct batch *b, int k)
+/* The lanes of one method. */
+static void move_lanes(struct batch *b, struct group *group, unsigned which, unsigned rooted)
 {
-    const struct lanes_batch *own = lanes_of(b);
-    lane_take_inside(lane_of(own, k), own->column, &own->room, own->inside);
-    lane_follow(lane_of(own, k), &own->room);
+    struct lanes_batch *own = lanes_of(b);
+    double t[N_LANE] = {0};
+    for (unsigned left = which; left; left &= left - 1)
+        t[__builtin_ctz(left)] = b->seat[group->seat[__builtin_ctz(left)]]->t;
+    if (rooted) {
+        lanes s;
+        set_times(group, rooted, t, true, &s);
+        own->plan->kernel->inside[group - own->group](&group->room, &s, group->inside);
+    }
+    for (unsigned left = which; left; left &= left - 1) {
+        int l = __builtin_ctz(left), k = group->seat[l];
+        struct lane *lane = lane_of(own, k);
+        EACH_LANE(group, l, each)
+            group->room.t[each] = t[l];
+        store(lane, group, l);
+        if (rooted >> l & 1)
+            take_inside(lane, group, l);
+        count(b, k); /* attempts are counted from here on */
+        lane->trouble = -LASTING;
+    }
 }
-
-static void answered(struct batch *b, int k) { lane_answered(lane_of(lanes_of(b), k), &lanes_of(b)->room); }
 
 static void go_to(struct batch *b, unsigned seats, unsigned rooted)
 {
     struct lanes_batch *own = lanes_of(b);
-    if (rooted)
-        look_inside(own, rooted, true);
-    for (; seats; seats &= seats - 1) {
-        int seat = __builtin_ctz(seats);
-        struct lane *lane = lane_of(own, seat);
-        EACH_LANE(lane, &own->room, k)
-            own->room.t[k] = lane->sim.t;
-        lane_store(lane, &own->room, own->column);
-        if (rooted >> seat & 1)
-            lane_take_inside(lane, own->column, &own->room, own->inside);
-        lane_begin_count(lane, &own->room);
+    for (struct group *group = own->group; group < own->group + N_METHOD; group++)
+        move_lanes(b, group, lanes_in(group, seats), lanes_in(group, rooted));
+}
+
+static void attend(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    struct group *group = group_of(own, k);
+    struct lanes_room *room = &group->room;
+    struct lane *lane = lane_of(own, k);
+    struct simulation *sim = &lane->sim;
+    int l = own->lane[k];
+    follow(lane, room, l);
+    if (!sim->forcing)
+        return;
+    lane->bound = forcing_bound(sim, room->h[l]);
+    EACH_LANE(group, l, each) {
+        for (size_t i = 0; i < sim->n_state; i++) {
+            room->tolerance.guess[i][each] = sim->tolerance.sizes[i + sim->n_state];
+            room->tolerance.reach[i][each] = sim->tolerance.reach[i];
+            room->tolerance.noise[i][each] = sim->tolerance.noise[i];
+            room->tolerance.born[i][each] = sim->tolerance.born[i];
+        }
+        room->tolerance.at_rest[each] = sim->tolerance.at_rest;
+        room->t_stop[each] = stop_time(lane);
     }
 }
 
-static bool start(struct simulation *sim) { return lane_start((struct lane *)sim); }
+/* The right-hand side of state and sensitivities. */
+struct look {
+    struct lane *lane;
+    struct linear *linear;
+};
 
-static bool prepare(struct simulation *sim)
+static bool rhs(void *context, double *change)
 {
-    lane_prepare((struct lane *)sim);
+    struct look *look = context;
+    struct simulation *sim = &look->lane->sim;
+    struct derivatives *model = &sim->model;
+    const double *y = look->lane->y;
+    size_t n = sim->n_state;
+    if (derivatives_rhs(model, sim->t, y, change) != STIFFIT_OK ||
+        derivatives_jacobian(model, sim->t, y, NULL, false, linear_jacobian(look->linear)) != STIFFIT_OK ||
+        (sim->blocks.n && derivatives_rhs_parameter(model, sim->t, y, sim->columns) != STIFFIT_OK))
+        return false;
+    linear_multiply(look->linear, y + n, change + n, sim->blocks.n);
+    for (size_t b = 0; b < sim->blocks.n; b++)
+        for (size_t i = 0; i < n && sim->blocks.in_rhs[b]; i++)
+            change[(1 + b) * n + i] += sim->columns[sim->blocks.parameter[b] * n + i];
     return true;
 }
-
-static void attend(struct batch *b, int k) { lane_attend(lane_of(lanes_of(b), k), &lanes_of(b)->room); }
 
 static bool look_for_steady_state(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    lane_store(lane_of(own, k), &own->room, own->column);
-    return lane_look_for_steady_state(lane_of(own, k), own->linear, (double *)own->inside);
+    struct lane *lane = lane_of(own, k);
+    double *scratch = (double *)group_of(own, k)->inside;
+    struct look look = {.lane = lane, .linear = own->linear};
+    const struct steady_solver solver = {.linear = own->linear, .rhs = rhs, .context = &look, .change = scratch,
+                                         .weight = scratch + lane->sim.n_state * (1 + lane->sim.blocks.n)};
+    store_seat(own, k);
+    linear_begin(own->linear);
+    return steady_look(&lane->sim, lane->y, &solver);
+}
+
+/* Calls the model's functions at the state until one fails. */
+static void find_failure(struct lane *lane)
+{
+    struct simulation *sim = &lane->sim;
+    struct derivatives *d = &sim->model;
+    bool good = derivatives_rhs(d, sim->t, lane->y, sim->f) == STIFFIT_OK &&
+                (sim->blocks.n == 0 || derivatives_rhs_parameter(d, sim->t, lane->y, sim->columns) == STIFFIT_OK);
+    if (good)
+        d->failure = (struct model_failure){.where = "derivatives", .t = sim->t, .not_finite = true};
+}
+
+/* Whether something was not finite in the latest attempts. */
+static bool is_lasting(const struct lanes_room *room, int k)
+{
+    return room->control.n_attempt[k] - room->control.trouble[k] < LASTING;
 }
 
 static bool may_be_sizes(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    lane_store(lane_of(own, k), &own->room, own->column);
-    return lane_may_be_sizes(lane_of(own, k), &own->room);
+    store_seat(own, k);
+    return !is_lasting(&group_of(own, k)->room, own->lane[k]);
 }
 
 static bool fail(struct batch *b, int k)
 {
-    lane_fail(lane_of(lanes_of(b), k), &lanes_of(b)->room);
-    return false;
+    struct lanes_batch *own = lanes_of(b);
+    bool is_model = is_lasting(&group_of(own, k)->room, own->lane[k]);
+    count(b, k);
+    if (!is_model)
+        return outcome_integrator_failed(b->seat[k], "the step size fell to rounding level");
+    find_failure(lane_of(own, k));
+    return outcome_model_failed(b->seat[k]);
 }
 
 static const struct integrator_seats lane_seats = {
-    .batch_new = batch_new, .batch_free = batch_free, .enter = enter, .reload = reload, .halt = halt, .leave = leave,
-    .count = count, .at_end = at_end, .at_beginning = at_beginning, .observe = observe, .answer = answer, .fetch = fetch,
-    .answered = answered, .go_to = go_to, .take_back = take_back, .saw_step = saw_step, .attend = attend};
+    .batch_new = batch_new, .batch_free = batch_free, .enter = enter, .reload = reload, .leave = leave, .count = count,
+    .at_end = at_end, .at_beginning = at_beginning, .answer = answer, .go_to = go_to, .take_back = take_back,
+    .saw_step = saw_step, .attend = attend};
 static const struct integrator lanes_integrator = {
-    .name = "lanes", .width = N_LANE, .plan_new = plan_new, .plan_free = plan_free, .linear_solver = linear_solver,
-    .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare, .start = start,
+    .name = "lanes", .width = N_SEAT, .closest = CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
+    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .start = start,
     .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
     .fail = fail, .seats = &lane_seats};
-const struct engine_table engine_lanes = ENGINE_OF_BATCHES(&lanes_integrator, N_LANE, refusal, takes, suits);
+const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, true, suits);

@@ -63,11 +63,12 @@ static lanes *new_lanes(size_t n)
     return x;
 }
 
-bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, size_t n_other)
+bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_other)
 {
     size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other, n_input = plan->abi->n_input;
     bool good = true;
-    *room = (struct lanes_room){.plan = plan, .by_column = plan->algebra.columns || plan->algebra.stages, .n_lane = N_LANE, .n_share = 1};
+    bool has_code = plan->algebra.columns || plan->algebra.stages;
+    *room = (struct lanes_room){.plan = plan, .method = method, .by_column = has_code && !method->has_slopes, .n_lane = N_LANE, .n_share = 1};
     for (int k = 0; k < N_LANE; k++) {
         room->outside.since[k] = -INFINITY;
         room->outside.until[k] = INFINITY;
@@ -88,7 +89,7 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, siz
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
     good = (room->entry = calloc(plan->n_entry + 1, sizeof *room->entry)) && good;
-    for (int i = 0; i < METHOD_STAGES; i++) {
+    for (int i = 0; i < method->n_stage; i++) {
         room->scratch.derived[i] = new_lanes(plan->n_derive + plan->n_curve);
         room->scratch.curved[i] = room->scratch.derived[i] + plan->n_derive;
         room->scratch.entry[i] = new_lanes(plan->n_entry);
@@ -151,7 +152,7 @@ static void block_init(struct lanes_block *block, const struct lanes_room *room,
                     .value = (int64_t)(N_LANE * k),
                     .row = (int64_t)(N_LANE * lanes_place(room, block, (size_t)plan->entry[k].row, (i - first) / n_share)),
                     .rank = (int64_t)(N_LANE * (i % n_share))};
-    for (; n_share == 1 && plan->algebra.stages && block->n_entry > 0; block->n_entry--) {
+    for (; n_share == 1 && room->by_column && plan->algebra.stages && block->n_entry > 0; block->n_entry--) {
         const struct stiffit_lanes_entry *last = &entry[block->n_entry - 1];
         block->which[last->row / N_LANE] = last->value;
     }
@@ -190,7 +191,7 @@ static void set_ranks(struct lanes_room *room, int n_share)
 static size_t widest_block(const struct lanes_room *room)
 {
     enum { WIDEST = 8, NARROWEST = 2, CACHE = 44 * 1024 };
-    size_t fit = CACHE / ((METHOD_STAGES + 3) * room->plan->n * sizeof(lanes));
+    size_t fit = CACHE / ((size_t)(room->method->n_stage + 3) * room->plan->n * sizeof(lanes));
     return !room->by_column || fit > WIDEST ? WIDEST : fit < NARROWEST ? NARROWEST : fit;
 }
 

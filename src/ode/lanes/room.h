@@ -54,6 +54,9 @@ struct lanes_control {
     lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */
     lanes_mask watched;           /* the caller wants to see each of its steps */
     lanes_mask n_attempt, n_step, max_steps;
+    lanes_mask n_sign, patience;  /* signs that the other method would cost less; of which so many make the lane change */
+    lanes t_turn;                 /* in any case it changes from this time on */
+    lanes t_calm;                 /* of the latest step without a sign */
 };
 
 struct lanes_scratch {
@@ -68,6 +71,7 @@ struct lanes_scratch {
  * column i / n_share of the lane of rank i % n_share. Errors are compared over all of them, so all make the same steps. */
 struct lanes_room {
     const struct lanes_plan *plan;
+    const struct lanes_method *method;
     bool by_column;      /* matrices are stored by column */
     int n_lane, n_share; /* n_lane: lanes from there on are in no use, and may be left out */
     size_t n_column, n_block;
@@ -90,6 +94,8 @@ struct lanes_room {
     lanes_mask *active;  /* by column: the evaluation wants it */
 
     /* where they are */
+    unsigned fresh;      /* an explicit method's: lanes whose first slope is not known; */
+    lanes_mask advanced; /* and those where it is the latest step's last one */
     lanes_mask live;     /* others are not moved */
     lanes t, h;          /* h: planned */
     lanes longest;       /* of planned steps */
@@ -107,6 +113,7 @@ struct lanes_events {
     unsigned fell;      /* a state went from above to below zero, or the lane is watched */
     unsigned underflow; /* the next step is too small to move t */
     unsigned spent;     /* n_step has reached max_steps */
+    unsigned turned;    /* the other method would cost less from here on */
 };
 
 /* Number of state i and column c of a block in its matrices. */
@@ -118,9 +125,9 @@ static inline size_t lanes_place(const struct lanes_room *room, const struct lan
 struct lanes_kernel {
     const char *name;
     int width; /* lanes in a register */
-    struct lanes_events (*attempt)(struct lanes_room *room);
+    struct lanes_events (*attempt[N_METHOD])(struct lanes_room *room);
     /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers, column by column. */
-    void (*inside)(const struct lanes_room *room, const lanes *s, lanes *out);
+    void (*inside[N_METHOD])(const struct lanes_room *room, const lanes *s, lanes *out);
     /* As tolerance_drop_vanished, for sensitivities found inside. */
     void (*drop_vanished)(const struct lanes_room *room, lanes *inside);
     /* The wanted observables at a time, from what `inside` has found there; for models whose plan has n_observe. values:
@@ -140,7 +147,7 @@ bool lanes_kernel_is_fast(void);
 
 /* For columns by parameter, and n_other ones. False: out of memory. lanes_room_fini is legal then, and for a room that is all
  * zero. */
-bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, size_t n_other);
+bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_other);
 void lanes_room_fini(struct lanes_room *room);
 /* Sets the parameters that have sensitivities (n_parameter and more: what the right-hand side does not depend on), and how many
  * lanes share those of an evaluation. All sensitivities are zero then. False: out of memory, which cannot be

@@ -9,10 +9,11 @@
 #include "run/supervise/board.h"
 #include "run/plan/campaign.h"
 #include "run/compute/block_ring.h"
-#include "run/compute/fit_job.h"
+#include "run/compute/record_batch.h"
 #include "run/compute/replay.h"
-#include "run/run.h"
 #include "run/compute/schedule.h"
+#include "run/compute/trace.h"
+#include "run/run.h"
 #include "run/supervise/rank_link.h"
 #include "run/supervise/suspects.h"
 
@@ -20,7 +21,7 @@
 
 /* What goes with a lane of the scheduler. */
 struct compute_lane {
-    struct fit_job *free_jobs;
+    struct fit_job *free_jobs; /* for the next fits */
     struct board_slot *slot;
     char padding[64]; /* workers do not share cache lines */
 };
@@ -79,6 +80,7 @@ struct compute {
     struct pass pass;
     struct trouble trouble;
     struct journal *journal;
+    struct record_batch batch;    /* for it */
     struct journal_reader *earlier;
     struct death death;           /* on the death of an earlier process; not in `earlier` */
     struct crashes crashes;

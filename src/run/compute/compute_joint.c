@@ -45,13 +45,13 @@ static bool find_block(const struct compute *compute, uint64_t dataset, uint32_t
     return search && i < search->fit.joint.n_block;
 }
 
-static void finish_block(struct compute *compute, struct fit_job *job)
+static bool finish_block(struct compute *compute, const struct fit_record *record)
 {
-    const struct fit_record *record = fit_job_record(job);
     size_t i;
     struct search *search = search_of(compute, record->dataset, &i);
     search->fit.joint.block[i].seconds += record->seconds;
     count(compute, search);
+    return false;
 }
 
 static void fail_block(struct compute *compute, uint64_t dataset, uint32_t task,

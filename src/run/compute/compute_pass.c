@@ -1,13 +1,193 @@
-/* One pass over the datasets: while the workers fit, the main thread reads data, syncs the journal and
- * reports progress.
+/* One pass over the datasets. Fits run on coroutines, which connect the optimiser's sequential code, which asks and waits, with
+ * the worker that drives the engine; while the workers fit, the main thread reads data, syncs the journal and reports progress.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_pass.h"
 
 #include "base/clock.h"
+#include "par/coroutine.h"
+#include "run/compute/dataset.h"
+#include "run/compute/task.h"
+#include "run/plan/review.h"
 #include "run/supervise/stop.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STACK_BYTES = 512 * 1024 }; /* instrumented frames are several times as large */
+#else
+enum { STACK_BYTES = 64 * 1024 };
+#endif
+
+/* A fit as a job of the scheduler: a coroutine with its data, which asks a worker's engine for evaluations. Jobs are reused. */
+struct fit_job {
+    struct job head; /* for the scheduler */
+    const struct campaign *campaign;
+    struct coroutine *coroutine;
+    struct arena arena, scratch;
+    struct fit_problem problem;
+    const double *profile_end;       /* of a review */
+    struct fit_record record;
+    double *record_arrays, *covariance; /* the record's; a refit's covariance is not kept */
+    struct evaluation *const *asked; /* NULL: nothing is asked */
+    size_t n_asked;
+    int64_t replayed_ns;             /* computing in earlier processes */
+    bool cancelled;
+    struct replays *replays;
+    struct replay replay;
+    struct trace *trace;
+    bool is_traced;
+    struct fit_job *next;
+};
+
+static bool host_ask(void *context, struct evaluation *const *evaluations, size_t n)
+{
+    struct fit_job *job = context;
+    if (job->cancelled)
+        return false;
+    job->asked = evaluations;
+    job->n_asked = n;
+    coroutine_suspend(job->coroutine);
+    job->asked = NULL;
+    return !job->cancelled;
+}
+
+static bool host_share(void *context, void (*work)(void *part), void *parts, size_t size, size_t n)
+{
+    struct evaluation chore[FIT_SHARES], *chores[FIT_SHARES];
+    for (size_t k = 0; k < n; k++) {
+        chore[k] = (struct evaluation){.chore = work, .part = (char *)parts + k * size};
+        chores[k] = &chore[k];
+    }
+    return host_ask(context, chores, n);
+}
+
+static int64_t host_elapsed(void *context)
+{
+    const struct fit_job *job = context;
+    return job->replayed_ns + job_elapsed_ns(&job->head);
+}
+
+static void host_judged(void *context, double objective, double gradient_norm)
+{
+    struct fit_job *job = context;
+    trace_judge(job->trace, objective, gradient_norm);
+}
+
+static void job_main(void *argument)
+{
+    struct fit_job *job = argument;
+    struct fit_host host = {.ask = host_ask, .share = host_share, .elapsed_ns = host_elapsed,
+                            .context = job, .judged = job->is_traced ? host_judged : NULL};
+    const struct task task = {.campaign = job->campaign, .problem = &job->problem, .number = job->record.start, .host = &host,
+                              .profile_end = job->profile_end,
+                              .arena = &job->arena, .scratch = &job->scratch, .record = &job->record};
+    task_run(&task);
+}
+
+static struct fit_job *job_new(const struct campaign *campaign, struct replays *replays, struct trace *trace)
+{
+    struct fit_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    job->campaign = campaign;
+    job->replays = replays;
+    job->trace = trace;
+    job->coroutine = coroutine_new(STACK_BYTES);
+    job->record_arrays = malloc(fit_record_array_bytes(campaign->n_parameter));
+    if (!job->coroutine || !job->record_arrays || !job_init(&job->head)) {
+        coroutine_free(job->coroutine);
+        free(job->record_arrays);
+        free(job);
+        return NULL;
+    }
+    fit_record_set_arrays(&job->record, campaign->n_parameter, job->record_arrays);
+    job->covariance = job->record.covariance;
+    return job;
+}
+
+static void job_free(struct fit_job *job)
+{
+    if (!job)
+        return;
+    coroutine_free(job->coroutine);
+    job_fini(&job->head);
+    replay_fini(&job->replay);
+    arena_fini(&job->arena);
+    arena_fini(&job->scratch);
+    free(job->record_arrays);
+    free(job);
+}
+
+/* The number of the fit that has begun in it. */
+static uint64_t job_number(const struct fit_job *job)
+{
+    return job->problem.dataset * job->campaign->n_task + job->record.start;
+}
+
+/* A fit begins in the job: task `number` of dataset `row` of the block. A traced fit never yields. False: out of memory. */
+static bool job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number,
+                      enum job_yields yields)
+{
+    const struct campaign *campaign = job->campaign;
+    const double *end = block->profile_end[row];
+    size_t n_end = review_size(&campaign->plan.refits, campaign->n_parameter);
+    double *profile_end = NULL;
+    arena_reset(&job->arena);
+    if (!dataset_problem(&job->problem, campaign, block, row, number, &job->arena) ||
+        (end && !(profile_end = arena_alloc(&job->arena, n_end * sizeof *profile_end + 1))))
+        return false;
+    if (end)
+        memcpy(profile_end, end, n_end * sizeof *profile_end);
+    job->profile_end = profile_end;
+    job->record.covariance = number < campaign->n_start ? job->covariance : NULL;
+    job->record.dataset = block->dataset[row];
+    job->record.start = number;
+    job->asked = NULL;
+    job->replayed_ns = 0;
+    job->cancelled = false;
+    job->is_traced = trace_wants(job->trace, job->problem.dataset);
+    job->head.yields = job->is_traced ? YIELDS_NEVER : yields;
+    replay_begin(&job->replay, job->replays, job_number(job), campaign->model.abi.n_parameter, job->problem.task,
+                 job->problem.n_experiment);
+    coroutine_prepare(job->coroutine, job_main, job);
+    return true;
+}
+
+/* Runs the fit's code until it has ended (false) or has asked for evaluations; those that are known from an earlier process
+ * are answered already. */
+static bool job_resume(struct fit_job *job)
+{
+    if (job->is_traced)
+        trace_begin(job->trace, job->problem.dataset, job->record.start);
+    if (!coroutine_resume(job->coroutine))
+        return false;
+    for (size_t k = 0; k < job->n_asked; k++)
+        job->asked[k]->is_finished = false;
+    int64_t elapsed_ns;
+    size_t n_known = 0;
+    while (n_known < job->n_asked && !job->asked[0]->chore && replay_is_on(&job->replay)
+           && replay_answer(&job->replay, job->asked, job->n_asked, &elapsed_ns)) {
+        n_known++;
+        if (elapsed_ns > host_elapsed(job)) /* the time that it took counts as this fit's too */
+            job->replayed_ns += elapsed_ns - host_elapsed(job);
+    }
+    job_ask(&job->head, job->asked, job->n_asked);
+    return true;
+}
+
+/* Abandons an unfinished fit; its answers are kept for another process. */
+static void job_abandon(struct fit_job *job, struct engine_pool *pool)
+{
+    job->cancelled = true;
+    replay_leave(&job->replay, host_elapsed(job));
+    if (!job->asked)
+        return;
+    for (size_t i = 0; i < job->n_asked; i++)
+        engine_discard(pool, job->asked[i]);
+    while (coroutine_resume(job->coroutine))
+        ;
+}
 
 void compute_count_done(struct compute *compute)
 {
@@ -73,11 +253,17 @@ static struct fit_job *take_job(struct compute *compute, struct compute_lane *la
 {
     struct fit_job *job = lane->free_jobs;
     if (!job)
-        return fit_job_new(&compute->campaign,
-                           campaign_is_shared(&compute->campaign) ? NULL : &compute->replays,
-                           compute->trace);
-    lane->free_jobs = *fit_job_link(job);
+        return job_new(&compute->campaign, campaign_is_shared(&compute->campaign) ? NULL : &compute->replays, compute->trace);
+    lane->free_jobs = job->next;
     return job;
+}
+
+void compute_free_jobs(struct compute_lane *lane)
+{
+    for (struct fit_job *job; (job = lane->free_jobs);) {
+        lane->free_jobs = job->next;
+        job_free(job);
+    }
 }
 
 static struct job *client_start(void *context, size_t lane, uint32_t item)
@@ -101,8 +287,8 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
         tasks->fail(compute, dataset, task, OUTCOME_bad_data, block->fault[row]);
     } else {
         job = take_job(compute, &compute->workers.lanes[lane]);
-        if (!job || !fit_job_begin(job, block, row, task, stage->apart ? YIELDS_TO_STOP : YIELDS_TO_OTHERS)) {
-            fit_job_free(job);
+        if (!job || !job_begin(job, block, row, task, stage->apart ? YIELDS_TO_STOP : YIELDS_TO_OTHERS)) {
+            job_free(job);
             job = NULL;
             tasks->fail(compute, dataset, task, OUTCOME_out_of_memory, "no memory to begin this fit");
         }
@@ -111,11 +297,12 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
     return (struct job *)job;
 }
 
-static bool client_resume(void *context, size_t lane, struct job *job)
+static bool client_resume(void *context, size_t lane, struct job *scheduled)
 {
     struct board_slot *slot = ((struct compute *)context)->workers.lanes[lane].slot;
-    board_slot_enter(slot, fit_job_number((struct fit_job *)job));
-    bool goes_on = fit_job_resume((struct fit_job *)job);
+    struct fit_job *job = (struct fit_job *)scheduled;
+    board_slot_enter(slot, job_number(job));
+    bool goes_on = job_resume(job);
     board_slot_leave(slot);
     return goes_on;
 }
@@ -124,33 +311,41 @@ static void client_finish(void *context, size_t lane, struct job *scheduled)
 {
     struct compute *compute = context;
     struct fit_job *job = (struct fit_job *)scheduled;
-    compute->pass.stage.tasks->finish(compute, job);
-    *fit_job_link(job) = compute->workers.lanes[lane].free_jobs;
+    job->record.seconds = 1e-9 * (double)host_elapsed(job);
+    if (compute->pass.stage.tasks->finish(compute, &job->record))
+        replay_end(&job->replay);
+    job->next = compute->workers.lanes[lane].free_jobs;
     compute->workers.lanes[lane].free_jobs = job;
 }
 
-static void client_begin(void *context, size_t lane, struct job *job, struct evaluation *evaluation)
+static void client_begin(void *context, size_t lane, struct job *scheduled, struct evaluation *evaluation)
 {
     struct compute *compute = context;
+    struct fit_job *job = (struct fit_job *)scheduled;
     struct board_slot *slot = compute->workers.lanes[lane].slot;
-    board_slot_enter(slot, fit_job_number((struct fit_job *)job));
+    if (job->is_traced)
+        trace_ask(job->trace, job->problem.experiment_id[evaluation->task - job->problem.task], evaluation);
+    board_slot_enter(slot, job_number(job));
     board_slot_ask(slot, compute->workers.heartbeat[lane / compute->workers.n_lane], evaluation->named,
                    compute->campaign.n_parameter);
-    fit_job_begin_evaluation((struct fit_job *)job, evaluation);
 }
 
-static void client_end(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished)
+static void client_end(void *context, size_t lane, struct job *scheduled, struct evaluation *evaluation, bool finished)
 {
+    struct fit_job *job = (struct fit_job *)scheduled;
     board_slot_leave(((struct compute *)context)->workers.lanes[lane].slot);
-    if (finished)
-        fit_job_end_evaluation((struct fit_job *)job, evaluation);
+    if (!finished)
+        return;
+    if (job->is_traced)
+        trace_answer(job->trace, evaluation);
+    replay_keep(&job->replay, evaluation, host_elapsed(job));
 }
 
 static void client_abandon(void *context, struct job *scheduled)
 {
     struct compute *compute = context;
-    fit_job_abandon((struct fit_job *)scheduled, compute->workers.pool);
-    fit_job_free((struct fit_job *)scheduled);
+    job_abandon((struct fit_job *)scheduled, compute->workers.pool);
+    job_free((struct fit_job *)scheduled);
 }
 
 /* The main thread's work while the workers fit. */
@@ -170,6 +365,8 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
         if (!goes_on || status)
             break;
         status = block_ring_read(&compute->pass.ring, 20, &did, error);
+        if (!status)
+            status = record_batch_flush(&compute->batch, error);
         if (status)
             break;
         int64_t now = clock_now_ns();

@@ -9,7 +9,9 @@
 struct pass_tasks {
     /* Workers. Item `number` of a dataset is this task; false: there is nothing to do for it. */
     bool (*find)(const struct compute *compute, uint64_t dataset, uint32_t number, uint32_t *task);
-    void (*finish)(struct compute *compute, struct fit_job *job);
+    /* The task has ended; the record is valid until the call returns. True: it is in the journal, and the answers that were
+     * kept for the fit may go. */
+    bool (*finish)(struct compute *compute, const struct fit_record *record);
     /* It cannot begin; or it is a suspect, which is tried later, alone. */
     void (*fail)(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,
                  const char *reason);
@@ -34,5 +36,7 @@ enum status compute_stage(struct compute *compute, const struct stage *stage, bl
 void compute_count_done(struct compute *compute), compute_count_put_off(struct compute *compute);
 /* Whether a fit of this dataset is a suspect; the context is the struct compute. */
 bool compute_has_suspects(const void *context, uint64_t dataset);
+/* Frees the jobs that are kept for other fits in a lane. */
+void compute_free_jobs(struct compute_lane *lane);
 /* Whether the last stage did all that was wanted. */
 bool compute_is_complete(const struct compute *compute);

@@ -49,27 +49,26 @@ static bool is_put_off(struct compute *compute, uint64_t fit)
     return done;
 }
 
-static void finish_fit(struct compute *compute, struct fit_job *job)
+static bool finish_fit(struct compute *compute, const struct fit_record *record)
 {
     struct error error;
-    const struct fit_record *record = fit_job_record(job);
     if (record->outcome == OUTCOME_out_of_memory &&
         is_put_off(compute, record->dataset * compute->campaign.n_task + record->start))
-        return;
-    if (journal_append(compute->journal, record, &error)) {
+        return false;
+    if (record_batch_add(&compute->batch, record, &error)) {
         break_off(compute, &error);
-        return;
+        return false;
     }
-    fit_job_forget(job);
-    if (trace_wants(compute->trace, record->dataset))
+    if (compute->trace && trace_wants(compute->trace, record->dataset))
         trace_end(compute->trace, record);
-    if (trace_status(compute->trace, &error))
+    if (compute->trace && trace_status(compute->trace, &error))
         break_off(compute, &error);
     if (!outcome_is_success((enum outcome)record->outcome)
         && record->start < compute->campaign.n_start)
         counter_add(&compute->board->n_failed, 1);
     counter_add(&compute->board->n_finished, 1);
     compute_count_done(compute);
+    return true;
 }
 
 /* A row for a fit that never ran. */

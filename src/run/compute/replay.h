@@ -41,6 +41,8 @@ struct replay {
     size_t capacity;
 };
 
+/* Whether there may be recorded answers for the fit; see replay_answer. */
+static inline bool replay_is_on(const struct replay *replay) { return replay->answers.is_reading; }
 /* Zero-initialise before the first call. `replays` NULL: nothing is recorded or replayed. n_model parameters of the model; the
  * tasks of all evaluations, one for each experiment. */
 void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, const struct ode_task *task,
