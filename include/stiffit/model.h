@@ -138,7 +138,8 @@ struct stiffit_lanes_states {
     int32_t n_lane;           /* lanes from there on are not computed */
     int32_t has_columns;      /* 0: no curve, no entries */
 };
-/* entry[value] and the following ones go to right[row] and the following ones, in the lanes of the mask of_rank[rank] .... */
+/* The entry at `value` is added to the right-hand side at `row`, in the lanes of the mask at `rank`; all three are counted in
+ * doubles. */
 struct stiffit_lanes_entry {
     int64_t value, row, rank;
 };

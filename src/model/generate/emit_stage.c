@@ -180,8 +180,8 @@ static void put_right(const struct lanes_plan *plan, FILE *out)
     if (plan->n_time)
         fputs("        const double *const first = s.inverse ? d : s.first + k;\n", out);
     for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
-        fprintf(out, "        r[%d] = fused(get(s.direct, 0, k), get(first, %d, 0), r[%d]);\n", (int)term->row, (int)term->value,
-                (int)term->row);
+        fprintf(out, "        r[%d] = fused(get(s.direct, 0, k), get(first, %d, 0), r[%d]);\n", (int)term->row,
+                (int)term->value, (int)term->row);
 }
 
 /* A stage of the states in lanes k, ...; and the entries for its columns. */
@@ -225,8 +225,7 @@ static void put_states(const struct lanes_plan *plan, FILE *out)
         fprintf(out, "        put(e, %zu, 0, all(-0.0)); /* x + -0 is x, whatever it is */\n", plan->n_entry);
 }
 
-/* A stage of a block's columns (b) in lanes k, ...: with functions of `widest` columns side by side, and of a half, ... of these.
- */
+/* A stage of a block's columns (b) in lanes k, ...: with functions of `widest` columns side by side, and of halves. */
 static void put_columns(const struct lanes_plan *plan, size_t widest, const char *derived, const char *entry, FILE *out)
 {
     fprintf(out, "        for (const struct stiffit_lanes_entry *q = b.place; q < b.place + b.n_place; q++) {\n"
@@ -241,7 +240,8 @@ static void put_columns(const struct lanes_plan *plan, size_t widest, const char
         fprintf(out, "        for (; column + %zu <= b.n_column; column += %zu) {\n"
                      "            const int from = column*%zu*STIFFIT_LANES + k;\n"
                      "            lanes_columns_%zu(%s, %s + k, b.sens + from, b.argument + from, b.right + from,\n"
-                     "                b.out + from", width, width, plan->n, width, derived, is_local(plan) ? "s.factor" : "b.factor");
+                     "                b.out + from", width, width, plan->n, width, derived,
+                is_local(plan) ? "s.factor" : "b.factor");
         if (is_local(plan))
             fprintf(out, ", e, b.which + column*%zu", plan->n);
         fputs(");\n        }\n", out);
@@ -253,7 +253,8 @@ static void stages(const struct lanes_plan *plan, size_t widest, FILE *out)
 {
     fprintf(out, "static void lanes_stages(const struct stiffit_lanes_stages *all)\n{\n"
                  "    for (int i = 0; i < all->n_stage; i++) {\n        all->begin(all->context, i);\n"
-                 "        const struct stiffit_lanes_states s = *all->states;\n        const int n_lane = s.n_lane;\n%s", begin);
+                 "        const struct stiffit_lanes_states s = *all->states;\n"
+                 "        const int n_lane = s.n_lane;\n%s", begin);
     put_states(plan, out);
     fputs("        for (int i_block = 0; i_block < all->n_block; i_block++) {\n"
           "        const struct stiffit_lanes_columns b = all->block[i_block];\n", out);

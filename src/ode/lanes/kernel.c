@@ -174,10 +174,7 @@ INLINE void block_stage(struct lanes_room *room, const struct attempt *now, cons
         combine(i, &now[h], n_number, block->sens, block->stage, block->sens + n_number, right, h);
         for (size_t q = 0; q < block->n_entry; q++) {
             const struct stiffit_lanes_entry *entry = &block->entry[q];
-            part value = PART((const double *)entries + entry->value, 0);
-            if (room->n_share > 1) /* x + -0 is x, whatever it is */
-                value = pick(MASK((const int64_t *)room->of_rank + entry->rank, 0), value, spread(-0.0));
-            PART((double *)right + entry->row, 0) += value;
+            add_entry(room, entry, PART((const double *)entries + entry->value, 0), right, h);
         }
         infuse(room, block->minus_rate, n_number, right, h);
     }

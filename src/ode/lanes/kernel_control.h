@@ -6,8 +6,6 @@
 #include "ode/lanes/kernel_numbers.h"
 #include "ode/tolerance_constants.h"
 
-#include <string.h>
-
 /* Known here, so that loops over stages are unrolled. */
 #define METHOD lanes_method
 #define EXPLICIT lanes_explicit
@@ -165,33 +163,6 @@ static void report(struct lanes_room *room, struct lanes_events *events, part_ma
     part_mask turned = (MASK(&room->control.n_sign, 0) >= MASK(&room->control.patience, 0)) |
                        (t >= PART(&room->control.t_turn, 0));
     events->turned |= bits(turned & live) << first;
-}
-
-/* Lanes that share an evaluation make the same step. */
-static void agree(const struct lanes_room *room, struct attempt *now)
-{
-    double worst[N_LANE];
-    int64_t good[N_LANE];
-    if (room->n_share == 1)
-        return;
-    EACH_PART(room) {
-        memcpy(worst + h * (N_LANE / N_PART), &now[h].worst, sizeof now->worst);
-        memcpy(good + h * (N_LANE / N_PART), &now[h].good, sizeof now->good);
-    }
-    for (int first = 0; first < room->n_lane; first += room->n_share) {
-        for (int k = first + 1; k < first + room->n_share; k++) {
-            worst[first] = worst[k] > worst[first] ? worst[k] : worst[first];
-            good[first] &= good[k];
-        }
-        for (int k = first + 1; k < first + room->n_share; k++) {
-            worst[k] = worst[first];
-            good[k] = good[first];
-        }
-    }
-    EACH_PART(room) {
-        memcpy(&now[h].worst, worst + h * (N_LANE / N_PART), sizeof now->worst);
-        memcpy(&now[h].good, good + h * (N_LANE / N_PART), sizeof now->good);
-    }
 }
 
 /* Ends the attempt: error tests, the next step's length, and the move. */

@@ -3,6 +3,7 @@
 #ifndef ODE_LANES_KERNEL_EXPLICIT_H
 #define ODE_LANES_KERNEL_EXPLICIT_H
 
+#include "ode/lanes/kernel_share.h"
 #include "ode/lanes/kernel_stops.h"
 #include "ode/lanes/kernel_turn.h"
 
@@ -69,10 +70,7 @@ INLINE void multiply(const struct lanes_room *room, const struct lanes_block *bl
         }
         for (size_t q = 0; q < block->n_entry; q++) {
             const struct stiffit_lanes_entry *entry = &block->entry[q];
-            part value = PART(derived, plan->entry[entry->value / N_LANE].value);
-            if (room->n_share > 1) /* x + -0 is x, whatever it is */
-                value = pick(MASK((const int64_t *)room->of_rank + entry->rank, 0), value, spread(-0.0));
-            PART((double *)slope + entry->row, 0) += value;
+            add_entry(room, entry, PART(derived, plan->entry[entry->value / N_LANE].value), slope, h);
         }
         infuse(room, block->minus_rate, plan->n * width, slope, h);
     }

@@ -68,7 +68,8 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, con
     size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other, n_input = plan->abi->n_input;
     bool good = true;
     bool has_code = plan->algebra.columns || plan->algebra.stages;
-    *room = (struct lanes_room){.plan = plan, .method = method, .by_column = has_code && !method->has_slopes, .n_lane = N_LANE, .n_share = 1};
+    *room = (struct lanes_room){.plan = plan, .method = method, .by_column = has_code && !method->has_slopes,
+                                .n_lane = N_LANE, .n_share = 1};
     for (int k = 0; k < N_LANE; k++) {
         room->outside.since[k] = -INFINITY;
         room->outside.until[k] = INFINITY;

@@ -25,9 +25,9 @@ struct lanes_block {
     lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
     lanes *minus_rate;        /* matrix: of infusions, as below */
     lanes *stage[METHOD_STAGES];
-    size_t n_entry;           /* of df/dp; one lane an evaluation and the model's function of all stages: 0, and it has */
-    struct stiffit_lanes_entry *entry; /* `which` (stiffit_lanes_columns) */
-    int64_t *which;
+    size_t n_entry;           /* of df/dp; 0 where `which` says the same */
+    struct stiffit_lanes_entry *entry;
+    int64_t *which;           /* as in stiffit_lanes_columns */
 };
 
 /* The lanes' tolerances and sizes of states, as in struct tolerance. */
@@ -66,8 +66,8 @@ struct lanes_scratch {
     lanes *input; /* n_input at the beginning of the step, then n_input in a stage */
 };
 
-/* An evaluation is in `n_share` neighbouring lanes, whose first one's number is a multiple of n_share: all of them integrate its
- * states, and each has a part of its sensitivities. Of the parameters in the order of lanes_room_set_columns, number i is in
+/* An evaluation is in `n_share` neighbouring lanes, whose first one's number is a multiple of n_share: all of them integrate
+ * its states, and each has a part of its sensitivities. Of the parameters in the order of lanes_room_set_columns, number i is in
  * column i / n_share of the lane of rank i % n_share. Errors are compared over all of them, so all make the same steps. */
 struct lanes_room {
     const struct lanes_plan *plan;
@@ -76,12 +76,14 @@ struct lanes_room {
     int n_lane, n_share; /* n_lane: lanes from there on are in no use, and may be left out */
     size_t n_column, n_block;
     struct lanes_block *block;
-    lanes *memory;             /* the blocks' numbers, */
-    struct stiffit_lanes_entry *entry; /* and entries */
+    /* the blocks' memory, and its size */
+    lanes *memory;
+    struct stiffit_lanes_entry *entry;
     int64_t *which;
-    lanes *right;                      /* right-hand sides of all columns, for the model's function of all stages */
-    struct stiffit_lanes_columns *columns; /* its argument, by block */
     size_t n_memory, most_blocks;
+    /* for the model's function of all stages: the right-hand sides of all columns, and its argument by block */
+    lanes *right;
+    struct stiffit_lanes_columns *columns;
     lanes_mask of_rank[N_LANE]; /* k: lanes of that rank */
     struct lanes_tolerance tolerance;
     struct lanes_outside outside;
@@ -150,6 +152,6 @@ bool lanes_kernel_is_fast(void);
 bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_other);
 void lanes_room_fini(struct lanes_room *room);
 /* Sets the parameters that have sensitivities (n_parameter and more: what the right-hand side does not depend on), and how many
- * lanes share those of an evaluation. All sensitivities are zero then. False: out of memory, which cannot be
- * if there were as many columns before; there are no columns then. */
+ * lanes share those of an evaluation. All sensitivities are zero then. False: out of memory, which cannot be if there were as
+ * many columns before; there are no columns then. */
 bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter, int n_share);
