@@ -34,7 +34,8 @@ static const struct fit_point *look_forward(struct fit_asker *asker, const struc
     return fit_ask(asker, asker->accuracy, point, true) == ASKED_OK ? point : NULL;
 }
 
-static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end, double doubt);
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end,
+                      double doubt);
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end);
 
 /* The rest of a search that lanes could not finish, by CVODES. Values of lanes count no more: the best point is evaluated
@@ -111,7 +112,8 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
     bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
     bool may_leave = asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
-    bool is_replaced = !end->best && fit_start_may_redraw(&asker->start, end->outcome); /* cheaper than to let CVODES try this start */
+    /* Another start is cheaper than to let CVODES try this one. */
+    bool is_replaced = !end->best && fit_start_may_redraw(&asker->start, end->outcome);
     if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
         leave_lanes(asker, arena, theta, end);
     if (!asker->meets_jump)
@@ -139,7 +141,8 @@ static const struct fit_point *look(struct fit_asker *asker, struct arena *arena
 
 /* Checks that a search with tighter tolerances did not end above the start; if it did, a new search from the start replaces it.
  * `doubt`: possible error of the objectives known so far. */
-static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end, double doubt)
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end,
+                      double doubt)
 {
     struct fit_point point;
     if (asker->start_f - end->best->f > doubt || !fit_point_init(&point, asker, asker->accuracy.gradient, arena))
@@ -264,8 +267,8 @@ static bool may_leave_lanes(const struct fit_asker *asker)
 
 /* Searches with tighter and tighter tolerances, until they confirm the optimum or are as tight as they can be. Sets the last
  * certificate, and returns the best point with the derivatives of all residuals. */
-static const struct fit_point *tighten(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end,
-                                       struct fit_certificate *certificate)
+static const struct fit_point *tighten(struct fit_asker *asker, struct arena *arena, const double *start,
+                                       struct search_end *end, struct fit_certificate *certificate)
 {
     const struct fit_point *point;
     double goal = INFINITY;

@@ -29,7 +29,7 @@ enum joint_pass {
     JOINT_LEAP,   /* at the start: they evaluate a trial of all parameters, from which there may be leaps */
     JOINT_OWN,    /* likewise: they evaluate the best point, and own parameters leap from there */
     JOINT_GIVEN,  /* they evaluate a trial of all parameters */
-    JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint_kinks.c), without an evaluation */
+    JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint_line.c), without an evaluation */
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
     JOINT_DESCRIBE, /* the same for the statistics alone: the fit ends because a budget is used up */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */

@@ -104,7 +104,7 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
     enum asked asked = evaluate(work, own, shared, reduced);
     while (asked == ASKED_END && change_method(work, arena)) {
         if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
-            joint_region_rest(&work->region, best, joint_least(work->joint), &work->block->radius);
+            joint_region_schur(&work->region, best, joint_least(work->joint), &work->block->radius);
         asked = evaluate(work, own, shared, reduced);
     }
     if (asked == ASKED_END)
@@ -187,13 +187,44 @@ static void note_bounded(struct joint_work *work, bool is_bounded)
         block->is_curved = true;
 }
 
+/* Evaluates the end of the shared step and of the own one, model->step, as the trial. */
+static enum asked try_step(struct joint_work *work, struct arena *arena)
+{
+    struct joint_block *block = work->block;
+    size_t n = work->n;
+    double *own = work->region.rhs;
+    trust_model_target(&work->region.model, &work->region.point, own);
+    block->has_moved = false;
+    for (size_t k = 0; k < n + work->s; k++) {
+        work->move[k] = k < n ? own[k] - block->best.theta[k] : work->trial[k - n] - work->theta[k - n];
+        block->has_moved = block->has_moved || work->move[k] != 0;
+    }
+    enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
+    if (asked == ASKED_OK) {
+        block->has_failed = false;
+        memcpy(block->trial.scale, block->best.scale, n * sizeof(double));
+        compare(work);
+    }
+    return asked;
+}
+
+/* What the trial leaves for the parameters above, or why there is none. */
+static void end_step(struct joint_work *work)
+{
+    struct joint_block *block = work->block;
+    if (!block->has_failed)
+        joint_region_schur(&work->region, &block->trial, joint_least(work->joint), &block->radius);
+    else
+        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+}
+
 /* Follows the shared trial by own steps, until one can be evaluated and gives what it promises. */
 static void step(struct joint_work *work, struct arena *arena)
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     struct trust_model *model = &work->region.model;
-    double *own = work->region.rhs, *shared_step = work->move + work->n, radius = block->radius;
+    double *shared_step = work->move + work->n, radius = block->radius;
     bool is_kept = false, is_bounded = false;
     block->has_failed = true;
     for (size_t k = 0; k < work->s; k++)
@@ -205,11 +236,8 @@ static void step(struct joint_work *work, struct arena *arena)
         else
             memset(model->step, 0, work->n * sizeof *model->step);
         model->promise = i + 1 < MAX_TRY && work->n > 0 ? model->promise : 0;
-        trust_model_target(model, &work->region.point, own);
-        for (size_t j = 0; j < work->n; j++)
-            work->move[j] = own[j] - block->best.theta[j];
         is_bounded = is_bounded || (i == 0 && work->n > 0 && model->length > BOUNDED * radius);
-        enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
+        enum asked asked = try_step(work, arena);
         if (asked == ASKED_END)
             return;
         if (asked == ASKED_FAILED) {
@@ -218,59 +246,33 @@ static void step(struct joint_work *work, struct arena *arena)
                 break;
             continue;
         }
-        block->has_failed = false;
         block->promise = promise_of(work);
-        compare(work);
-        block->has_moved = false;
-        for (size_t k = 0; k < work->n + work->s; k++)
-            block->has_moved = block->has_moved || work->move[k] != 0;
         bool is_poor = adapt_radius(work, model->promise);
         is_kept = true;
         if (!is_poor || i + 1 >= MAX_POOR || !(model->promise > GOOD * fabs(block->promise))
             || !(model->promise > joint->options->f_tolerance * block->best.misfit))
             break;
     }
-    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     block->radius = block->has_failed ? radius : block->radius;
     note_bounded(work, is_bounded && !block->has_failed);
     if (block->radius != radius)
-        joint_region_rest(&work->region, &block->best, joint_least(joint),
+        joint_region_schur(&work->region, &block->best, joint_least(joint),
                           &block->radius); /* in case that the trial is rejected */
-    if (!block->has_failed)
-        joint_region_rest(&work->region, &block->trial, joint_least(work->joint), &block->radius);
-    else
-        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+    end_step(work);
 }
 
-/* The step of joint_kinks.c, which the block has found with the others. */
+/* The step of joint_line.c, which the block has found with the others. */
 static void step_along(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
-    struct trust_model *model = &work->region.model;
-    double *own = work->region.rhs;
     joint_kinks_take(work);
     joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->radius);
-    memcpy(model->step, block->inner.step, work->n * sizeof *model->step);
-    trust_model_target(model, &work->region.point, own);
-    block->has_moved = false;
-    for (size_t k = 0; k < work->n + work->s; k++) {
-        size_t l = k - work->n;
-        work->move[k] = k < work->n ? own[k] - block->best.theta[k] : work->trial[l] - work->theta[l];
-        block->has_moved = block->has_moved || work->move[k] != 0;
-    }
+    memcpy(work->region.model.step, block->inner.step, work->n * sizeof *block->inner.step);
     block->has_failed = true;
-    enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
-    if (asked == ASKED_END)
+    if (try_step(work, arena) == ASKED_END)
         return;
-    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    block->has_failed = asked == ASKED_FAILED;
-    if (block->has_failed) {
-        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
-        return;
-    }
     block->promise = block->best.f - block->inner.value;
-    compare(work);
-    joint_region_rest(&work->region, &block->trial, joint_least(work->joint), &block->radius);
+    end_step(work);
 }
 
 /* Of the parameters above, at the trial, which work->at is. */
@@ -349,7 +351,7 @@ static enum asked evaluate_again(struct joint_work *work)
     /* The metric halves what it remembers: twice the value gives the same one. */
     for (size_t j = 0; j < work->n; j++)
         block->best.scale[j] *= 2;
-    joint_region_rest(&work->region, &block->best, joint_least(work->joint), &block->radius);
+    joint_region_schur(&work->region, &block->best, joint_least(work->joint), &block->radius);
     return ASKED_OK;
 }
 
@@ -413,7 +415,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         sum_leaps(work);
     if (is_own && !joint->options->is_near && !leave_start(work, arena))
         return;
-    joint_region_rest(&work->region, &block->trial, joint_least(joint), &block->radius);
+    joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->radius);
     if (joint->pass != JOINT_CHECK && joint->pass != JOINT_DESCRIBE && !joint->options->evaluates)
         return;
     keep(work);

@@ -30,7 +30,7 @@ enum { N_SUM = sizeof(struct column_sum) / sizeof(double) };
 
 struct joint_errors {
     size_t n_kept;            /* shared parameters that no bound holds */
-    uint32_t *place;          /* s: of each among those, or NOT_KEPT */
+    uint32_t *index;          /* s: of each among those, or NOT_KEPT */
     struct column_sum *sum;   /* s: of the shared parameters, then n_group for each group */
     struct fit_spectrum shared; /* of the n_kept parameters */
     double *root;             /* n_kept x n_kept, with further columns of groups: its products are the covariance */
@@ -87,12 +87,12 @@ static void find_kept(struct joint *joint, size_t i)
     joint_columns(joint, i, joint->above.column);
     for (uint32_t k = 0; k < joint->above.s_block; k++) {
         bool is_group = k < n;
-        uint32_t place = is_group ? (group->is_held[k] ? NOT_KEPT : (uint32_t)n_before++)
-                                  : errors->place[joint->above.column[k] - n];
-        if (place == NOT_KEPT)
+        uint32_t index = is_group ? (group->is_held[k] ? NOT_KEPT : (uint32_t)n_before++)
+                                  : errors->index[joint->above.column[k] - n];
+        if (index == NOT_KEPT)
             continue;
         errors->kept[errors->n_above] = k;
-        errors->column[errors->n_above++] = is_group ? place : (uint32_t)n_loose + place;
+        errors->column[errors->n_above++] = is_group ? index : (uint32_t)n_loose + index;
     }
 }
 
@@ -125,7 +125,7 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
         return false;
     memset(zeros, 0, all * sizeof *zeros);
     joint_eliminate(n, s, joint_information(block, s), zeros, errors->loose, loose, errors->kept, errors->n_above,
-                    errors->scale, DAMPING, errors->scratch, block->trial.rest, block->trial.rest_rhs, rows);
+                    errors->scale, DAMPING, errors->scratch, block->trial.schur, block->trial.schur_rhs, rows);
     if (!errors->whole.is_observed || !block->findings.has_excess)
         return true;
     for (size_t c = 0; c < width; c++) {
@@ -152,14 +152,14 @@ static struct joint_rows rows_of_block(void *context, size_t k)
     uint32_t i = reduction->group ? joint->part.member[reduction->group->first + k] : joint->part.active[k];
     const struct joint_reduced *reduced = &joint->block[i].trial;
     find_kept(joint, i);
-    return (struct joint_rows){reduced->rest, reduced->rest_rhs, joint->errors->n_above, joint->errors->column};
+    return (struct joint_rows){reduced->schur, reduced->schur_rhs, joint->errors->n_above, joint->errors->column};
 }
 
 static struct joint_rows rows_of_group(void *context, size_t g)
 {
     const struct joint *joint = ((const struct reduction *)context)->joint;
     const struct joint_reduced *reduced = &joint->above.group[g].reduced;
-    return (struct joint_rows){reduced->rest, reduced->rest_rhs, joint->errors->n_kept, NULL};
+    return (struct joint_rows){reduced->schur, reduced->schur_rhs, joint->errors->n_kept, NULL};
 }
 
 /* Adds what block i leaves of its excess to the rows and columns of those above it. */
@@ -210,7 +210,7 @@ static bool eliminate_group(struct joint *joint, struct joint_group *group, doub
     }
     joint_eliminate(n, m, reduced->triangle, scratch, errors->loose, n, errors->kept, m, errors->scale, DAMPING,
                     scratch + width,
-                    reduced->rest, reduced->rest_rhs, group->error_rows);
+                    reduced->schur, reduced->schur_rhs, group->error_rows);
     if (!excess)
         return true;
     for (size_t k = 0; k < group->n; k++)
@@ -234,12 +234,12 @@ static bool make_errors(struct joint *joint)
     if (!errors)
         return false;
     errors->n_most = n;
-    errors->place = arena_calloc(arena, s + 1, sizeof *errors->place);
+    errors->index = arena_calloc(arena, s + 1, sizeof *errors->index);
     errors->kept = arena_calloc(arena, s + above + 1, sizeof *errors->kept);
     errors->column = arena_calloc(arena, above + 1, sizeof *errors->column);
     errors->loose = arena_calloc(arena, n + 1, sizeof *errors->loose);
     errors->sum = arena_calloc(arena, s + n_group * joint->above.n_group + 1, sizeof *errors->sum);
-    return errors->place && errors->kept && errors->column && errors->loose && errors->sum
+    return errors->index && errors->kept && errors->column && errors->loose && errors->sum
            && fit_spectrum_room(&errors->shared, s, 0, arena)
            && ARENA_DOUBLES(arena, {&errors->scale, n, 1}, {&errors->root, joint->levels.n_column > 1 ? s : 0, s},
                             {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
@@ -334,7 +334,7 @@ static bool count(struct joint *joint)
     errors->has_excess = facts.any & EXCESS;
     errors->gradient_norm = facts.single;
     for (size_t k = 0; k < joint->above.s; k++)
-        whole->n_noise += errors->place[k] != NOT_KEPT && is_noise(&errors->sum[k]);
+        whole->n_noise += errors->index[k] != NOT_KEPT && is_noise(&errors->sum[k]);
     if (!joint_totals(joint, 2, criteria_of, NULL, criteria))
         return false;
     bool is_normal = !(facts.any & (KINKS | NEITHER)), are_kinks = !(facts.any & (NORMAL | NEITHER));
@@ -373,9 +373,9 @@ static bool reduce(struct joint *joint, bool *is_definite)
                                        : joint_sum_all(joint, k, rows_of_block, &reduction, shared->triangle, shared->q));
     shared->n = k;
     for (uint32_t j = 0; j < joint->above.s; j++)
-        if (errors->place[j] != NOT_KEPT) {
-            shared->loose[errors->place[j]] = errors->place[j];
-            shared->scale[errors->place[j]] = length_of(joint, &joint->asker.map, j, joint->above.theta[j], &errors->sum[j]);
+        if (errors->index[j] != NOT_KEPT) {
+            shared->loose[errors->index[j]] = errors->index[j];
+            shared->scale[errors->index[j]] = length_of(joint, &joint->asker.map, j, joint->above.theta[j], &errors->sum[j]);
         }
     if (is_good)
         fit_spectrum_decompose(shared, errors->accuracy, true);
@@ -406,7 +406,7 @@ bool joint_errors_compute(struct joint *joint)
         return false;
     struct joint_errors *errors = joint->errors;
     for (uint32_t k = 0; k < joint->above.s; k++)
-        errors->place[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
+        errors->index[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
     if (!sum_columns(joint) || !count(joint))
         return false;
     struct joint_facts facts = {.any = 1};
@@ -430,7 +430,7 @@ bool joint_errors_describe(struct joint *joint)
         return false;
     struct joint_errors *errors = joint->errors;
     for (uint32_t k = 0; k < joint->above.s; k++)
-        errors->place[k] = NOT_KEPT;
+        errors->index[k] = NOT_KEPT;
     if (!sum_columns(joint) || !count(joint))
         return false;
     errors->whole.n_fitted = errors->whole.n_noise = 0;

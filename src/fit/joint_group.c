@@ -34,7 +34,7 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
         group->hold.is_stopped = arena_calloc(arena, n + 1, sizeof *group->is_held);
         if (!group->is_held || !group->hold.is_held || !group->hold.is_stopped
             || !ARENA_DOUBLES(arena, {&reduced->theta, n, 1}, {&reduced->triangle, all, all}, {&reduced->rhs, all, 1},
-                              {&reduced->scale, n, 1}, {&reduced->rest, s, s}, {&reduced->rest_rhs, s, 1},
+                              {&reduced->scale, n, 1}, {&reduced->schur, s, s}, {&reduced->schur_rhs, s, 1},
                               {&group->trial, n, 1}, {&group->error_rows, n, all}, {&group->hold.by, n, 1}))
             return false;
         group->length = joint->above.length + s + g * n;
@@ -54,7 +54,7 @@ struct reduction {
 
 static struct joint_rows rows_of_side(const struct joint_reduced *reduced, size_t n)
 {
-    return (struct joint_rows){.rest = reduced->rest, .rhs = reduced->rest_rhs, .n = n};
+    return (struct joint_rows){.schur = reduced->schur, .rhs = reduced->schur_rhs, .n = n};
 }
 
 static struct joint_rows rows_of_block(void *context, size_t k)
@@ -116,7 +116,7 @@ static bool reduce_group(struct joint *joint, struct joint_group *group, enum jo
         return true;
     }
     reduced->theta = at;
-    joint_region_rest(own, reduced, joint_least(joint), &group->radius);
+    joint_region_schur(own, reduced, joint_least(joint), &group->radius);
     reduced->theta = kept;
     for (size_t j = 0; j < joint->above.n_group; j++)
         group->is_held[j] = fit_point_is_held(&own->asker.map, &own->point, j);

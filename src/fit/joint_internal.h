@@ -21,7 +21,7 @@ void joint_region_set(struct joint_region *own, const struct joint_reduced *redu
                       const double *shared_step,
                    double *radius);
 /* What is left for the parameters above, from the triangle; least: joint_least. */
-void joint_region_rest(struct joint_region *own, struct joint_reduced *reduced, double least, double *radius);
+void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least, double *radius);
 /* The map of some parameters, all that a trust model uses. */
 bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena);
 
@@ -87,16 +87,16 @@ static inline double joint_slope(const double *triangle, size_t all, const doubl
 
 /* Eliminates the own parameters `loose` (n_loose) from the rows triangle d + rhs of n + s columns, by an orthogonal
  * factorisation with `damping` scale^2 added to them; those which are not loose do not move. The rows left for the shared ones
- * `kept` (n_kept) go to rest (n_kept x n_kept) and rest_rhs; the rows of the own ones to own (n_loose x (n_loose + n_kept), own
- * parameters first) unless that is NULL. `scratch`: joint_scratch numbers. */
+ * `kept` (n_kept) go to schur (n_kept x n_kept) and schur_rhs: their products are the Schur complement. The rows of the own
+ * ones go to own (n_loose x (n_loose + n_kept), own parameters first) unless that is NULL. `scratch`: joint_scratch numbers. */
 void joint_eliminate(size_t n, size_t s, const double *triangle, const double *rhs, const uint32_t *loose, size_t n_loose,
-                     const uint32_t *kept, size_t n_kept, const double *scale, double damping, double *scratch, double *rest,
-                     double *rest_rhs, double *own);
+                     const uint32_t *kept, size_t n_kept, const double *scale, double damping, double *scratch, double *schur,
+                     double *schur_rhs, double *own);
 static inline size_t joint_scratch(size_t n, size_t s) { return (4 * n + 3 * s + 2) * (n + s + 1); }
 
 /* n rows and columns of an item, and where its columns are in the sum; NULL: in the same order, and these are all. */
 struct joint_rows {
-    const double *rest, *rhs;
+    const double *schur, *rhs;
     size_t n;
     const uint32_t *column;
 };

@@ -1,12 +1,6 @@
-/* Steps of a fit over many datasets whose objective has kinks: the inner steps of fit/kinks.h.
- * Steps are kept short by one damping for all parameters instead of a radius for each dataset, so that those of all levels
- * together are downhill: the proximal form of Levenberg and Marquardt's method (Nielsen 1999 for the choice of the
- * damping). Each takes two passes without an evaluation: in the first one the blocks reduce the rows at the inner point, seen
- * from the best point; in the second one they follow the step of the parameters above and give their values.
+/* What blocks and groups do in the search for a step over kinks (joint_line.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_kinks.h"
-
-#include "fit/joint_vector.h"
 
 #include "fit/matrix.h"
 
@@ -14,96 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first damping, in units of the squares of the predictions' derivatives over the standard deviations; below LITTLE it does
- * not matter; and what is none. */
-static const double FIRST = 10, LITTLE = 1e-6, NONE = 1e-13;
-/* How often parameters that were stopped are held where they were stopped, and all in all. */
-enum { HOLD_THERE = 3, HOLD_MOST = 5 };
-
-/* The part of the way to the trial that is tried. */
-static double part_way(const struct joint_line *line, double from, double to)
-{
-    if (line->part == 0)
-        return from;
-    return line->part == 1 ? to : from + line->part * (to - from);
-}
-
-/* The squared length of the step of the parameters above all blocks. */
-static double distance_above(const struct joint *joint)
-{
-    const double *scale = joint->line.scale;
-    double sum = 0;
-    for (size_t i = 0; i < joint_vector_above(joint); i++) {
-        struct joint_vector_part part = joint_vector_part(joint, i);
-        for (size_t k = 0; k < part.n; k++) {
-            double step = (part_way(&joint->line, part.best[k], part.trial[k]) - part.best[k]) * *scale++;
-            sum += step * step;
-        }
-    }
-    return sum;
-}
-
-/* The inner step becomes the best one so far. */
-static void keep(struct joint *joint)
-{
-    double *theta = joint->line.theta;
-    for (size_t i = 0; i < joint_vector_above(joint); i++) {
-        struct joint_vector_part part = joint_vector_part(joint, i);
-        for (size_t k = 0; k < part.n; k++)
-            *theta++ = part_way(&joint->line, part.best[k], part.trial[k]);
-    }
-}
-
-void joint_kinks_begin(struct joint *joint, const struct kinks_method *method)
-{
-    struct joint_line *line = &joint->line;
-    line->search = (struct kinks_search){.method = method, .context = joint, .first = joint->above.f};
-    line->damping = line->damping > 0 ? line->damping : FIRST;
-    line->growth = fmax(line->growth, 2);
-    line->begins = true;
-    line->takes = line->holds = line->has_fewer = false;
-    line->n_hold = 0;
-    line->value = joint->above.f;
-    line->part = 0;
-    keep(joint);
-}
-
-bool joint_kinks_is_damped(const struct joint *joint) { return joint->line.damping > LITTLE; }
-
-void joint_kinks_loosen(struct joint *joint)
-{
-    joint->line.damping *= 0.1;
-}
-
-void joint_kinks_adapt(struct joint *joint, double ratio)
-{
-    struct joint_line *line = &joint->line;
-    if (ratio > 0) {
-        double bent = 2 * fmin(ratio, 1) - 1;
-        line->damping = fmax(NONE, line->damping * fmax(0.1, 1 - bent * bent * bent));
-        line->growth = 2;
-    } else {
-        line->damping *= line->growth;
-        line->growth *= 2;
-    }
-}
-
-static void scale_of(const void *context, const struct joint_block *block, size_t k, double *square)
-{
-    (void)context;
-    *square = block->inner.scale[block->n + k] * block->inner.scale[block->n + k];
-}
-
-bool joint_kinks_measure(struct joint *joint)
-{
-    struct joint_line *line = &joint->line;
-    if (!line->begins || line->holds)
-        return true;
-    bool is_good = joint_vector_sums(joint, 1, scale_of, NULL, line->scale);
-    for (size_t k = 0; k < joint_vector_size(joint) && is_good; k++)
-        line->scale[k] = sqrt(line->scale[k]);
-    return is_good;
-}
+/* How often parameters that were stopped are held where they were stopped. */
+enum { HOLD_THERE = 3 };
 
 /* Eliminates a group's own parameters from its reduced rows. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
@@ -121,7 +27,7 @@ void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
         own->model.step[k] = group->trial[k] - group->reduced.theta[k];
     if (joint->line.holds)
         joint_hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
-    joint_damped_rest(own, &reduced, &group->hold, joint->line.damping);
+    joint_damped_schur(own, &reduced, &group->hold, joint->line.damping);
 }
 
 void joint_kinks_groups_step(struct joint *joint)
@@ -139,50 +45,6 @@ void joint_kinks_groups_step(struct joint *joint)
         trust_model_target(&own->model, &own->point, group->trial);
     }
 }
-
-static double value_of(const struct joint_block *block) { return block->inner.candidate_value; }
-static double distance_of(const struct joint_block *block) { return block->inner.candidate_distance; }
-
-/* Whether bounds or limits stopped some parameter that others do not know of. */
-static bool is_stopped(const struct joint *joint)
-{
-    struct joint_facts facts = {.any = 0};
-    for (size_t a = 0; a < joint->part.n_active; a++)
-        facts.any |= joint_active(joint, a)->inner.is_stopped;
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        facts.any |= joint->above.group[g].is_stopped;
-    joint_agree(joint, &facts);
-    return facts.any;
-}
-
-double joint_kinks_sum(struct joint *joint)
-{
-    struct joint_line *line = &joint->line;
-    line->latest = joint_total(joint, value_of);
-    return line->latest + 0.5 * line->damping * (joint_total(joint, distance_of) + distance_above(joint));
-}
-
-bool joint_kinks_holds(struct joint *joint)
-{
-    struct joint_line *line = &joint->line;
-    line->holds = line->part == 1 && line->n_hold < HOLD_MOST && is_stopped(joint);
-    line->n_hold += line->holds;
-    return line->holds;
-}
-
-void joint_kinks_judged(struct kinks_search *search, bool is_better)
-{
-    struct joint *joint = search->context;
-    struct joint_line *line = &joint->line;
-    line->begins = line->holds = false;
-    line->takes = is_better;
-    if (!is_better)
-        return;
-    keep(joint);
-    line->value = line->latest;
-}
-
-void joint_kinks_target(struct joint *joint) { joint_vector_put(joint, joint_vector_above(joint), joint->line.theta); }
 
 size_t joint_kinks_n_at(const struct joint_work *work)
 {
@@ -227,20 +89,18 @@ struct inner_value {
     struct fit_point best;
     struct kinks_linear linear;
     struct fit_answer answer;
-    double *step; /* in the model's order */
     double value;
 };
 
 static bool evaluate(struct joint_work *work, const double *step, struct inner_value *inner, struct arena *arena)
 {
     size_t all = work->n + work->s;
-    if (!take_best(work, &inner->best, arena) || !kinks_linear_init(&inner->linear, work->asker, arena)
-        || !ARENA_DOUBLES(arena, {&inner->step, all, 1}))
+    if (!take_best(work, &inner->best, arena) || !kinks_linear_init(&inner->linear, work->asker, arena))
         return false;
     for (size_t k = 0; k < all; k++)
-        inner->step[work->order[k]] = step[k];
+        inner->linear.step[work->order[k]] = step[k];
     inner->value = joint_weight(work->joint, (size_t)(work->block - work->joint->block))
-                   * kinks_linear_value(&inner->linear, work->asker, &inner->best, inner->step, &inner->answer);
+                   * kinks_linear_value(&inner->linear, work->asker, &inner->best, inner->linear.step, &inner->answer);
     return true;
 }
 
@@ -285,10 +145,10 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
         memcpy(work->region.model.step, block->inner.candidate, work->n * sizeof(double));
         joint_hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
     }
-    joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, reduced->triangle,
-                       reduced->rhs);
+    joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.linear.step,
+                       reduced->triangle, reduced->rhs);
     memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
-    joint_damped_rest(&work->region, reduced, &block->inner.hold, line->damping);
+    joint_damped_schur(&work->region, reduced, &block->inner.hold, line->damping);
     return true;
 }
 

@@ -4,8 +4,8 @@
 #include "fit/joint_alone.h"
 #include "fit/joint_descent.h"
 #include "fit/joint_errors.h"
-#include "fit/joint_kinks.h"
 #include "fit/joint_leap.h"
+#include "fit/joint_line.h"
 #include "fit/joint_model.h"
 
 #include <math.h>
@@ -175,86 +175,6 @@ static enum asked grow(struct joint *joint)
     return asked == ASKED_FAILED ? begin(&joint->search) : asked;
 }
 
-/* The rows at an inner point lead to the next one: a step of the parameters above from the best point, which leaves the trust
- * region's metric as it is. */
-static enum asked set_inner_step(struct joint *joint)
-{
-    struct trust_model *model = &joint->search.model;
-    size_t bytes = joint->above.s * sizeof *model->scale;
-    double radius = model->radius;
-    if (!joint_kinks_measure(joint))
-        return joint_end_short(joint);
-    memcpy(joint->line.kept, model->scale, bytes);
-    enum asked asked = joint_set_model(joint, JOINT_INNER);
-    if (asked != ASKED_OK)
-        return asked;
-    model->radius = INFINITY;
-    if (joint->above.s > 0)
-        trust_model_step(model, &joint->point);
-    trust_model_target(model, &joint->point, joint->above.trial);
-    joint_kinks_groups_step(joint);
-    model->radius = radius;
-    memcpy(model->scale, joint->line.kept, bytes);
-    return ASKED_OK;
-}
-
-/* A pass of the inner search. */
-static enum asked run_inner_pass(struct joint *joint, enum joint_pass pass)
-{
-    enum joint_went went = joint_run_pass(joint, pass);
-    joint->line.has_fewer = went == JOINT_FEWER;
-    return went == JOINT_COUNTS ? ASKED_OK : ASKED_END;
-}
-
-static enum asked value_inside(struct joint *joint, double *value)
-{
-    enum asked asked = run_inner_pass(joint, JOINT_VALUE);
-    *value = asked == ASKED_OK ? joint_kinks_sum(joint) : INFINITY;
-    return asked;
-}
-
-static enum asked step_inside(struct kinks_search *search, double *value)
-{
-    struct joint *joint = search->context;
-    joint->line.part = 1;
-    enum asked asked = run_inner_pass(joint, JOINT_ROWS);
-    if (asked == ASKED_OK)
-        asked = set_inner_step(joint);
-    return asked == ASKED_OK ? value_inside(joint, value) : asked;
-}
-
-static enum asked shorten_inside(struct kinks_search *search, double *value)
-{
-    struct joint *joint = search->context;
-    if (joint_kinks_holds(joint))
-        return step_inside(search, value);
-    joint->line.part *= 0.5;
-    return value_inside(joint, value);
-}
-
-static const struct kinks_method inner = {.step = step_inside, .shorten = shorten_inside,
-                                          .judged = joint_kinks_judged};
-
-/* What the best inner step promises takes the place of what the model does. */
-static enum asked set_kinks_step(struct joint *joint)
-{
-    struct fit_search *search = &joint->search;
-    const struct kinks_search *found = &joint->line.search;
-    for (;;) {
-        joint_kinks_begin(joint, &inner);
-        enum asked asked = kinks_run(&joint->line.search);
-        if (asked == ASKED_OK)
-            asked = joint_set_step(joint);
-        if (asked != ASKED_OK)
-            return asked;
-        search->model.promise = fmax(found->first - joint->line.value, 0);
-        search->model.is_restricted = !(found->least < found->first); /* no step: it may be the search's fault */
-        if (!joint_kinks_is_damped(joint) || search->model.promise > stopping_tolerance(&search->stopping, search->best))
-            return ASKED_OK;
-        joint_kinks_loosen(joint);
-    }
-}
-
 /* Whether the stage's errors could be as large as what the model promises: then it ends without another search for a step. */
 static bool is_stage_over(const struct fit_search *search)
 {
@@ -279,7 +199,7 @@ static enum asked look(struct fit_search *search)
         double promise = search->model.promise;
         joint->line.has_fewer = false;
         if (joint->has_kinks && !joint->descends && !is_stage_over(search))
-            asked = set_kinks_step(joint);
+            asked = joint_line_look(joint);
         search->model.promise = search->loose > 0 ? promise : search->model.promise; /* a stage ends by the model's */
         if (!joint->line.has_fewer)
             return asked;
@@ -339,7 +259,7 @@ static enum asked judge_step(struct joint *joint)
         return ASKED_END;
     search->n_iteration++;
     if (joint->has_kinks) {
-        joint_kinks_adapt(joint, decrease / search->model.promise);
+        joint_line_adapt(joint, decrease / search->model.promise);
     } else {
         adapt_radius(joint, decrease);
         joint_groups_adapt(joint);
@@ -354,7 +274,7 @@ static enum asked step(struct fit_search *search)
 {
     struct joint *joint = joint_of(search);
     if (joint->has_kinks) {
-        joint_kinks_target(joint);
+        joint_line_target(joint);
     } else {
         trust_model_target(&search->model, &joint->point, joint->above.trial);
         joint_groups_step(joint);

@@ -66,9 +66,10 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
         for (size_t g = 0; g < levels->n_group[c]; g++)
             for (size_t j = 0; j < joint->above.n_of[c]; j++)
                 order[k++] = above[place + j];
-    if (!order || !ARENA_DOUBLES(arena, {&joint->above.theta, s, 1}, {&joint->above.trial, s, 1}, {&joint->above.length, n_above, 1},
-                                 {&joint->point.gradient, s, 1}, {&joint->line.theta, n_above, 1},
-                                 {&joint->line.scale, n_above, 1}, {&joint->line.kept, s, 1})
+    if (!order || !ARENA_DOUBLES(arena, {&joint->above.theta, s, 1}, {&joint->above.trial, s, 1},
+                                 {&joint->above.length, n_above, 1}, {&joint->point.gradient, s, 1},
+                                 {&joint->line.theta, n_above, 1}, {&joint->line.scale, n_above, 1},
+                                 {&joint->line.kept, s, 1})
         || !joint_take_map(&joint->asker.map, map, order, s, arena)
         || !trust_model_init(&joint->search.model, &joint->asker, arena) || !joint_groups_init(joint, map, above))
         return false;

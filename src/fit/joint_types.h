@@ -12,7 +12,7 @@ struct joint_reduced {
     double *theta;            /* n */
     double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
     double *scale;            /* n: metric of the own trust region */
-    double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
+    double *schur, *schur_rhs;  /* s x s, s: the Schur complement, for the shared ones */
     double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
     double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
     double noise;             /* what rounding and errors of integration could change f by */
@@ -23,14 +23,14 @@ struct joint_reduced {
     double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
 };
 
-/* n own parameters of a block or a group in a step of joint_kinks.c: held and moving by a number, or stopped in the latest
+/* n own parameters of a block or a group in a step of joint_line.c: held and moving by a number, or stopped in the latest
  * step. */
 struct joint_hold {
     bool *is_held, *is_stopped;
     double *by;
 };
 
-/* A block in the search for a step of joint_kinks.c. Steps from the best point: n own parameters, then s above. */
+/* A block in the search for a step of joint_line.c. Steps from the best point: n own parameters, then s above. */
 struct joint_inner {
     struct joint_reduced reduced;   /* the rows at the best inner step */
     double *step, *candidate; /* the best one and the next one, */
@@ -41,7 +41,7 @@ struct joint_inner {
     bool is_stopped;          /* some own parameter, in the latest step */
 };
 
-/* The search for a step of joint_kinks.c. */
+/* The search for a step of joint_line.c. */
 struct joint_line {
     struct kinks_search search; /* its values have the damping's share */
     double part;              /* of a step that is tried */

@@ -35,8 +35,8 @@ void joint_block_place(const struct joint *joint, struct joint_block *block)
         to->triangle = take(memory, &used, all * all);
         to->rhs = take(memory, &used, all);
         to->scale = take(memory, &used, n);
-        to->rest = take(memory, &used, s * s);
-        to->rest_rhs = take(memory, &used, s);
+        to->schur = take(memory, &used, s * s);
+        to->schur_rhs = take(memory, &used, s);
     }
     block->p = take(memory, &used, n_parameter);
     block->chain = take(memory, &used, all);

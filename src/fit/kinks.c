@@ -14,8 +14,8 @@ static const double LITTLE = 1e-6;
 bool kinks_linear_init(struct kinks_linear *linear, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    return ARENA_DOUBLES(arena, {&linear->theta, n, 1}, {&linear->prediction, n_row, 1}, {&linear->weight, n_row, 1},
-                         {&linear->residual, n_row, 1}, {&linear->noise, n_row, 1},
+    return ARENA_DOUBLES(arena, {&linear->theta, n, 1}, {&linear->step, n, 1}, {&linear->prediction, n_row, 1},
+                         {&linear->weight, n_row, 1}, {&linear->residual, n_row, 1}, {&linear->noise, n_row, 1},
                          {&linear->p, asker->map.n_parameter, 1});
 }
 
@@ -78,11 +78,6 @@ enum asked kinks_run(struct kinks_search *search)
     return ASKED_OK;
 }
 
-bool kinks_init(struct kinks *kinks, const struct fit_asker *asker, struct arena *arena)
-{
-    return kinks_linear_init(&kinks->linear, asker, arena) && ARENA_DOUBLES(arena, {&kinks->step, asker->map.n_free, 1});
-}
-
 /* Sets up the model, seen from the best point, with rows at `step`. */
 static void take_rows(struct trust_model *model, const struct fit_answer *answer, const double *step, bool newton)
 {
@@ -101,8 +96,8 @@ static enum asked step(struct kinks_search *search, double *value)
     struct kinks *kinks = search->context;
     struct trust_model *model = kinks->model;
     struct fit_answer answer;
-    kinks_linear_value(&kinks->linear, model->asker, kinks->best, kinks->step, &answer);
-    take_rows(model, &answer, kinks->step, search->newton);
+    kinks_linear_value(&kinks->linear, model->asker, kinks->best, kinks->linear.step, &answer);
+    take_rows(model, &answer, kinks->linear.step, search->newton);
     trust_model_step(model, kinks->best);
     *value = kinks_linear_value(&kinks->linear, model->asker, kinks->best, model->step, &answer);
     return ASKED_OK;
@@ -126,7 +121,7 @@ static void judged(struct kinks_search *search, bool is_better)
     struct kinks *kinks = search->context;
     if (!is_better)
         return;
-    memcpy(kinks->step, kinks->model->step, kinks->model->n * sizeof *kinks->step);
+    memcpy(kinks->linear.step, kinks->model->step, kinks->model->n * sizeof *kinks->linear.step);
     kinks->is_restricted = kinks->model->is_restricted;
 }
 
@@ -134,21 +129,21 @@ static const struct kinks_method single = {.step = step, .shorten = shorten, .ju
 
 void kinks_step(struct kinks *kinks, struct trust_model *model, const struct fit_point *best)
 {
-    size_t bytes = model->n * sizeof *kinks->step;
+    size_t bytes = model->n * sizeof(double);
     struct kinks_search *search = &kinks->search;
     struct fit_answer answer;
     kinks->model = model;
     kinks->best = best;
     kinks->is_restricted = false;
-    memset(kinks->step, 0, bytes);
+    memset(kinks->linear.step, 0, bytes);
     *search = (struct kinks_search){.method = &single, .context = kinks};
-    search->first = kinks_linear_value(&kinks->linear, model->asker, best, kinks->step, &answer);
+    search->first = kinks_linear_value(&kinks->linear, model->asker, best, kinks->linear.step, &answer);
     kinks_run(search);
     double *zero = kinks->linear.theta;
     memset(zero, 0, bytes);
     answer = fit_point_answer(model->asker, best);
     take_rows(model, &answer, zero, false);
-    memcpy(model->step, kinks->step, bytes);
+    memcpy(model->step, kinks->linear.step, bytes);
     model->promise = fmax(search->first - search->least, 0);
     model->length = trust_model_length(model, model->step);
     model->is_restricted = kinks->is_restricted;

@@ -11,7 +11,7 @@
 
 /* The objective for linear predictions and noise; scratch. */
 struct kinks_linear {
-    double *theta, *p;                              /* n, n_parameter */
+    double *theta, *step, *p;                       /* n, n, n_parameter; step is the caller's */
     double *prediction, *noise, *weight, *residual; /* n_row */
 };
 
@@ -50,12 +50,9 @@ struct kinks {
     struct kinks_linear linear;
     struct trust_model *model;
     const struct fit_point *best;
-    double *step;             /* n: the best inner one */
-    bool is_restricted;       /* that one */
+    bool is_restricted;       /* the best inner step, linear.step */
 };
 
-/* False: out of memory. */
-bool kinks_init(struct kinks *kinks, const struct fit_asker *asker, struct arena *arena);
-/* Replaces trust_model_step, with the same answers: minimises the objective within bounds and radius for linear predictions and
- * noise. The model must be current, and remains that of `best`. */
+/* With `linear` made. Replaces trust_model_step, with the same answers: minimises the objective within bounds and radius for
+ * linear predictions and noise. The model must be current, and remains that of `best`. */
 void kinks_step(struct kinks *kinks, struct trust_model *model, const struct fit_point *best);

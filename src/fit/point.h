@@ -54,6 +54,7 @@ struct fit_asker {
     struct evaluation *evaluation;     /* n_experiment: those of a point */
     struct evaluation **asked;         /* 2 n_experiment */
     struct evaluation **again;         /* those that an ask waits for */
+    struct evaluation_course *course;  /* n_experiment: of the last point */
     double *of_model;                  /* of fit_map_model */
     double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that evaluation; NaN: none yet */

@@ -28,9 +28,9 @@ bool trust_curvature_choose(struct trust_curvature *curvature, const double *ste
 /* Updates S after an accepted step between points of the same tolerances. scale: n, the trust region's metric, not 0. */
 void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const double *scale,
                           const struct fit_point *from, const struct fit_point *to);
-/* Sets S, in use, by one more evaluation for each parameter, near `at`, whose rows times the root of `weight` have the triangle;
- * rows and columns of S and the triangle are in `order` (n indices in theta). ASKED_FAILED: out of memory, or they cannot be
- * evaluated; nothing changes. */
+/* Sets S, in use, by one more evaluation for each parameter, near `at`, whose rows times the root of `weight` have the
+ * triangle; rows and columns of S and the triangle are in `order` (n indices in theta). ASKED_FAILED: out of memory, or they
+ * cannot be evaluated; nothing changes. */
 enum asked trust_curvature_ask(struct trust_curvature *curvature, struct fit_asker *asker, const struct fit_point *at,
                                const uint32_t *order, double weight, const double *triangle, struct arena *arena);
 /* If S is in use: adds its positive part to R'R, for a triangle R, and changes q so that R'q, the gradient, remains. The

@@ -65,7 +65,7 @@ static struct trust_region *new_region(struct fit_asker *asker, struct arena *ar
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
     if (!region || !trust_probe_init(&region->probe, asker, arena) || !fit_leap_init_single(&region->leap, asker, false, arena)
         || !trust_model_init(&region->search.model, asker, arena)
-        || (has_kinks && !kinks_init(&region->kinks, asker, arena)))
+        || (has_kinks && !kinks_linear_init(&region->kinks.linear, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
         if (!fit_point_init(&region->points[k], asker, asker->accuracy.gradient, arena))

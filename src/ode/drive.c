@@ -150,8 +150,10 @@ static bool begin(struct batch *b, int k, bool is_relative)
                  "the adjoint method does not go through doses, inputs and events, nor parameters of periods and rows");
         return outcome_set(sim, EVALUATION_ODE_FAILED);
     }
-    if (!blocks_begin(sim))
+    if (derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
+        STIFFIT_OK)
         return outcome_model_failed(sim);
+    blocks_choose(sim);
     if (integrator->prepare && !integrator->prepare(sim))
         return false;
     if (sim->has_stops && !stops_begin(sim))
@@ -454,6 +456,7 @@ static void follow_evaluations(struct batch *b, unsigned began)
 {
     EACH_SEAT(k, began & ~b->live & ~b->finished & ~b->ended) {
         count(b, k);
+        halt(b, k);
         open(b, k, true);
     }
     while (b->ended) {
@@ -738,14 +741,12 @@ struct evaluation *drive_work(struct engine *base, const struct engine_turn *tur
     check_rounding(engine);
     while (!batch->finished && batch->live) {
         for (int i = 0; i < STEPS_PER_LOOK && batch->live && !batch->finished; i++) {
-            if (engine->pool->integrator->width > 1) {
-                base->n_seat += (uint64_t)engine->pool->integrator->width;
-                base->n_held += (uint64_t)__builtin_popcount(batch->live);
-            }
             step(batch);
             if (turn && turn->heartbeat)
                 counter_set(turn->heartbeat, counter_get(turn->heartbeat) + 1);
         }
+        base->n_seat = batch->n_seat;
+        base->n_held = batch->n_held;
         check_rounding(engine);
         if (!batch->finished)
             check_deadlines(batch);

@@ -59,9 +59,9 @@ static bool finish_fit(struct compute *compute, const struct fit_record *record)
         break_off(compute, &error);
         return false;
     }
-    if (trace_wants(compute->trace, record->dataset))
+    if (compute->trace && trace_wants(compute->trace, record->dataset))
         trace_end(compute->trace, record);
-    if (trace_status(compute->trace, &error))
+    if (compute->trace && trace_status(compute->trace, &error))
         break_off(compute, &error);
     if (!outcome_is_success((enum outcome)record->outcome)
         && record->start < compute->campaign.n_start)
