@@ -4,6 +4,7 @@
 
 #include "fit/certificate.h"
 #include "fit/leap.h"
+#include "fit/trust_model.h"
 
 /* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
 struct joint_reduced {
@@ -105,7 +106,7 @@ struct joint_block {
     bool is_made;
     size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved.bytes until it is made */
     struct joint_reduced best, trial;
-    double radius;            /* of the own trust region */
+    struct trust_reach reach; /* of own steps */
     struct joint_inner inner; /* with kinks */
     uint32_t n_bounded;       /* steps in a row that it bounded; */
     bool is_curved;           /* after many: so is the next trial */
@@ -155,8 +156,9 @@ struct joint_group {
     struct joint_hold hold;   /* with kinks */
     bool is_stopped;
     double *line, *line_scale; /* with kinks: theta of the best inner step; the metric of steps */
-    double radius, step;      /* step: the length of the latest one */
-    bool is_restricted;       /* that one */
+    struct trust_reach reach; /* of own steps */
+    double step;              /* the length of the latest one */
+    bool is_restricted, is_limited; /* that one */
     double *error_rows;       /* for standard errors: of its loose parameters and those above, and */
     size_t n_loose;
 };

@@ -198,7 +198,7 @@ static void test_without_radius(void **state)
     for (uint64_t k = 0; k < PROBLEMS; k++) {
         struct problem *self = make(k);
         struct trust_model *model = &self->model;
-        model->radius = 1e300;
+        model->reach.radius = 1e300;
         trust_model_step(model, &self->point);
         check_box(self);
         double best[N], gain = -brute_force(self, 1e-13, best);
@@ -222,13 +222,13 @@ static void test_radius(void **state)
     for (uint64_t k = 0; k < PROBLEMS; k++) {
         struct problem *self = make(k);
         struct trust_model *model = &self->model;
-        model->radius = 5 * pow(10, 3 * uniform(k, 900) - 2);
+        model->reach.radius = 5 * pow(10, 3 * uniform(k, 900) - 2);
         trust_model_step(model, &self->point);
         check_box(self);
         /* More's slack of a tenth */
-        assert_true(model->length <= 1.1 * model->radius * (1 + 1e-12));
+        assert_true(model->length <= 1.1 * model->reach.radius * (1 + 1e-12));
         assert_true(fabs(model->length - length(self, model->step)) <= 1e-12 * model->length);
-        double best = best_decrease(self, model->radius);
+        double best = best_decrease(self, model->reach.radius);
         if (best > 1e-9 * self->point.f)
             worst = fmin(worst, model->promise / best);
         n_restricted += model->is_restricted;
@@ -252,10 +252,10 @@ static void test_flat(void **state)
         memcpy(self->a + 2 * ROWS, self->a, ROWS * sizeof(double));
         self->gradient[1] = 0;
         self->gradient[2] = self->gradient[0];
-        self->model.radius = INFINITY;
+        self->model.reach.radius = INFINITY;
         assert_true(trust_model_update(model, &self->point));
-        assert_true(isfinite(model->radius));
-        model->radius = 1e300;
+        assert_true(isfinite(model->reach.radius));
+        model->reach.radius = 1e300;
         trust_model_step(model, &self->point);
         check_box(self);
         assert_true(model->step[1] == 0);
