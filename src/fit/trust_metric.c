@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* The reach's first part of the longest valid step, and its growth. */
-static const double FIRST_PART = 0.125, PART_GROWTH = 2;
+static const double FIRST_PART = 0.25, PART_GROWTH = 2;
 
 static double size_of(const struct trust_model *model, const struct fit_point *point, size_t j)
 {

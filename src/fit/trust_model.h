@@ -50,7 +50,7 @@ struct trust_model {
 };
 
 /* The first steps: from far away the model may be wrong for one parameter, and what leads it onto a plateau gains in the
- * others' directions. So logarithms move by at most a quarter of a decade, and by twice as much after each step that this has
+ * others' directions. So logarithms move by at most half a decade, and by twice as much after each step that this has
  * limited and that gained enough. */
 struct trust_reach trust_reach_begin(void);
 
