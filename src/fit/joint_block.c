@@ -411,7 +411,7 @@ static enum asked evaluate_trial(struct joint_work *work, struct arena *arena)
     const struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     if (joint->pass == JOINT_BEGIN) {
-        block->reach = trust_reach_begin();
+        block->reach = trust_reach_begin(joint->options->is_near);
         memset(block->best.scale, 0, work->n * sizeof(double));
         for (size_t k = 0; k < work->n; k++)
             block->best.theta[k] = work->region.asker.map.start[k];

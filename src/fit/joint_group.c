@@ -28,7 +28,7 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
     for (size_t g = 0; g < count; g++) {
         struct joint_group *group = &joint->above.group[g];
         struct joint_reduced *reduced = &group->reduced;
-        group->reach = trust_reach_begin();
+        group->reach = trust_reach_begin(joint->options->is_near);
         group->is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
         group->hold.is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
         group->hold.is_stopped = arena_calloc(arena, n + 1, sizeof *group->is_held);

@@ -104,7 +104,7 @@ static void take_start(struct joint *joint)
 
 static void forget_radius(struct joint *joint)
 {
-    joint->search.model.reach = trust_reach_begin();
+    joint->search.model.reach = trust_reach_begin(joint->options->is_near);
     memset(joint->search.model.scale, 0, joint->above.s * sizeof *joint->search.model.scale);
 }
 

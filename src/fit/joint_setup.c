@@ -183,7 +183,7 @@ static bool make_block(struct joint_work *work)
     }
     block->n = n;
     block->n_row = (size_t)joint_weight(work->joint, (size_t)(block - work->joint->block)) * work->asker->objective.n_row;
-    block->reach = trust_reach_begin();
+    block->reach = trust_reach_begin(work->joint->options->is_near);
     return true;
 }
 

@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* The reach's first part of the longest valid step, and its growth. */
-static const double FIRST_PART = 0.25, PART_GROWTH = 2;
+static const double FIRST_PART = 0.125, PART_GROWTH = 2;
 
 static double size_of(const struct trust_model *model, const struct fit_point *point, size_t j)
 {
@@ -77,7 +77,10 @@ double trust_radius_part(double slope, double decrease)
     return decrease < 0 ? fmin(0.5, fmax(0.1, 0.5 * slope / (slope + decrease))) : 0.5;
 }
 
-struct trust_reach trust_reach_begin(void) { return (struct trust_reach){.radius = INFINITY, .part = FIRST_PART}; }
+struct trust_reach trust_reach_begin(bool is_near)
+{
+    return (struct trust_reach){.radius = INFINITY, .part = is_near ? 1 : FIRST_PART};
+}
 
 void trust_reach_grow(struct trust_reach *reach) { reach->part = fmin(1, PART_GROWTH * reach->part); }
 

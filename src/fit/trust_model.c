@@ -46,7 +46,7 @@ void trust_model_forget(struct trust_model *model)
     memset(model->scale, 0, model->n * sizeof *model->scale);
     for (size_t j = 0; j < model->n; j++)
         model->limit[j] = trust_model_longest_step(model->asker->map.scale[j]);
-    model->reach = trust_reach_begin();
+    model->reach = trust_reach_begin(model->asker->is_near);
     trust_model_forget_curvature(model);
 }
 

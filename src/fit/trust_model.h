@@ -50,9 +50,9 @@ struct trust_model {
 };
 
 /* The first steps: from far away the model may be wrong for one parameter, and what leads it onto a plateau gains in the
- * others' directions. So logarithms move by at most half a decade, and by twice as much after each step that this has
- * limited and that gained enough. */
-struct trust_reach trust_reach_begin(void);
+ * others' directions. So logarithms move by at most a quarter of a decade, and by twice as much after each step that this has
+ * limited and that gained enough. Not if the start is near an optimum. */
+struct trust_reach trust_reach_begin(bool is_near);
 
 /* More's (1978) choice of a radius after a step of that length, by the ratio of actual to predicted decrease: after a poor
  * step it shrinks to `part` of that; after a good one it grows to at least `growth` times the length. The reach's part grows
