@@ -3,7 +3,7 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy numbalsoda lanes optimizers evaluation adjoint text
+    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy numbalsoda lanes limit optimizers evaluation adjoint text
                                                            workers experiments petab share overhead fairness million
                                                            merge whole-million starts shared
 
@@ -33,6 +33,7 @@ from idle import Idle  # noqa: E402
 import helpers as h  # noqa: E402
 import joint  # noqa: E402
 import lanes  # noqa: E402
+import limit  # noqa: E402
 import merge  # noqa: E402
 import model_text  # noqa: E402
 import overhead  # noqa: E402
@@ -134,6 +135,14 @@ class Bench:
                 print(f"  {case.name}: lanes in use: skipped: the result does not say")
             else:
                 self.line(f"{case.name}: share of the lanes in use", share, 0.9)
+
+    def limit(self):
+        print("Whole runs over hand-written programs for one model, which do nothing else, one core:")
+        self.report["limit"] = {}
+        for name, case in limit.cases(200).items():
+            found = limit.compare(name, case, self.tmp, *((20000, 5) if not self.quick else (2000, 1)))
+            self.report["limit"][case.name] = found
+            limit.show(self.line, case.name, found)
 
     def optimizers(self):
         print("Default runs: evaluations a fit, fits at the optimum, and fits per second against L-BFGS, one thread:")
@@ -391,7 +400,7 @@ class Bench:
         shutil.rmtree(folder)
 
 
-PARTS = ("scipy", "numbalsoda", "lanes", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "petab",
+PARTS = ("scipy", "numbalsoda", "lanes", "limit", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "petab",
          "share", "overhead", "fairness", "million", "merge")
 NAMED_ONLY = ("whole-million", "starts", "shared")
 

@@ -109,8 +109,8 @@ def test_first_steps_do_not_leave_a_near_optimum(tmp):
 
 def test_first_steps_of_shared_fits(tmp):
     """The same where half of the parameters are shared by eight datasets, and the truth is within a factor of two: twice the
-    sum of the objectives is below chi-square's quantile of 1 - 1e-9 for 800 measurements and 45 parameters (1,012). First steps of
-    two decades led shared parameters to where it is over 2,000."""
+    sum of the objectives is below chi-square's quantile of 1 - 1e-9 for 800 measurements and 45 parameters (1,012). First
+    steps of two decades led shared parameters to where it is over 2,000."""
     n, times = 8, np.arange(1, 21)
     (tmp / "net.ode").write_text(network(20, 10, 30, 3))
     h.stiffit("simulate", "-m", tmp / "net.ode", "--times", "1:20:1", "-n", 1, "-o", tmp / "start.h5", "--noise", 0.02)
