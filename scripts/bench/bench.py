@@ -5,9 +5,9 @@ SPDX-License-Identifier: BSD-3-Clause
 
     scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy numbalsoda lanes limit optimizers evaluation adjoint text
                                                            workers experiments petab share overhead fairness million
-                                                           merge whole-million starts shared
+                                                           merge whole whole-million starts shared
 
-whole-million, starts and shared run only when they are named: they take long.
+whole (beside the program that OLD names), whole-million, starts and shared run only when they are named: they take long.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
 import argparse
@@ -45,6 +45,7 @@ import starts  # noqa: E402
 import starts_problems  # noqa: E402
 import sundials_build  # noqa: E402
 import tolerances  # noqa: E402
+import whole  # noqa: E402
 from measure import measure  # noqa: E402
 
 
@@ -371,6 +372,14 @@ class Bench:
                 print(f"    not within {found['tried']} passes: objective / optimum - 1 is "
                       f"{found['objective'] / figures['rivals']['objective'] - 1:.2g}")
 
+    def whole(self):
+        print("Whole fits, one core, beside an earlier build (OLD names it) and numbalsoda with sensitivities and lm:")
+        python, why = rivals.environment()
+        if not python:
+            print(f"  numbalsoda: skipped: {why}")
+        self.report["whole"] = {name: whole.measure_one(name, self.quick, python, self.line)
+                                for name in (*whole.ROWS, *whole.PAIRS)}
+
     def whole_million(self):
         self.one_state("whole-million", 1000000)
 
@@ -402,7 +411,7 @@ class Bench:
 
 PARTS = ("scipy", "numbalsoda", "lanes", "limit", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "petab",
          "share", "overhead", "fairness", "million", "merge")
-NAMED_ONLY = ("whole-million", "starts", "shared")
+NAMED_ONLY = ("whole", "whole-million", "starts", "shared")
 
 
 def machine():

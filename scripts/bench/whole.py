@@ -21,9 +21,9 @@ if __name__ == "__main__":
     sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "e2e")]
 
 import helpers as h  # noqa: E402
-import lanes  # noqa: E402
 import rivals  # noqa: E402
 import scipy_loops  # noqa: E402
+import test_random_starts  # noqa: E402
 from measure import measure  # noqa: E402
 
 
@@ -86,7 +86,7 @@ def stiff(n):
 
 
 def network(n_state):
-    return simulated(lambda: lanes.network(n_state, 3 * n_state // 2, 20), "0.01:100:log12")
+    return simulated(lambda: test_random_starts.network(n_state, 10, 3 * n_state // 2, 1), "0.3,0.7,1.5,3,6,10,15,25")
 
 
 ROWS = {"alpha-pinene": Row(20000, 1000, from_case(pinene), 3.5, 20), "robertson": Row(20000, 1000, from_case(robertson), 2, 40),
