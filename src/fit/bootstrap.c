@@ -3,10 +3,10 @@
 #include "fit/bootstrap.h"
 
 #include "base/random.h"
-#include "fit/point.h"
+#include "fit/found.h"
 #include "fit/loss.h"
+#include "fit/point.h"
 #include "fit/preequilibration.h"
-#include "fit/prepare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -152,8 +152,7 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
     for (enum engine_kind engine = options->engine; again; engine = ENGINE_REFERENCE) {
         for (size_t e = 0; e < problem->n_experiment; e++)
             asked[e]->engine = engine;
-        if (!(problem->rest ? fit_preequilibrate(problem, NULL, asked, problem->n_experiment, host->ask, host->context)
-                            : host->ask(host->context, asked, problem->n_experiment)))
+        if (!fit_preequilibrate(problem, NULL, asked, problem->n_experiment, host->ask, host->context))
             return OUTCOME_not_run;
         record->n_evaluation++;
         again = false;

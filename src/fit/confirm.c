@@ -4,16 +4,16 @@
 #include "fit/confirm.h"
 
 #include "base/random.h"
-#include "fit/certificate.h"
 #include "fit/prepare.h"
-#include "fit/start.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* One fit in so many is checked by the other engine; keeps the random numbers apart from those of other purposes. */
-enum { CHECKED = 64 };
+/* One fit in so many is checked by the other engine: of the first datasets, and of those from MANY on. A sample of a given size
+ * shows a fault of the lanes as well in a long run as in a short one. PURPOSE_CHECK keeps the random numbers apart from those of
+ * other purposes. */
+enum { CHECKED = 64, CHECKED_OF_MANY = 1024, MANY = 4096 };
 static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
 /* A stalled search is repeated with tolerances this many times tighter. */
 static const double STALLED_FACTOR = 100;
@@ -34,16 +34,14 @@ static const struct fit_point *look_forward(struct fit_asker *asker, const struc
     return fit_ask(asker, asker->accuracy, point, true) == ASKED_OK ? point : NULL;
 }
 
-static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
-                      struct search_end *end, double doubt);
-static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
-                        struct search_end *end);
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end,
+                      double doubt);
+static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end);
 
 /* The rest of a search that lanes could not finish, by CVODES. Values of lanes count no more: the best point is evaluated
  * again, and so is the start, as the best point may be no better. If that is impossible, the search goes on in lanes, and stays
  * there. */
-static void leave_lanes(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
-                        struct search_end *end)
+static void leave_lanes(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end)
 {
     const struct fit_point *best = end->best;
     uint32_t notes = asker->notes;
@@ -51,40 +49,25 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
     asker->accuracy.engine = ENGINE_REFERENCE;
     asker->notes |= NOTE_changed_engine;
     asker->start_f = asker->prediction_error = NAN;
-    search_from(asker, arena, best ? best->theta : start, record, end);
+    search_from(asker, arena, best ? best->theta : start, end);
     if (best && end->best && !fit_asker_is_same(asker, best->theta, start)) {
-        look_back(asker, arena, start, record, end, INFINITY);
+        look_back(asker, arena, start, end, INFINITY);
     } else if (best && !end->best && (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)) {
         asker->accuracy.engine = left;
         asker->stays_in_lanes = true;
         asker->notes = notes;
         asker->start_f = asker->prediction_error = NAN;
-        search_from(asker, arena, best->theta, record, end);
+        search_from(asker, arena, best->theta, end);
     } else if (best && !end->best) {
         end->best = best;
     }
 }
 
-/* The fit's start or, if that could not be evaluated, the next of those that replace it. */
-static struct fit_start start_of(const struct fit_asker *asker)
-{
-    const struct fit_problem *of = asker->problem;
-    return (struct fit_start){.seed = of->seed, .dataset = of->dataset, .number = of->start_number,
-                              .n_start = of->n_start, .n_redrawn = asker->n_redrawn};
-}
-
 static void draw_start(struct fit_asker *asker, double *theta)
 {
-    const struct fit_start start = start_of(asker);
-    fit_start_theta(&start, &asker->map, asker->problem->prior, theta);
+    fit_start_theta(&asker->start, &asker->map, asker->problem->prior, theta);
     asker->start_f = asker->prediction_error = NAN;
     asker->n_unsaved = 0;
-}
-
-static bool may_draw_again(const struct fit_asker *asker, enum outcome outcome)
-{
-    const struct fit_start start = start_of(asker);
-    return fit_start_may_redraw(&start, outcome);
 }
 
 /* In place of a search. */
@@ -108,50 +91,49 @@ static void evaluate(struct fit_asker *asker, struct arena *arena, const double 
 typedef void search_function(struct fit_asker *asker, struct arena *arena, const double *theta,
                              struct search_end *end);
 
-static search_function *search_of(const struct fit_asker *asker, const struct fit_record *record)
+static search_function *search_of(const struct fit_asker *asker)
 {
     if (asker->options->evaluates)
         return evaluate;
-    return record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search;
+    return asker->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search;
 }
 
 /* If a trajectory meets a switch or an event at which derivatives do not exist, restarts the search with difference quotients,
  * which are used from then on: values of the two kinds are never compared. */
-static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
-                        struct search_end *end)
+static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end)
 {
-    asker->accuracy.gradient = record->gradient;
+    asker->accuracy.gradient = asker->gradient;
     asker->leaves_lanes = asker->has_lost = false;
     asker->n_lost = 0;
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
-    search_of(asker, record)(asker, arena, theta, end);
-    record->n_iteration += end->n_iteration;
+    search_of(asker)(asker, arena, theta, end);
+    asker->n_iteration += end->n_iteration;
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
     bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
     bool may_leave = asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
-    bool is_replaced = !end->best && may_draw_again(asker, end->outcome); /* cheaper than to let CVODES try this start */
+    /* Another start is cheaper than to let CVODES try this one. */
+    bool is_replaced = !end->best && fit_start_may_redraw(&asker->start, end->outcome);
     if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
-        leave_lanes(asker, arena, theta, record, end);
+        leave_lanes(asker, arena, theta, end);
     if (!asker->meets_jump)
         return;
     asker->meets_jump = false;
     asker->start_f = asker->prediction_error = NAN;
     asker->notes |= NOTE_state_jump;
-    asker->accuracy.gradient = record->gradient = GRADIENT_differences;
+    asker->accuracy.gradient = asker->gradient = GRADIENT_differences;
     if (asker->options->optimizer == OPTIMIZER_none) /* L-BFGS may have been chosen for its adjoint gradients */
-        record->optimizer = OPTIMIZER_trf;
+        asker->optimizer = OPTIMIZER_trf;
     if (fit_prepare_gradient(asker, arena))
-        search_from(asker, arena, theta, record, end);
+        search_from(asker, arena, theta, end);
     else
         *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
 }
 
 /* The best point with the derivatives of all residuals; NULL: there is none. */
-static const struct fit_point *look(struct fit_asker *asker, struct arena *arena, const struct fit_record *record,
-                                    const struct search_end *end)
+static const struct fit_point *look(struct fit_asker *asker, struct arena *arena, const struct search_end *end)
 {
-    if (!end->best || record->gradient != GRADIENT_adjoint)
+    if (!end->best || asker->gradient != GRADIENT_adjoint)
         return end->best;
     asker->accuracy.gradient = GRADIENT_forward;
     return end->forward ? end->forward : outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena) : NULL;
@@ -159,21 +141,21 @@ static const struct fit_point *look(struct fit_asker *asker, struct arena *arena
 
 /* Checks that a search with tighter tolerances did not end above the start; if it did, a new search from the start replaces it.
  * `doubt`: possible error of the objectives known so far. */
-static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
-                      struct search_end *end, double doubt)
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end,
+                      double doubt)
 {
     struct fit_point point;
     if (asker->start_f - end->best->f > doubt || !fit_point_init(&point, asker, asker->accuracy.gradient, arena))
         return;
     memcpy(point.theta, start, asker->map.n_free * sizeof *start);
     if (fit_ask(asker, asker->accuracy, &point, true) == ASKED_OK && point.f < end->best->f)
-        search_from(asker, arena, start, record, end);
+        search_from(asker, arena, start, end);
 }
 
 /* Continues from the best point with this engine, and with tolerances divided by the certificate's factor (0 counts as 1).
  * False: that failed, and nothing has changed. */
-static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
-                  struct search_end *end, const struct fit_certificate *certificate, enum engine_kind engine)
+static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end,
+                  const struct fit_certificate *certificate, enum engine_kind engine)
 {
     struct search_end next;
     const struct fit_asker before = *asker;
@@ -185,9 +167,9 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
         asker->notes |= NOTE_changed_engine;
         asker->start_f = asker->prediction_error = NAN;
     }
-    search_from(asker, arena, end->best->theta, record, &next);
+    search_from(asker, arena, end->best->theta, &next);
     if (next.outcome == OUTCOME_converged || next.outcome == OUTCOME_stalled) {
-        look_back(asker, arena, start, record, &next, isnan(doubt) ? INFINITY : doubt);
+        look_back(asker, arena, start, &next, isnan(doubt) ? INFINITY : doubt);
         *end = next;
         return true;
     }
@@ -236,19 +218,25 @@ static struct fit_certificate certify(struct fit_asker *asker, struct arena *are
     struct fit_certificate certificate = {.change = NAN, .decrease = NAN};
     if (!asker->options->certify)
         return certificate;
-    if (end->outcome == OUTCOME_stalled)
+    if (end->outcome == OUTCOME_stalled) {
         certificate.factor = STALLED_FACTOR;
-    else if (outcome_is_success(end->outcome) && point
-             && fit_certify(asker, asker->accuracy, point, end->best->f, arena, &certificate) == ASKED_END
-             && asker->outcome == OUTCOME_out_of_memory)
-        end->outcome = OUTCOME_out_of_memory;
+    } else if (outcome_is_success(end->outcome) && point) {
+        enum asked asked = ASKED_FAILED;
+        if (end->looser && point == end->best)
+            asked = fit_certify_landing(asker, end, arena, &certificate);
+        if (asked == ASKED_FAILED)
+            asked = fit_certify(asker, asker->accuracy, point, end->best->f, arena, &certificate);
+        if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
+            end->outcome = OUTCOME_out_of_memory;
+    }
     return certificate;
 }
 
-/* Whether CVODES checks the certificate that lanes give this fit: one fit in 64. */
+/* Whether CVODES checks the certificate that lanes give this fit. */
 static bool is_sample(const struct fit_problem *problem)
 {
-    return random_below(0, random_stream(PURPOSE_CHECK, problem->dataset), problem->start_number, CHECKED) == 0;
+    uint64_t part = problem->dataset < MANY ? CHECKED : CHECKED_OF_MANY;
+    return random_below(0, random_stream(PURPOSE_CHECK, problem->dataset), problem->start_number, part) == 0;
 }
 
 /* A second certificate, by CVODES, in place of one from lanes: for a sample, and where that one confirms nothing. */
@@ -280,14 +268,13 @@ static bool may_leave_lanes(const struct fit_asker *asker)
 /* Searches with tighter and tighter tolerances, until they confirm the optimum or are as tight as they can be. Sets the last
  * certificate, and returns the best point with the derivatives of all residuals. */
 static const struct fit_point *tighten(struct fit_asker *asker, struct arena *arena, const double *start,
-                                       struct fit_record *record, struct search_end *end,
-                                       struct fit_certificate *certificate)
+                                       struct search_end *end, struct fit_certificate *certificate)
 {
     const struct fit_point *point;
     double goal = INFINITY;
     bool goes_on;
     do {
-        point = look(asker, arena, record, end);
+        point = look(asker, arena, end);
         *certificate = certify(asker, arena, point, end);
         if (certificate->factor == 1 && end->best->f < goal)
             goal = end->best->f - LEAST_GAIN * certificate->decrease;
@@ -296,37 +283,32 @@ static const struct fit_point *tighten(struct fit_asker *asker, struct arena *ar
         goes_on = end->best && fit_certificate_may_tighten(certificate, asker);
         /* What lanes cannot finish CVODES often can, even with the same tolerances. */
         bool leaves = goes_on && end->outcome == OUTCOME_stalled && may_leave_lanes(asker);
-        goes_on = goes_on && ((leaves && go_on(asker, arena, start, record, end, certificate, ENGINE_REFERENCE))
-                              || go_on(asker, arena, start, record, end, certificate, asker->accuracy.engine));
+        goes_on = goes_on && ((leaves && go_on(asker, arena, start, end, certificate, ENGINE_REFERENCE))
+                              || go_on(asker, arena, start, end, certificate, asker->accuracy.engine));
     } while (goes_on);
     return point;
 }
 
-const struct fit_point *fit_confirm(struct fit_asker *asker, struct arena *arena, double *start, struct fit_record *record,
-                                   struct search_end *end)
+const struct fit_point *fit_confirm(struct fit_asker *asker, struct arena *arena, double *start, struct search_end *end,
+                                    struct fit_certificate *certificate)
 {
-    struct fit_certificate certificate;
-    draw_start(asker, start);
-    search_from(asker, arena, start, record, end);
-    while (!end->best && may_draw_again(asker, end->outcome)) {
-        asker->n_redrawn++;
+    *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
+    do {
         draw_start(asker, start);
-        search_from(asker, arena, start, record, end);
-    }
+        search_from(asker, arena, start, end);
+    } while (!end->best && fit_start_redraw(&asker->start, end->outcome));
     if (asker->options->evaluates)
         return end->best;
-    const struct fit_point *point = tighten(asker, arena, start, record, end, &certificate);
-    check_lanes(asker, arena, point, end, &certificate);
-    bool is_finished = outcome_is_success(end->outcome) && (certificate.is_certified || isnan(certificate.change));
+    const struct fit_point *point = tighten(asker, arena, start, end, certificate);
+    check_lanes(asker, arena, point, end, certificate);
+    bool is_finished = outcome_is_success(end->outcome) && (certificate->is_certified || isnan(certificate->change));
     bool is_left = outcome_is_success(end->outcome) || end->outcome == OUTCOME_stalled;
-    certificate.factor = 1;
+    certificate->factor = 1;
     if (end->best && is_left && !is_finished && may_leave_lanes(asker)
-        && go_on(asker, arena, start, record, end, &certificate, ENGINE_REFERENCE))
-        point = tighten(asker, arena, start, record, end, &certificate);
-    if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
-        confirm(asker, arena, point, end->best->f, &certificate);
-    fit_certificate_conclude(&certificate, asker, end->best ? end->best->f : (double)NAN, &end->outcome, &end->stop);
-    record->tight_change = certificate.change;
-    record->tight_decrease = certificate.decrease;
+        && go_on(asker, arena, start, end, certificate, ENGINE_REFERENCE))
+        point = tighten(asker, arena, start, end, certificate);
+    if (point && isnan(certificate->change) && asker->options->certify && asker->problem->n_start > 1)
+        confirm(asker, arena, point, end->best->f, certificate);
+    fit_certificate_conclude(certificate, asker, end->best ? end->best->f : (double)NAN, &end->outcome, &end->stop);
     return point;
 }

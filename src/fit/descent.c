@@ -32,7 +32,7 @@ bool descent_init(struct descent *descent, struct arena *arena)
     descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose);
     return descent->loose
            && ARENA_DOUBLES(arena, {&descent->scratch, lbfgs_scratch(n), 1}, {&descent->diagonal, n, 1},
-                            {&descent->base, n, 1}, {&descent->place, n, 1}, {&descent->origin, n, 1},
+                            {&descent->base, n, 1}, {&descent->tried, n, 1}, {&descent->origin, n, 1},
                             {&descent->slope, n, 1}, {&descent->known, descent->most_known, 2 * n + 1});
 }
 
@@ -188,14 +188,14 @@ static bool try_point(void *context, const double *x, double *f, double *gradien
     *f = point->f;
     for (size_t k = 0; k < descent->n_loose; k++)
         gradient[k] = point->gradient[descent->loose[k]];
-    memcpy(descent->place, point->theta, descent->n * sizeof *descent->place);
+    memcpy(descent->tried, point->theta, descent->n * sizeof *descent->tried);
     return !descent->met_bound && descent->n_missed < MAX_MISSED;
 }
 
 static bool accept(void *context)
 {
     struct descent *descent = context;
-    memcpy(descent->base, descent->place, descent->n * sizeof *descent->base);
+    memcpy(descent->base, descent->tried, descent->n * sizeof *descent->base);
     descent->search->n_iteration++;
     descent->n_round++;
     double *before = &descent->history[descent->n_gain++ % DESCENT_HISTORY];

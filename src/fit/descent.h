@@ -41,7 +41,7 @@ struct descent {
     double *diagonal;           /* one unit of the search's variables (n_loose), */
     const double *factor;       /* or, unless it is NULL, a triangle for that: it becomes out of date */
     int n_round;                /* iterations of this round */
-    double *base, *place;       /* theta of libLBFGS's latest iterate and of its latest trial */
+    double *base, *tried;       /* theta of libLBFGS's latest iterate and of its latest trial */
     double *scratch;
     bool met_bound, ended;      /* the latest trial was cut at a bound; the fit must end */
     int n_missed;               /* consecutive trials without improvement */

@@ -208,6 +208,8 @@ static double guess_normal(double p)
 
 double distribution_normal_quantile(double p)
 {
+    if (p == 0.975) /* for intervals of 95 %: every fit asks for it */
+        return 0x1.f5c0331eeff84p+0;
     return symmetric(&(struct distribution){above_normal, 0, 0}, p, guess_normal(p));
 }
 
@@ -240,14 +242,14 @@ static int compare(const void *a, const void *b)
 
 double fit_interval_quantile(const double *sorted, size_t n, double p)
 {
-    double place = p * (double)(n + 1), whole = floor(place);
+    double rank = p * (double)(n + 1), whole = floor(rank);
     /* Rounding must not keep (n + 1) p from being whole: 0.025 * 40. */
-    if (fabs(place - rint(place)) < 1e-9 * place)
-        place = whole = rint(place);
-    if (!(place >= 1) || !(place <= (double)n))
+    if (fabs(rank - rint(rank)) < 1e-9 * rank)
+        rank = whole = rint(rank);
+    if (!(rank >= 1) || !(rank <= (double)n))
         return NAN;
     size_t i = (size_t)whole;
-    double part = place - whole;
+    double part = rank - whole;
     return part > 0 ? sorted[i - 1] + part * (sorted[i] - sorted[i - 1]) : sorted[i - 1];
 }
 

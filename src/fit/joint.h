@@ -29,7 +29,7 @@ enum joint_pass {
     JOINT_LEAP,   /* at the start: they evaluate a trial of all parameters, from which there may be leaps */
     JOINT_OWN,    /* likewise: they evaluate the best point, and own parameters leap from there */
     JOINT_GIVEN,  /* they evaluate a trial of all parameters */
-    JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint_kinks.c), without an evaluation */
+    JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint_line.c), without an evaluation */
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
     JOINT_DESCRIBE, /* the same for the statistics alone: the fit ends because a budget is used up */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
@@ -66,7 +66,7 @@ struct joint_shared {
     struct joint_above *list; /* s_block */
     double *theta, *trial;    /* s: the best point and the trial */
     double f;
-    double *length;           /* s: of the columns of the model that is set, with own parameters fixed */
+    double *length;           /* of all, as in joint_vector.h: of the columns of the model that is set, with own ones fixed */
 };
 
 /* What all blocks must agree on: set by the first one to arrive. */
@@ -165,5 +165,18 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n);
 void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, bool has_crashed, const char *reason);
 /* Runs the search, after these. False: it was stopped, or this process must not go on, and there is nothing to record. */
 bool joint_search(struct joint *joint, const struct joint_host *host);
+
+/* What a level above the shared parameters needs of a block: its mode, the best values of its own
+ * parameters given those above it, and how sharp that is. On the optimiser's scale. The caller
+ * gives the arrays, with room for n_parameter numbers (covariance: n_parameter^2). */
+struct joint_mode {
+    size_t n;           /* own parameters that no bound holds */
+    uint32_t *index;    /* n: in the problem's order */
+    double *theta;      /* n: the mode */
+    double *covariance; /* n x n: the inverse of the objective's second derivatives by these alone */
+    double log_det;     /* of these derivatives; -infinity: they are singular, and covariance is not set */
+};
+/* After the end, with statistics. False: out of memory, or the best point has not been described. */
+bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode);
 /* After the end: the record of block i, with all its arrays, cleared first. */
 void joint_record(struct joint *joint, size_t i, struct fit_record *record);

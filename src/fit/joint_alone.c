@@ -97,18 +97,11 @@ static void gather_pilots(struct joint *joint)
 
 bool joint_pilot_take(struct joint *joint)
 {
-    size_t n = joint->n_parameter, most = joint->ranks.n_block < N_PILOT ? joint->ranks.n_block : N_PILOT, n_good = 0;
+    size_t n_pilot = joint->ranks.n_block < N_PILOT ? joint->ranks.n_block : N_PILOT;
     gather_pilots(joint);
-    for (size_t k = 0; k < n; k++) {
-        double value[N_PILOT];
-        n_good = 0;
-        for (size_t i = 0; i < most; i++)
-            if (isfinite(joint->pilots.found[k + i * n]))
-                value[n_good++] = joint->pilots.found[k + i * n];
-        joint->pilots.median[k] = fit_pilot_median(value, n_good);
-        if (2 * n_good < most || n_good < LEAST)
-            return false;
-    }
+    size_t n_good = fit_pilot_medians(joint->n_parameter, n_pilot, joint->pilots.found, joint->pilots.median);
+    if (2 * n_good < n_pilot || n_good < LEAST)
+        return false;
     for (size_t j = 0; j < joint->above.s; j++)
         joint->above.theta[j] = fit_map_within(&joint->asker.map, j, joint->pilots.median[joint->asker.map.file_index[j]]);
     return true;

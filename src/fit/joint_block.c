@@ -27,66 +27,22 @@ static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 enum { MAX_BOUNDED = 4 };
 static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
 
-/* A difference's step changes the residuals by this part of their size, and the parameter by at
- * most this part of its own. */
-static const double DIFFERENCE = 1e-3;
-
-/* Within the bounds; 0: there is no room. */
-static double difference_step(const struct joint_work *work, size_t j, double size, double length)
-{
-    const struct fit_map *map = &work->asker->map;
-    double theta = work->at.theta[j], own = map->scale[j] == SCALE_LIN ? fabs(theta) : 1, step = DIFFERENCE * size / length;
-    if (!(length > 0))
-        return 0;
-    step = own > 0 ? fmin(step, DIFFERENCE * own) : step;
-    return theta + step <= map->upper[j] ? step : theta - step >= map->lower[j] ? -step : 0;
-}
-
-/* Column k of the objective's second derivatives, in the block's order of parameters. */
-static enum asked differentiate(struct joint_work *work, struct fit_point *near, size_t k, double step, double *column)
-{
-    size_t all = work->n + work->s;
-    memcpy(near->theta, work->at.theta, all * sizeof *near->theta);
-    near->theta[work->order[k]] += step;
-    step = near->theta[work->order[k]] - work->at.theta[work->order[k]];
-    enum asked asked = fit_ask(work->asker, work->asker->accuracy, near, true);
-    for (size_t i = 0; i < all && asked == ASKED_OK; i++)
-        column[i] = (near->gradient[work->order[i]] - work->at.gradient[work->order[i]]) / step;
-    return asked;
-}
-
 /* Second derivatives of a block whose residuals stay large. A fit of one dataset estimates them from its steps; a block has few
  * steps of its own, as each costs a pass over all blocks, and so takes an evaluation for each of its parameters instead. Adds
- * to the triangle, which is of work->at, what Gauss and Newton omit, as far as it is positive, from differences of
- * gradients. ASKED_FAILED: these cannot be evaluated; nothing is added. */
+ * to the triangle, which is of work->at, what Gauss and Newton omit, as far as it is positive. ASKED_FAILED: it cannot be
+ * evaluated; nothing is added. */
 static enum asked curve(struct joint_work *work, struct joint_reduced *reduced)
 {
-    size_t all = work->n + work->s;
-    const double *triangle = reduced->triangle;
     struct trust_curvature curvature;
-    struct fit_point near;
-    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block));
-    double size = sqrt(reduced->mean_square * (double)work->asker->objective.n_row), *by_differences, *metric;
+    double weight = joint_weight(work->joint, (size_t)(work->block - work->joint->block)), *metric;
     if (!trust_curvature_init(&curvature, work->asker, work->arena)
-        || !fit_point_init(&near, work->asker, work->asker->accuracy.gradient, work->arena)
-        || !ARENA_DOUBLES(work->arena, {&by_differences, all, all}, {&metric, all, 1}))
+        || !ARENA_DOUBLES(work->arena, {&metric, work->n + work->s, 1}))
         return ASKED_FAILED;
-    for (size_t k = 0; k < all; k++) {
-        double length = sqrt(matrix_squares(k + 1, triangle + k * all) / weight);
-        double step = difference_step(work, work->order[k], size, length);
-        enum asked asked = step != 0 ? differentiate(work, &near, k, step, by_differences + k * all) : ASKED_OK;
-        if (asked != ASKED_OK)
-            return asked;
-        for (size_t i = 0; i < all && step == 0; i++) /* Gauss and Newton's */
-            by_differences[i + k * all] = matrix_dot((i < k ? i : k) + 1, triangle + i * all, triangle + k * all) / weight;
-    }
-    for (size_t k = 0; k < all; k++)
-        for (size_t i = 0; i < all; i++)
-            curvature.s[i + k * all] = 0.5 * weight * (by_differences[i + k * all] + by_differences[k + i * all])
-                                       - matrix_dot((i < k ? i : k) + 1, triangle + i * all, triangle + k * all);
-    curvature.is_used = curvature.has_any = true;
-    trust_curvature_add(&curvature, metric, reduced->triangle, reduced->rhs);
-    return ASKED_OK;
+    enum asked asked = trust_curvature_ask(&curvature, work->asker, &work->at, work->order, weight, reduced->triangle,
+                                           work->arena);
+    if (asked == ASKED_OK)
+        trust_curvature_add(&curvature, metric, reduced->triangle, reduced->rhs);
+    return asked;
 }
 
 /* Evaluates at own and shared parameters, and reduces the derivatives to `reduced`. */
@@ -148,7 +104,7 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
     enum asked asked = evaluate(work, own, shared, reduced);
     while (asked == ASKED_END && change_method(work, arena)) {
         if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
-            joint_region_rest(&work->region, best, joint_least(work->joint), &work->block->reach);
+            joint_region_schur(&work->region, best, joint_least(work->joint), &work->block->reach);
         asked = evaluate(work, own, shared, reduced);
     }
     if (asked == ASKED_END)
@@ -233,13 +189,44 @@ static void note_bounded(struct joint_work *work, bool is_bounded)
         block->is_curved = true;
 }
 
+/* Evaluates the end of the shared step and of the own one, model->step, as the trial. */
+static enum asked try_step(struct joint_work *work, struct arena *arena)
+{
+    struct joint_block *block = work->block;
+    size_t n = work->n;
+    double *own = work->region.rhs;
+    trust_model_target(&work->region.model, &work->region.point, own);
+    block->has_moved = false;
+    for (size_t k = 0; k < n + work->s; k++) {
+        work->move[k] = k < n ? own[k] - block->best.theta[k] : work->trial[k - n] - work->theta[k - n];
+        block->has_moved = block->has_moved || work->move[k] != 0;
+    }
+    enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
+    if (asked == ASKED_OK) {
+        block->has_failed = false;
+        memcpy(block->trial.scale, block->best.scale, n * sizeof(double));
+        compare(work);
+    }
+    return asked;
+}
+
+/* What the trial leaves for the parameters above, or why there is none. */
+static void end_step(struct joint_work *work)
+{
+    struct joint_block *block = work->block;
+    if (!block->has_failed)
+        joint_region_schur(&work->region, &block->trial, joint_least(work->joint), &block->reach);
+    else
+        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+}
+
 /* Follows the shared trial by own steps, until one can be evaluated and gives what it promises. */
 static void step(struct joint_work *work, struct arena *arena)
 {
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     struct trust_model *model = &work->region.model;
-    double *own = work->region.rhs, *shared_step = work->move + work->n, radius = block->reach.radius;
+    double *shared_step = work->move + work->n, radius = block->reach.radius;
     bool is_kept = false, is_bounded = false;
     block->has_failed = true;
     for (size_t k = 0; k < work->s; k++)
@@ -251,11 +238,8 @@ static void step(struct joint_work *work, struct arena *arena)
         else
             memset(model->step, 0, work->n * sizeof *model->step);
         model->promise = i + 1 < MAX_TRY && work->n > 0 ? model->promise : 0;
-        trust_model_target(model, &work->region.point, own);
-        for (size_t j = 0; j < work->n; j++)
-            work->move[j] = own[j] - block->best.theta[j];
         is_bounded = is_bounded || (i == 0 && work->n > 0 && model->length > BOUNDED * radius);
-        enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
+        enum asked asked = try_step(work, arena);
         if (asked == ASKED_END)
             return;
         if (asked == ASKED_FAILED) {
@@ -264,59 +248,33 @@ static void step(struct joint_work *work, struct arena *arena)
                 break;
             continue;
         }
-        block->has_failed = false;
         block->promise = promise_of(work);
-        compare(work);
-        block->has_moved = false;
-        for (size_t k = 0; k < work->n + work->s; k++)
-            block->has_moved = block->has_moved || work->move[k] != 0;
         bool is_poor = adapt_radius(work, model->promise);
         is_kept = true;
         if (!is_poor || i + 1 >= MAX_POOR || !(model->promise > GOOD * fabs(block->promise))
             || !(model->promise > joint->options->f_tolerance * block->best.misfit))
             break;
     }
-    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
     block->reach.radius = block->has_failed ? radius : block->reach.radius;
     note_bounded(work, is_bounded && !block->has_failed);
     if (block->reach.radius != radius)
-        joint_region_rest(&work->region, &block->best, joint_least(joint),
+        joint_region_schur(&work->region, &block->best, joint_least(joint),
                           &block->reach); /* in case that the trial is rejected */
-    if (!block->has_failed)
-        joint_region_rest(&work->region, &block->trial, joint_least(work->joint), &block->reach);
-    else
-        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+    end_step(work);
 }
 
-/* The step of joint_kinks.c, which the block has found with the others. */
+/* The step of joint_line.c, which the block has found with the others. */
 static void step_along(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
-    struct trust_model *model = &work->region.model;
-    double *own = work->region.rhs;
     joint_kinks_take(work);
     joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
-    memcpy(model->step, block->inner.step, work->n * sizeof *model->step);
-    trust_model_target(model, &work->region.point, own);
-    block->has_moved = false;
-    for (size_t k = 0; k < work->n + work->s; k++) {
-        size_t l = k - work->n;
-        work->move[k] = k < work->n ? own[k] - block->best.theta[k] : work->trial[l] - work->theta[l];
-        block->has_moved = block->has_moved || work->move[k] != 0;
-    }
+    memcpy(work->region.model.step, block->inner.step, work->n * sizeof *block->inner.step);
     block->has_failed = true;
-    enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
-    if (asked == ASKED_END)
+    if (try_step(work, arena) == ASKED_END)
         return;
-    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
-    block->has_failed = asked == ASKED_FAILED;
-    if (block->has_failed) {
-        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
-        return;
-    }
     block->promise = block->best.f - block->inner.value;
-    compare(work);
-    joint_region_rest(&work->region, &block->trial, joint_least(work->joint), &block->reach);
+    end_step(work);
 }
 
 /* Of the parameters above, at the trial, which work->at is. */
@@ -357,10 +315,8 @@ static bool leave_start(struct joint_work *work, struct arena *arena)
         double after = asked == ASKED_OK ? block->best.f / weight : (double)NAN;
         if (!fit_leap_is_good(&leap, &work->asker->map, before / weight, after))
             return true; /* work->at is the end of the leap */
-        struct joint_reduced lower = block->best;
-        block->best = block->trial;
-        block->trial = lower;
-        before = lower.f;
+        joint_block_swap(block);
+        before = block->trial.f;
         sum_leaps(work);
     }
     return true;
@@ -375,11 +331,7 @@ static void keep(struct joint_work *work)
     for (size_t k = 0; k < all; k++)
         work->at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->theta[k - work->n];
     block->is_kept = fit_map_natural(map, work->at.theta, block->p);
-    for (size_t k = 0; k < all; k++) {
-        uint32_t j = work->order[k], file = map->file_index[j];
-        block->at_bound[file] = block->p[file] <= map->natural_lower[j] ? -1 : block->p[file] >= map->natural_upper[j] ? 1
-            : 0;
-    }
+    fit_map_at_bound(map, block->p, block->at_bound);
 }
 
 /* Evaluates the best point that another process has left, uncounted. */
@@ -401,7 +353,7 @@ static enum asked evaluate_again(struct joint_work *work)
     /* The metric halves what it remembers: twice the value gives the same one. */
     for (size_t j = 0; j < work->n; j++)
         block->best.scale[j] *= 2;
-    joint_region_rest(&work->region, &block->best, joint_least(work->joint), &block->reach);
+    joint_region_schur(&work->region, &block->best, joint_least(work->joint), &block->reach);
     return ASKED_OK;
 }
 
@@ -465,7 +417,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         sum_leaps(work);
     if (is_own && !joint->options->is_near && !leave_start(work, arena))
         return;
-    joint_region_rest(&work->region, &block->trial, joint_least(joint), &block->reach);
+    joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->reach);
     if (joint->pass != JOINT_CHECK && joint->pass != JOINT_DESCRIBE && !joint->options->evaluates)
         return;
     keep(work);

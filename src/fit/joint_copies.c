@@ -13,34 +13,11 @@
 /* Bytes that a process gives at once, and all of them receive from each. */
 static const size_t AT_ONCE = (size_t)16 << 20;
 
-static void pass_side(struct cursor *cursor, const struct joint_reduced *reduced, size_t n, size_t s)
+/* With what its pointers lead to. */
+static void pass_arrays(struct cursor *cursor, const struct joint *joint, struct joint_block *block)
 {
-    size_t all = n + s;
-    ARRAY(reduced->theta, n);
-    ARRAY(reduced->triangle, all * all);
-    ARRAY(reduced->rhs, all);
-    ARRAY(reduced->scale, n);
-    ARRAY(reduced->rest, s * s);
-    ARRAY(reduced->rest_rhs, s);
-}
-
-/* What the pointers of a block lead to. */
-static void pass_arrays(struct cursor *cursor, const struct joint *joint, const struct joint_block *block)
-{
-    size_t n = block->n, all = n + joint->above.s_block;
-    pass_side(cursor, &block->best, n, joint->above.s_block);
-    pass_side(cursor, &block->trial, n, joint->above.s_block);
-    if (block->has_kinks && !joint->descends) {
-        pass_side(cursor, &block->inner.reduced, n, joint->above.s_block);
-        ARRAY(block->inner.scale, all);
-    }
-    ARRAY(block->p, joint->n_parameter);
-    ARRAY(block->chain, all);
-    ARRAY(block->box, joint->descends ? 2 * n : 0);
-    ARRAY(block->leap, joint->above.s_block);
-    ARRAY(block->file_index, 2 * all);
-    ARRAY(block->at_bound, joint->n_parameter);
     struct joint_arrays arrays;
+    ARRAY(block->memory, block->n_copied);
     ARRAY(block->findings.memory, block->findings.memory ? joint_findings_arrays(block, joint->above.s_block, &arrays) : 0);
 }
 
@@ -53,43 +30,21 @@ static void pass_block(struct cursor *cursor, const struct joint *joint, uint64_
         pass_arrays(cursor, joint, block);
 }
 
-static void point_to(struct joint_reduced *reduced, const struct joint_reduced *own)
-{
-    reduced->theta = own->theta;
-    reduced->triangle = own->triangle;
-    reduced->rhs = own->rhs;
-    reduced->scale = own->scale;
-    reduced->rest = own->rest;
-    reduced->rest_rhs = own->rest_rhs;
-    reduced->at = own->at;
-}
-
 /* False: memory is out. */
 static bool take_block(struct joint *joint, struct cursor *cursor)
 {
     uint64_t i = 0;
     FIELD(i);
-    struct joint_block *block = &joint->block[i], own = *block;
+    struct joint_block *block = &joint->block[i];
+    const struct joint_block own = *block;
     FIELD(*block);
-    const struct joint_block given = *block;
-    own.has_kinks = given.has_kinks;
-    bool is_good = own.is_made || !given.is_made || joint_block_room(joint, &own, given.n, joint->above.s_block);
-    point_to(&block->best, &own.best);
-    point_to(&block->trial, &own.trial);
-    point_to(&block->inner.reduced, &own.inner.reduced);
-    block->inner.scale = own.inner.scale;
-    block->inner.hold = own.inner.hold;
-    block->inner.step = own.inner.step;
-    block->inner.candidate = own.inner.candidate;
-    block->inner.memory = own.inner.memory;
-    block->p = own.p;
-    block->chain = own.chain;
-    block->box = own.box;
-    block->leap = own.leap;
-    block->file_index = own.file_index;
-    block->at_bound = own.at_bound;
+    bool has_findings = block->findings.memory != NULL;
+    block->memory = own.memory;
+    block->n_at = own.n_at;
     block->findings.memory = own.findings.memory;
-    if (is_good && given.findings.memory)
+    bool is_good = own.memory || !block->is_made || joint_block_room(joint, block);
+    joint_block_place(joint, block);
+    if (is_good && has_findings)
         is_good = joint_findings_room(block, joint->above.s_block);
     if (is_good && block->is_made)
         pass_arrays(cursor, joint, block);

@@ -4,9 +4,9 @@
  * single fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_errors.h"
+#include "fit/joint_vector.h"
 
-#include "base/words.h"
-#include "fit/prepare.h"
+#include "fit/found.h"
 #include "fit/matrix.h"
 #include "fit/statistics.h"
 
@@ -30,7 +30,7 @@ enum { N_SUM = sizeof(struct column_sum) / sizeof(double) };
 
 struct joint_errors {
     size_t n_kept;            /* shared parameters that no bound holds */
-    uint32_t *place;          /* s: of each among those, or NOT_KEPT */
+    uint32_t *index;          /* s: of each among those, or NOT_KEPT */
     struct column_sum *sum;   /* s: of the shared parameters, then n_group for each group */
     struct fit_spectrum shared; /* of the n_kept parameters */
     double *root;             /* n_kept x n_kept, with further columns of groups: its products are the covariance */
@@ -87,12 +87,12 @@ static void find_kept(struct joint *joint, size_t i)
     joint_columns(joint, i, joint->above.column);
     for (uint32_t k = 0; k < joint->above.s_block; k++) {
         bool is_group = k < n;
-        uint32_t place = is_group ? (group->is_held[k] ? NOT_KEPT : (uint32_t)n_before++)
-                                  : errors->place[joint->above.column[k] - n];
-        if (place == NOT_KEPT)
+        uint32_t index = is_group ? (group->is_held[k] ? NOT_KEPT : (uint32_t)n_before++)
+                                  : errors->index[joint->above.column[k] - n];
+        if (index == NOT_KEPT)
             continue;
         errors->kept[errors->n_above] = k;
-        errors->column[errors->n_above++] = is_group ? place : (uint32_t)n_loose + place;
+        errors->column[errors->n_above++] = is_group ? index : (uint32_t)n_loose + index;
     }
 }
 
@@ -125,7 +125,7 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
         return false;
     memset(zeros, 0, all * sizeof *zeros);
     joint_eliminate(n, s, joint_information(block, s), zeros, errors->loose, loose, errors->kept, errors->n_above,
-                    errors->scale, DAMPING, errors->scratch, block->trial.rest, block->trial.rest_rhs, rows);
+                    errors->scale, DAMPING, errors->scratch, block->trial.schur, block->trial.schur_rhs, rows);
     if (!errors->whole.is_observed || !block->findings.has_excess)
         return true;
     for (size_t c = 0; c < width; c++) {
@@ -152,14 +152,14 @@ static struct joint_rows rows_of_block(void *context, size_t k)
     uint32_t i = reduction->group ? joint->part.member[reduction->group->first + k] : joint->part.active[k];
     const struct joint_reduced *reduced = &joint->block[i].trial;
     find_kept(joint, i);
-    return (struct joint_rows){reduced->rest, reduced->rest_rhs, joint->errors->n_above, joint->errors->column};
+    return (struct joint_rows){reduced->schur, reduced->schur_rhs, joint->errors->n_above, joint->errors->column};
 }
 
 static struct joint_rows rows_of_group(void *context, size_t g)
 {
     const struct joint *joint = ((const struct reduction *)context)->joint;
     const struct joint_reduced *reduced = &joint->above.group[g].reduced;
-    return (struct joint_rows){reduced->rest, reduced->rest_rhs, joint->errors->n_kept, NULL};
+    return (struct joint_rows){reduced->schur, reduced->schur_rhs, joint->errors->n_kept, NULL};
 }
 
 /* Adds what block i leaves of its excess to the rows and columns of those above it. */
@@ -210,7 +210,7 @@ static bool eliminate_group(struct joint *joint, struct joint_group *group, doub
     }
     joint_eliminate(n, m, reduced->triangle, scratch, errors->loose, n, errors->kept, m, errors->scale, DAMPING,
                     scratch + width,
-                    reduced->rest, reduced->rest_rhs, group->error_rows);
+                    reduced->schur, reduced->schur_rhs, group->error_rows);
     if (!excess)
         return true;
     for (size_t k = 0; k < group->n; k++)
@@ -234,57 +234,36 @@ static bool make_errors(struct joint *joint)
     if (!errors)
         return false;
     errors->n_most = n;
-    errors->place = arena_calloc(arena, s + 1, sizeof *errors->place);
+    errors->index = arena_calloc(arena, s + 1, sizeof *errors->index);
     errors->kept = arena_calloc(arena, s + above + 1, sizeof *errors->kept);
     errors->column = arena_calloc(arena, above + 1, sizeof *errors->column);
     errors->loose = arena_calloc(arena, n + 1, sizeof *errors->loose);
     errors->sum = arena_calloc(arena, s + n_group * joint->above.n_group + 1, sizeof *errors->sum);
-    return errors->place && errors->kept && errors->column && errors->loose && errors->sum
+    return errors->index && errors->kept && errors->column && errors->loose && errors->sum
            && fit_spectrum_room(&errors->shared, s, 0, arena)
            && ARENA_DOUBLES(arena, {&errors->scale, n, 1}, {&errors->root, joint->levels.n_column > 1 ? s : 0, s},
                             {&errors->scratch, joint_scratch(n, above) + 2 * (n + s + above), 1});
 }
 
-/* Parameter k above a block. */
-static struct column_sum block_sum(const struct joint *joint, const struct joint_block *block, size_t k)
+/* What a block says of parameter k above it. */
+static void sum_in(const void *context, const struct joint_block *block, size_t k, double *number)
 {
-    size_t s = joint->above.s_block, column = block->n + k;
+    size_t all = block->n + block->s, column = block->n + k;
     struct joint_arrays arrays;
-    joint_findings_arrays(block, s, &arrays);
+    (void)context;
+    joint_findings_arrays(block, block->s, &arrays);
     unsigned moves = (unsigned)arrays.moves[column];
-    return (struct column_sum){
-        .squares = matrix_squares(column + 1, joint_information(block, s) + column * (block->n + s)),
+    const struct column_sum sum = {
+        .squares = matrix_squares(column + 1, joint_information(block, block->s) + column * all),
         .beyond = arrays.beyond[column], .size = block->findings.size * block->findings.size, .n_row = (double)block->n_row,
         .n_prediction = (moves & MOVES_PREDICTION) != 0, .n_noise = (moves & MOVES_NOISE) != 0, .n_block = 1,
-        .slope = joint_slope(block->best.triangle, block->n + s, block->best.rhs, column)};
+        .slope = joint_slope(block->best.triangle, all, block->best.rhs, column)};
+    memcpy(number, &sum, sizeof sum);
 }
 
-static void sums_of(const void *context, const struct joint_block *block, double *number)
-{
-    const struct joint *joint = context;
-    for (size_t k = 0; k < joint->above.s; k++) {
-        struct column_sum sum = block_sum(joint, block, k);
-        memcpy(number + k * N_SUM, &sum, sizeof sum);
-    }
-}
-
-/* What blocks say of the parameters above them. False: out of memory. */
 static bool sum_columns(struct joint *joint)
 {
-    if (!joint->above.group)
-        return joint_totals(joint, N_SUM * joint->above.s, sums_of, joint, (double *)joint->errors->sum);
-    for (size_t a = 0; a < joint->part.n_active; a++) {
-        size_t i = joint->part.active[a];
-        joint_columns(joint, i, joint->above.column);
-        for (size_t k = 0; k < joint->above.s_block; k++) {
-            struct column_sum one = block_sum(joint, &joint->block[i], k);
-            double *to = (double *)sum_of(joint, i, k), from[N_SUM];
-            memcpy(from, &one, sizeof from);
-            for (size_t l = 0; l < N_SUM; l++)
-                to[l] += from[l];
-        }
-    }
-    return true;
+    return joint_vector_sums(joint, N_SUM, sum_in, NULL, (double *)joint->errors->sum);
 }
 
 static bool is_noise(const struct column_sum *sum) { return sum->n_noise > 0 && sum->n_prediction == 0; }
@@ -355,7 +334,7 @@ static bool count(struct joint *joint)
     errors->has_excess = facts.any & EXCESS;
     errors->gradient_norm = facts.single;
     for (size_t k = 0; k < joint->above.s; k++)
-        whole->n_noise += errors->place[k] != NOT_KEPT && is_noise(&errors->sum[k]);
+        whole->n_noise += errors->index[k] != NOT_KEPT && is_noise(&errors->sum[k]);
     if (!joint_totals(joint, 2, criteria_of, NULL, criteria))
         return false;
     bool is_normal = !(facts.any & (KINKS | NEITHER)), are_kinks = !(facts.any & (NORMAL | NEITHER));
@@ -394,9 +373,9 @@ static bool reduce(struct joint *joint, bool *is_definite)
                                        : joint_sum_all(joint, k, rows_of_block, &reduction, shared->triangle, shared->q));
     shared->n = k;
     for (uint32_t j = 0; j < joint->above.s; j++)
-        if (errors->place[j] != NOT_KEPT) {
-            shared->loose[errors->place[j]] = errors->place[j];
-            shared->scale[errors->place[j]] = length_of(joint, &joint->asker.map, j, joint->above.theta[j], &errors->sum[j]);
+        if (errors->index[j] != NOT_KEPT) {
+            shared->loose[errors->index[j]] = errors->index[j];
+            shared->scale[errors->index[j]] = length_of(joint, &joint->asker.map, j, joint->above.theta[j], &errors->sum[j]);
         }
     if (is_good)
         fit_spectrum_decompose(shared, errors->accuracy, true);
@@ -427,7 +406,7 @@ bool joint_errors_compute(struct joint *joint)
         return false;
     struct joint_errors *errors = joint->errors;
     for (uint32_t k = 0; k < joint->above.s; k++)
-        errors->place[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
+        errors->index[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
     if (!sum_columns(joint) || !count(joint))
         return false;
     struct joint_facts facts = {.any = 1};
@@ -451,7 +430,7 @@ bool joint_errors_describe(struct joint *joint)
         return false;
     struct joint_errors *errors = joint->errors;
     for (uint32_t k = 0; k < joint->above.s; k++)
-        errors->place[k] = NOT_KEPT;
+        errors->index[k] = NOT_KEPT;
     if (!sum_columns(joint) || !count(joint))
         return false;
     errors->whole.n_fitted = errors->whole.n_noise = 0;
@@ -471,6 +450,48 @@ struct row {
     double *rows; /* n_row x (n_own + n_above): own ones first, then those above */
 };
 
+/* As matrix_invert, in units of the columns' lengths, which go to `scale` (n). */
+static double invert(size_t n, const double *triangle, double *scale, double *inverse)
+{
+    for (size_t c = 0; c < n; c++) {
+        scale[c] = sqrt(matrix_squares(c + 1, triangle + c * n));
+        scale[c] = scale[c] > 0 ? scale[c] : 1;
+    }
+    return n > 0 ? matrix_invert(n, triangle, scale, inverse) : 1;
+}
+
+bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode)
+{
+    struct joint_errors *errors = joint->errors;
+    const struct joint_block *block = &joint->block[i];
+    size_t s = joint->above.s_block;
+    double *zeros, *triangle, *inverse;
+    if (!errors || !block->findings.memory)
+        return false;
+    arena_reset(&errors->arena);
+    size_t n = mode->n = find_loose(block, s, errors->loose, errors->scale);
+    if (!ARENA_DOUBLES(&errors->arena, {&zeros, block->n + s, 1}, {&triangle, n, n}, {&inverse, n, n}))
+        return false;
+    joint_eliminate(block->n, s, joint_information(block, s), zeros, errors->loose, n, NULL, 0, NULL, 0, errors->scratch,
+                    NULL, NULL, triangle);
+    mode->log_det = 0;
+    for (size_t c = 0; c < n; c++) {
+        mode->index[c] = block->file_index[errors->loose[c]];
+        mode->theta[c] = block->best.theta[errors->loose[c]];
+        mode->log_det += 2 * log(fabs(triangle[c + c * n]));
+    }
+    if (!(invert(n, triangle, errors->scale, inverse) > 0))
+        mode->log_det = -INFINITY;
+    for (size_t c = 0; c < n && isfinite(mode->log_det); c++)
+        for (size_t d = 0; d < n; d++) {
+            double *to = &mode->covariance[d + c * n];
+            *to = 0;
+            for (size_t k = c > d ? c : d; k < n; k++)
+                *to += inverse[c + k * n] * inverse[d + k * n];
+        }
+    return true;
+}
+
 /* Of the parameters above block i from the covariance's root: with further columns of groups most shared parameters are
  * others'. R d + F e = noise for those of its group, so that d = R^-1 (noise - F e) for errors e of the shared ones. */
 static bool above_by_root(struct joint *joint, size_t i, double *triangle)
@@ -482,12 +503,7 @@ static bool above_by_root(struct joint *joint, size_t i, double *triangle)
     if (!ARENA_DOUBLES(&errors->arena, {&scale, n, 1}, {&inverse, n, n}, {&root, width, m}, {&zeros, width, 1}, {&r, m, m},
                        {&q, m, 1}, {&ones, m, 1}))
         return false;
-    for (size_t c = 0; c < n; c++) {
-        scale[c] = sqrt(matrix_squares(c + 1, group->error_rows + c * n));
-        scale[c] = scale[c] > 0 ? scale[c] : 1;
-    }
-    if (n > 0)
-        matrix_invert(n, group->error_rows, scale, inverse);
+    invert(n, group->error_rows, scale, inverse);
     for (size_t c = 0; c < m; c++) {
         size_t column = errors->column[c];
         ones[c] = 1;
@@ -668,64 +684,52 @@ static void put_evaluation(const struct joint *joint, size_t i, struct fit_recor
             joint_slope(reduced->triangle, all, reduced->rhs, k) / block->chain[k];
 }
 
-/* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. */
-static void put_reason(const struct joint *joint, size_t i, struct fit_record *record)
+/* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. reason: 160
+ * characters. */
+static enum outcome explain(const struct joint *joint, size_t i, char *reason, size_t size)
 {
     const struct joint_block *block = &joint->block[i];
-    bool is_one = joint->end.culprit < joint->ranks.n_block, is_me = is_one && joint->end.culprit == joint->ranks.first + i;
-    bool is_common = joint->end.outcome == OUTCOME_stalled || joint->end.outcome == OUTCOME_budget
-        || joint->end.outcome == OUTCOME_timeout;
+    const struct joint_end *end = &joint->end;
+    bool is_one = end->culprit < joint->ranks.n_block, is_me = is_one && end->culprit == joint->ranks.first + i;
+    bool is_common = end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_budget || end->outcome == OUTCOME_timeout;
     if (block->is_out) {
-        record->outcome = block->outcome;
-        snprintf(record->reason, sizeof record->reason, "%s", block->reason);
-    } else if (outcome_is_success(joint->end.outcome)) {
-        return;
-    } else if (is_one && !is_me) {
-        char name[JOINT_NAME];
-        joint_name(joint, joint->end.culprit, name);
-        snprintf(record->reason, sizeof record->reason, "%s: %.*s", name, (int)(sizeof record->reason - sizeof name),
-                 joint->end.blame.reason);
-        record->outcome = is_common && !joint->end.blame.has_crashed ? joint->end.outcome : OUTCOME_other_failed;
-    } else {
-        snprintf(record->reason, sizeof record->reason, "%s", is_one ? joint->end.blame.reason : joint->asker.reason);
+        snprintf(reason, size, "%s", block->reason);
+        return block->outcome;
     }
+    snprintf(reason, size, "%s", is_one ? end->blame.reason : joint->asker.reason);
+    if (outcome_is_success(end->outcome) || !is_one || is_me)
+        return end->outcome;
+    char name[JOINT_NAME];
+    joint_name(joint, end->culprit, name);
+    snprintf(reason, size, "%s: %.*s", name, (int)(size - sizeof name), end->blame.reason);
+    return is_common && !end->blame.has_crashed ? end->outcome : OUTCOME_other_failed;
 }
 
 void joint_record(struct joint *joint, size_t i, struct fit_record *record)
 {
     const struct joint_block *block = &joint->block[i];
-    fit_clear(record, joint->n_parameter, block->notes | (block->is_out ? 0 : joint->asker.notes));
+    const struct joint_errors *errors = joint->errors;
+    char reason[sizeof record->reason];
+    bool is_kept = block->is_kept && !block->is_out, is_evaluation = joint->options->evaluates;
+    struct fit_found found = {.stop = joint->end.stop, .optimizer = joint->descends ? OPTIMIZER_lbfgs : OPTIMIZER_trf,
+                              .gradient = block->is_made ? block->gradient : GRADIENT_none,
+                              .n_iteration = joint->search.n_iteration, .used = block->used, .reason = reason,
+                              .notes = block->notes | (block->is_out ? 0 : joint->asker.notes),
+                              .p = is_kept ? block->p : NULL, .at_bound = block->at_bound, .objective = block->best.f,
+                              .gradient_norm = errors ? errors->gradient_norm : (double)NAN,
+                              .tighter = joint->asker.accuracy.tighter, .tight_change = NAN, .tight_decrease = NAN};
+    found.outcome = explain(joint, i, reason, sizeof reason);
+    if (errors && !is_evaluation && joint->options->certify && !isnan(joint->certificate.decrease)) {
+        found.tight_change = block->trial.f - block->best.f;
+        found.tight_decrease = joint->certificate.decrease;
+    }
+    fit_clear(record, joint->n_parameter, 0);
     record->dataset = joint->ranks.first + i;
     record->start = joint->task;
-    record->outcome = joint->end.outcome;
-    record->stop = joint->end.stop;
-    record->optimizer = joint->options->evaluates ? OPTIMIZER_none
-                        : joint->descends          ? OPTIMIZER_lbfgs
-                                                  : OPTIMIZER_trf;
-    record->gradient = block->is_made ? block->gradient : GRADIENT_none;
-    record->n_iteration = joint->search.n_iteration;
-    fit_work_put(&block->used, record);
     record->n_no_sigma = block->n_no_sigma;
-    put_reason(joint, i, record);
-    if (!block->is_kept || block->is_out)
-        return;
-    double accuracy = joint->options->accuracy;
-    record->rtol = joint->asker.accuracy.tighter == 1 ? accuracy : number_decimal(accuracy / joint->asker.accuracy.tighter);
-    record->objective = block->best.f;
-    memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
-    memcpy(record->at_bound, block->at_bound, joint->n_parameter);
-    record->gradient_norm = joint->errors ? joint->errors->gradient_norm : NAN;
-    if (joint->errors && joint->options->evaluates)
+    fit_found_put(&found, joint->options, joint->n_parameter, record);
+    if (is_kept && errors && is_evaluation)
         put_evaluation(joint, i, record);
-    if (!joint->errors || joint->options->evaluates)
-        return;
-    if (joint->options->certify && !isnan(joint->certificate.decrease)) {
-        record->tight_change = block->trial.f - block->best.f;
-        record->tight_decrease = joint->certificate.decrease;
-    }
-    if (joint->options->statistics && !put_statistics(joint, i, record)) {
-        record->outcome = OUTCOME_out_of_memory;
-        record->stop = STOP_none;
-        snprintf(record->reason, sizeof record->reason, "no memory for the statistics of this dataset");
-    }
+    else if (is_kept && errors && joint->options->statistics && !put_statistics(joint, i, record))
+        fit_fail(record, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
 }

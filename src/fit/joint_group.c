@@ -2,7 +2,7 @@
  * opposite order. A group has its own trust region, which follows its own decreases; its step is judged on the sum.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_kinks.h"
-#include "fit/joint_members.h"
+#include "fit/joint_vector.h"
 
 #include "fit/matrix.h"
 
@@ -34,11 +34,11 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
         group->hold.is_stopped = arena_calloc(arena, n + 1, sizeof *group->is_held);
         if (!group->is_held || !group->hold.is_held || !group->hold.is_stopped
             || !ARENA_DOUBLES(arena, {&reduced->theta, n, 1}, {&reduced->triangle, all, all}, {&reduced->rhs, all, 1},
-                              {&reduced->scale, n, 1}, {&reduced->rest, s, s}, {&reduced->rest_rhs, s, 1},
-                                  {&group->trial, n, 1},
-                              {&group->length, n, 1}, {&group->error_rows, n, all}, {&group->line, n, 1},
-                              {&group->line_scale, n, 1}, {&group->hold.by, n, 1}))
+                              {&reduced->scale, n, 1}, {&reduced->schur, s, s}, {&reduced->schur_rhs, s, 1},
+                              {&group->trial, n, 1}, {&group->error_rows, n, all}, {&group->hold.by, n, 1}))
             return false;
+        group->length = joint->above.length + s + g * n;
+        group->line_scale = joint->line.scale + s + g * n;
         memcpy(reduced->theta, joint->above.group_region->asker.map.start, n * sizeof(double));
     }
     joint_activate(joint);
@@ -54,7 +54,7 @@ struct reduction {
 
 static struct joint_rows rows_of_side(const struct joint_reduced *reduced, size_t n)
 {
-    return (struct joint_rows){.rest = reduced->rest, .rhs = reduced->rest_rhs, .n = n};
+    return (struct joint_rows){.schur = reduced->schur, .rhs = reduced->schur_rhs, .n = n};
 }
 
 static struct joint_rows rows_of_block(void *context, size_t k)
@@ -82,54 +82,22 @@ static struct joint_rows rows_of_group(void *context, size_t g)
     return rows_of_side(&joint->above.group[g].reduced, joint->above.s);
 }
 
-struct lengths {
-    const struct joint *joint;
-    enum joint_which which;
-};
-
-/* Squared, of the shared parameters, where there are no groups. */
-static void lengths_of(const void *context, const struct joint_block *block, double *square)
+/* Squared. */
+static void length_of(const void *context, const struct joint_block *block, size_t k, double *square)
 {
-    const struct lengths *lengths = context;
-    const struct joint_reduced *reduced = joint_reduced_of((struct joint_block *)(uintptr_t)block, lengths->which);
-    size_t n = block->n, s = lengths->joint->above.s, all = n + s;
-    for (size_t c = 0; c < s; c++)
-        square[c] = matrix_squares(n + c + 1, reduced->triangle + (n + c) * all);
+    const struct reduction *reduction = context;
+    const struct joint_reduced *reduced = joint_reduced_of((struct joint_block *)(uintptr_t)block, reduction->which);
+    size_t column = block->n + k, all = block->n + block->s;
+    *square = matrix_squares(column + 1, reduced->triangle + column * all);
 }
 
 /* The lengths of all columns above the blocks. False: out of memory. */
-static bool sum_lengths(struct joint *joint, enum joint_which which)
+static bool sum_lengths(const struct joint *joint, const struct reduction *reduction)
 {
-    size_t n = joint->above.n_group, s = joint->above.s_block;
-    if (joint->levels.n_column == 0) {
-        const struct lengths lengths = {joint, which};
-        if (!joint_totals(joint, joint->above.s, lengths_of, &lengths, joint->above.length))
-            return false;
-        for (size_t c = 0; c < joint->above.s; c++)
-            joint->above.length[c] = sqrt(joint->above.length[c]);
-        return true;
-    }
-    memset(joint->above.length, 0, joint->above.s * sizeof *joint->above.length);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        memset(joint->above.group[g].length, 0, n * sizeof(double));
-    for (size_t k = 0; k < joint->part.n_active; k++) {
-        size_t i = joint->part.active[k];
-        struct joint_block *block = &joint->block[i];
-        const struct joint_reduced *reduced = joint_reduced_of(block, which);
-        joint_columns(joint, i, joint->above.column);
-        for (size_t c = 0; c < s; c++) {
-            size_t column = block->n + c, all = block->n + s;
-            double *length = c < n ? &joint->above.group[joint->levels.group[0][i]].length[c]
-                                   : &joint->above.length[joint->above.column[c] - n];
-            *length += matrix_squares(column + 1, reduced->triangle + column * all);
-        }
-    }
-    for (size_t c = 0; c < joint->above.s; c++)
-        joint->above.length[c] = sqrt(joint->above.length[c]);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        for (size_t c = 0; c < n; c++)
-            joint->above.group[g].length[c] = sqrt(joint->above.group[g].length[c]);
-    return true;
+    bool is_good = joint_vector_sums(joint, 1, length_of, reduction, joint->above.length);
+    for (size_t k = 0; k < joint_vector_size(joint) && is_good; k++)
+        joint->above.length[k] = sqrt(joint->above.length[k]);
+    return is_good;
 }
 
 static bool reduce_group(struct joint *joint, struct joint_group *group, enum joint_which which)
@@ -148,7 +116,7 @@ static bool reduce_group(struct joint *joint, struct joint_group *group, enum jo
         return true;
     }
     reduced->theta = at;
-    joint_region_rest(own, reduced, joint_least(joint), &group->reach);
+    joint_region_schur(own, reduced, joint_least(joint), &group->reach);
     reduced->theta = kept;
     for (size_t j = 0; j < joint->above.n_group; j++)
         group->is_held[j] = fit_point_is_held(&own->asker.map, &own->point, j);
@@ -158,7 +126,7 @@ static bool reduce_group(struct joint *joint, struct joint_group *group, enum jo
 bool joint_reduce(struct joint *joint, enum joint_which which, double *triangle, double *rhs)
 {
     struct reduction reduction = {.joint = joint, .which = which};
-    bool is_good = sum_lengths(joint, which);
+    bool is_good = sum_lengths(joint, &reduction);
     for (size_t g = 0; is_good && g < joint_n_group(joint); g++)
         is_good = reduce_group(joint, &joint->above.group[g], which);
     if (is_good && joint->above.group)
@@ -216,10 +184,4 @@ void joint_groups_adapt(struct joint *joint)
         if (group->step > 0)
             trust_reach_adapt(&group->reach, group->step, group->is_restricted, group->is_limited, ratio, SHORTER, 2);
     }
-}
-
-void joint_groups_take(struct joint *joint)
-{
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(joint->above.group[g].reduced.theta, joint->above.group[g].trial, joint->above.n_group * sizeof(double));
 }

@@ -1,15 +1,6 @@
-/* Steps of a fit over many datasets whose objective has kinks. As in a single fit (trust_kinks.c) a step minimises the
- * objective itself for linear predictions by a few quadratic steps, first with reweighted squares, which always lead
- * downhill but creep along kinks, then with Newton's curvature of the rounded kinks, which finds the right kinks at once.
- * Steps are kept short by one damping for all parameters instead of a radius for each dataset, so that those of all levels
- * together are downhill: the proximal form of Levenberg and Marquardt's method (Nielsen 1999 for the choice of the
- * damping). Each inner step takes two passes without an evaluation: in the first one the blocks reduce the rows at the
- * inner point, seen from the best point; in the second one they follow the step of the parameters above and give their
- * values.
+/* What blocks and groups do in the search for a step over kinks (joint_line.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_kinks.h"
-
-#include "fit/joint_errors.h"
 
 #include "fit/matrix.h"
 
@@ -17,83 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first damping, in units of the squares of the predictions' derivatives over the standard deviations; below LITTLE it does
- * not matter; and what is none. */
-static const double FIRST = 10, LITTLE = 1e-6, NONE = 1e-13;
-/* How often parameters that were stopped are held where they were stopped, and all in all. */
-enum { HOLD_THERE = 3, HOLD_MOST = 5 };
-
-void joint_kinks_begin(struct joint *joint)
-{
-    struct joint_line *line = &joint->line;
-    line->damping = line->damping > 0 ? line->damping : FIRST;
-    line->growth = fmax(line->growth, 2);
-    line->begins = true;
-    line->takes = line->newton = line->holds = false;
-    line->n_inner = line->n_cut = line->n_hold = 0;
-    line->part = 1;
-    line->first = line->value = line->least = joint->above.f;
-    memcpy(line->shared, joint->above.theta, joint->above.s * sizeof *line->shared);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(joint->above.group[g].line, joint->above.group[g].reduced.theta, joint->above.n_group * sizeof(double));
-}
-
-bool joint_kinks_is_damped(const struct joint *joint) { return joint->line.damping > LITTLE; }
-
-void joint_kinks_loosen(struct joint *joint)
-{
-    joint->line.damping *= 0.1;
-}
-
-void joint_kinks_adapt(struct joint *joint, double ratio)
-{
-    struct joint_line *line = &joint->line;
-    if (ratio > 0) {
-        double bent = 2 * fmin(ratio, 1) - 1;
-        line->damping = fmax(NONE, line->damping * fmax(0.1, 1 - bent * bent * bent));
-        line->growth = 2;
-    } else {
-        line->damping *= line->growth;
-        line->growth *= 2;
-    }
-}
-
-static void scales_of(const void *context, const struct joint_block *block, double *square)
-{
-    const struct joint *joint = context;
-    for (size_t k = 0; k < joint->above.s; k++)
-        square[k] = block->inner.scale[block->n + k] * block->inner.scale[block->n + k];
-}
-
-bool joint_kinks_measure(struct joint *joint)
-{
-    struct joint_line *line = &joint->line;
-    if (!line->begins || line->holds)
-        return true;
-    if (!joint->above.group && !joint_totals(joint, joint->above.s, scales_of, joint, line->scale))
-        return false;
-    if (joint->above.group)
-        memset(line->scale, 0, joint->above.s * sizeof *line->scale);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        memset(joint->above.group[g].line_scale, 0, joint->above.n_group * sizeof(double));
-    for (size_t a = 0; joint->above.group && a < joint->part.n_active; a++) {
-        size_t i = joint->part.active[a];
-        struct joint_group *group = &joint->above.group[joint->levels.group[0][i]];
-        joint_columns(joint, i, joint->above.column);
-        for (size_t k = 0; k < joint->above.s_block; k++) {
-            double length = joint->block[i].inner.scale[joint->block[i].n + k];
-            bool is_group = k < joint->above.n_group;
-            double *square = is_group ? &group->line_scale[k] : &line->scale[joint->above.column[k] - joint->above.n_group];
-            *square += length * length;
-        }
-    }
-    for (size_t k = 0; k < joint->above.s; k++)
-        line->scale[k] = sqrt(line->scale[k]);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        for (size_t k = 0; k < joint->above.n_group; k++)
-            joint->above.group[g].line_scale[k] = sqrt(joint->above.group[g].line_scale[k]);
-    return true;
-}
+/* How often parameters that were stopped are held where they were stopped. */
+enum { HOLD_THERE = 3 };
 
 /* Eliminates a group's own parameters from its reduced rows. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
@@ -111,7 +27,7 @@ void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
         own->model.step[k] = group->trial[k] - group->reduced.theta[k];
     if (joint->line.holds)
         joint_hold_stopped(own, &group->hold, joint->line.n_hold > HOLD_THERE);
-    joint_damped_rest(own, &reduced, &group->hold, joint->line.damping);
+    joint_damped_schur(own, &reduced, &group->hold, joint->line.damping);
 }
 
 void joint_kinks_groups_step(struct joint *joint)
@@ -130,113 +46,10 @@ void joint_kinks_groups_step(struct joint *joint)
     }
 }
 
-/* The part of the way to the trial that is tried. */
-static double part_way(const struct joint_line *line, double from, double to)
-{
-    return line->part == 1 ? to : from + line->part * (to - from);
-}
-
-/* The squared length of the step of the parameters above all blocks. */
-static double distance_above(const struct joint *joint)
-{
-    const struct joint_line *line = &joint->line;
-    double sum = 0;
-    for (size_t k = 0; k < joint->above.s; k++) {
-        double step = (part_way(line, joint->above.theta[k], joint->above.trial[k]) - joint->above.theta[k]) * line->scale[k];
-        sum += step * step;
-    }
-    for (size_t g = 0; g < joint_n_group(joint); g++) {
-        const struct joint_group *group = &joint->above.group[g];
-        for (size_t k = 0; k < joint->above.n_group; k++) {
-            double from = group->reduced.theta[k], step = (part_way(line, from, group->trial[k]) - from) * group->line_scale[k];
-            sum += step * step;
-        }
-    }
-    return sum;
-}
-
-/* The inner step becomes the best one so far. */
-static void take(struct joint *joint)
-{
-    struct joint_line *line = &joint->line;
-    line->takes = true;
-    for (size_t k = 0; k < joint->above.s; k++)
-        line->shared[k] = part_way(line, joint->above.theta[k], joint->above.trial[k]);
-    for (size_t g = 0; g < joint_n_group(joint); g++) {
-        struct joint_group *group = &joint->above.group[g];
-        for (size_t k = 0; k < joint->above.n_group; k++)
-            group->line[k] = part_way(line, group->reduced.theta[k], group->trial[k]);
-    }
-}
-
-static double value_of(const struct joint_block *block) { return block->inner.candidate_value; }
-static double distance_of(const struct joint_block *block) { return block->inner.candidate_distance; }
-
-/* Whether bounds or limits stopped some parameter that others do not know of. */
-static bool is_stopped(const struct joint *joint)
-{
-    struct joint_facts facts = {.any = 0};
-    for (size_t a = 0; a < joint->part.n_active; a++)
-        facts.any |= joint_active(joint, a)->inner.is_stopped;
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        facts.any |= joint->above.group[g].is_stopped;
-    joint_agree(joint, &facts);
-    return facts.any;
-}
-
-enum joint_kinks_next joint_kinks_judge(struct joint *joint)
-{
-    struct joint_line *line = &joint->line;
-    double value = joint_total(joint, value_of), distance = joint_total(joint, distance_of) + distance_above(joint);
-    double damped = value + 0.5 * line->damping * distance;
-    bool fails = line->n_inner == 0 && !(damped < line->first);
-    line->holds = fails && line->n_hold < HOLD_MOST && line->n_cut == 0 && is_stopped(joint);
-    if (line->holds) {
-        line->n_hold++;
-        return JOINT_KINKS_ROWS;
-    }
-    if (fails && line->n_cut++ < TRUST_KINKS_CUT) {
-        line->part *= 0.5;
-        return JOINT_KINKS_VALUE;
-    }
-    double gain = line->least - damped;
-    bool is_better = gain > 0, was_newton = line->newton;
-    line->takes = false;
-    if (is_better) {
-        take(joint);
-        line->least = damped;
-        line->value = value;
-    }
-    line->begins = false;
-    line->newton = is_better;
-    line->part = 1;
-    bool ends = is_better ? gain <= TRUST_KINKS_LITTLE * (line->first - line->least) : !was_newton;
-    return ++line->n_inner >= TRUST_KINKS_INNER || ends ? JOINT_KINKS_DONE : JOINT_KINKS_ROWS;
-}
-
-void joint_kinks_target(struct joint *joint)
-{
-    memcpy(joint->above.trial, joint->line.shared, joint->above.s * sizeof *joint->above.trial);
-    for (size_t g = 0; g < joint_n_group(joint); g++)
-        memcpy(joint->above.group[g].trial, joint->above.group[g].line, joint->above.n_group * sizeof(double));
-}
-
-bool joint_kinks_room(struct joint_block *block, const struct joint_work *work)
+size_t joint_kinks_n_at(const struct joint_work *work)
 {
     const struct fit_objective *objective = &work->asker->objective;
-    size_t all = work->n + work->s, each = objective->n_row * (1 + all) * (objective->has_noise ? 2 : 1);
-    double *memory = calloc(2 * each + 2 * all + 3 * work->n + 1, sizeof *memory);
-    block->inner.memory = memory;
-    if (!memory)
-        return false;
-    block->best.at = memory;
-    block->trial.at = memory + each;
-    block->inner.step = memory + 2 * each;
-    block->inner.candidate = block->inner.step + all;
-    block->inner.hold.by = block->inner.candidate + all;
-    block->inner.hold.is_held = (bool *)(block->inner.hold.by + work->n); /* two bools need less room than two doubles */
-    block->inner.hold.is_stopped = block->inner.hold.is_held + work->n;
-    return true;
+    return objective->n_row * (1 + work->n + work->s) * (objective->has_noise ? 2 : 1);
 }
 
 void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced)
@@ -274,22 +87,20 @@ static bool take_best(const struct joint_work *work, struct fit_point *best, str
 /* The value for linear predictions after a step, own parameters first, and what was computed for it. */
 struct inner_value {
     struct fit_point best;
-    struct trust_kinks kinks;
+    struct kinks_linear linear;
     struct fit_answer answer;
-    double *step; /* in the model's order */
     double value;
 };
 
 static bool evaluate(struct joint_work *work, const double *step, struct inner_value *inner, struct arena *arena)
 {
     size_t all = work->n + work->s;
-    if (!take_best(work, &inner->best, arena) || !trust_kinks_init(&inner->kinks, work->asker, arena)
-        || !ARENA_DOUBLES(arena, {&inner->step, all, 1}))
+    if (!take_best(work, &inner->best, arena) || !kinks_linear_init(&inner->linear, work->asker, arena))
         return false;
     for (size_t k = 0; k < all; k++)
-        inner->step[work->order[k]] = step[k];
+        inner->linear.step[work->order[k]] = step[k];
     inner->value = joint_weight(work->joint, (size_t)(work->block - work->joint->block))
-                   * trust_kinks_value(&inner->kinks, work->asker, &inner->best, inner->step, &inner->answer);
+                   * kinks_linear_value(&inner->linear, work->asker, &inner->best, inner->linear.step, &inner->answer);
     return true;
 }
 
@@ -334,10 +145,10 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
         memcpy(work->region.model.step, block->inner.candidate, work->n * sizeof(double));
         joint_hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
     }
-    joint_block_reduce(work, &inner.answer, line->newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.step, reduced->triangle,
-                       reduced->rhs);
+    joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.linear.step,
+                       reduced->triangle, reduced->rhs);
     memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
-    joint_damped_rest(&work->region, reduced, &block->inner.hold, line->damping);
+    joint_damped_schur(&work->region, reduced, &block->inner.hold, line->damping);
     return true;
 }
 

@@ -1,30 +1,16 @@
-/* Steps of a fit over many datasets whose objective has kinks; see joint_kinks.c.
+/* What blocks and groups do in the search for a step over kinks (joint_line.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "fit/joint_internal.h"
 
-/* At the best point: begins an inner search, whose first pass is JOINT_ROWS. */
-void joint_kinks_begin(struct joint *joint);
-/* After the first JOINT_ROWS: the metric of steps of the parameters above. False: out of memory. */
-bool joint_kinks_measure(struct joint *joint);
 /* In joint_reduce: eliminates a group's own parameters. Then they follow the shared step to group->trial. */
 void joint_kinks_reduce(struct joint *joint, struct joint_group *group);
 void joint_kinks_groups_step(struct joint *joint);
-/* After JOINT_VALUE: the inner search has ended, with joint->line, or goes on with that pass. */
-enum joint_kinks_next { JOINT_KINKS_DONE, JOINT_KINKS_ROWS, JOINT_KINKS_VALUE };
-enum joint_kinks_next joint_kinks_judge(struct joint *joint);
-/* The result of the inner search becomes the trial of the parameters above. */
-void joint_kinks_target(struct joint *joint);
-/* Whether damping may hide what the model promises; then less of it for another inner search. And after a trial which decreased
- * the objective by this ratio of what was promised. */
-bool joint_kinks_is_damped(const struct joint *joint);
-void joint_kinks_loosen(struct joint *joint), joint_kinks_adapt(struct joint *joint, double ratio);
 
-/* Of a block. Room for its predictions at the best point and at the trial, and for inner steps; false: out of memory.
- * Keeps the predictions of work->at. Its inner step becomes the last candidate if joint->line says so. And the two
- * passes; false: out of memory. */
-bool joint_kinks_room(struct joint_block *block, const struct joint_work *work);
+/* Of a block. The numbers of its predictions at a point; keeps those of work->at. Its inner step becomes the last candidate if
+ * joint->line says so. And the two passes; false: out of memory. */
+size_t joint_kinks_n_at(const struct joint_work *work);
 void joint_kinks_keep(const struct joint_work *work, struct joint_reduced *reduced);
 void joint_kinks_take(struct joint_work *work);
 bool joint_kinks_rows(struct joint_work *work, struct arena *arena);
@@ -33,7 +19,7 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena);
 /* For a proximal step: what eliminating the own parameters that are not held leaves, with `damping` times their squared scale
  * added; and how they follow a step of those above, in model->step, within bounds and limits. Those that are held move by
  * hold->by. True: a bound or limit stopped some of the others, which hold->stopped tells. */
-void joint_damped_rest(struct joint_region *own, struct joint_reduced *reduced, const struct joint_hold *hold, double damping);
+void joint_damped_schur(struct joint_region *own, struct joint_reduced *reduced, const struct joint_hold *hold, double damping);
 bool joint_damped_follow(struct joint_region *own, const struct joint_reduced *reduced, struct joint_hold *hold, double damping,
                          const double *shared_step);
 /* At the best point, own->point: holds those that a bound holds. Then those that were stopped, too: where they were stopped, or

@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-static void get_sums(const void *context, const struct joint_block *block, double *number)
+static void sums_of(const void *context, const struct joint_block *block, size_t k, double *number)
 {
-    const size_t *j = context;
-    memcpy(number, &block->leap[*j], sizeof *block->leap);
+    (void)context;
+    memcpy(number, &block->leap[k], sizeof *block->leap);
 }
 
 static double best_of(const struct joint_block *block) { return block->best.f; }
@@ -33,23 +33,11 @@ static bool add_up(struct above *above)
 {
     struct joint *joint = above->joint;
     struct fit_leap *leap = &above->leap;
-    uint32_t *column = joint->above.column;
-    bool is_good = true;
-    memset(leap->sums, 0, above->map.n_free * sizeof *leap->sums);
-    for (size_t j = 0; j < joint->above.s && joint->levels.n_column == 0 && is_good; j++) {
-        double sums[sizeof *leap->sums / sizeof(double)];
-        is_good = joint_totals(joint, sizeof sums / sizeof *sums, get_sums, &j, sums);
-        memcpy(&leap->sums[j], sums, sizeof sums);
-    }
+    bool is_good = joint_vector_sums(joint, sizeof *leap->sums / sizeof(double), sums_of, NULL, (double *)leap->sums);
     for (size_t i = 0; i < joint->part.n_active && joint->levels.n_column > 0; i++) {
-        joint_vector_columns(joint, joint->part.active[i], column);
-        for (size_t k = 0; k < joint->above.s_block; k++) {
-            const struct fit_leap_sums *of = &joint_active(joint, i)->leap[k];
-            struct fit_leap_sums *to = &leap->sums[column[k]];
-            *to = (struct fit_leap_sums){to->slope + of->slope, to->square + of->square, to->noise_squares + of->noise_squares,
-                                         to->noise + of->noise};
-            leap->unit[column[k]] = (uint32_t)k;
-        }
+        joint_vector_columns(joint, joint->part.active[i], joint->above.column);
+        for (size_t k = 0; k < joint->above.s_block; k++)
+            leap->unit[joint->above.column[k]] = (uint32_t)k;
     }
     for (size_t j = 0; j < above->map.n_free; j++) {
         leap->natural[j] = fit_scale_to_natural(above->map.scale[j], above->theta[j]);

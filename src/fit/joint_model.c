@@ -2,6 +2,7 @@
 #include "fit/joint_model.h"
 
 #include "fit/joint_pass.h"
+#include "fit/joint_vector.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,19 +50,18 @@ static void measure(struct joint *joint)
 
 void joint_take_trials(struct joint *joint)
 {
-    for (size_t i = 0; i < joint->part.n_active; i++) {
-        struct joint_reduced best = joint_active(joint, i)->best;
-        joint_active(joint, i)->best = joint_active(joint, i)->trial;
-        joint_active(joint, i)->trial = best;
-    }
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        joint_block_swap(joint_active(joint, i));
     joint->above.f = joint->point.f = joint_total(joint, f_of);
     measure(joint);
 }
 
 void joint_take(struct joint *joint)
 {
-    memcpy(joint->above.theta, joint->above.trial, joint->above.s * sizeof *joint->above.theta);
-    joint_groups_take(joint);
+    for (size_t i = 0; i < joint_vector_above(joint); i++) {
+        struct joint_vector_part part = joint_vector_part(joint, i);
+        memcpy(part.best, part.trial, part.n * sizeof *part.best);
+    }
     joint_take_trials(joint);
 }
 

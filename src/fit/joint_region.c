@@ -29,7 +29,7 @@ void joint_region_set(struct joint_region *own, const struct joint_reduced *redu
     *reach = model->reach;
 }
 
-void joint_region_rest(struct joint_region *own, struct joint_reduced *reduced, double least, struct trust_reach *reach)
+void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least, struct trust_reach *reach)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, s = own->s, all = n + s;
@@ -44,8 +44,8 @@ void joint_region_rest(struct joint_region *own, struct joint_reduced *reduced, 
     reduced->single = n > 0 ? trust_model_promise_single(model, &own->point) : 0;
     if (n == 0 || (model->is_inverted && !reduced->is_restricted)) {
         for (size_t k = 0; k < s; k++) {
-            memcpy(reduced->rest + k * s, reduced->triangle + n + (n + k) * all, s * sizeof(double));
-            reduced->rest_rhs[k] = reduced->rhs[n + k];
+            memcpy(reduced->schur + k * s, reduced->triangle + n + (n + k) * all, s * sizeof(double));
+            reduced->schur_rhs[k] = reduced->rhs[n + k];
         }
         return;
     }
@@ -63,7 +63,7 @@ void joint_region_rest(struct joint_region *own, struct joint_reduced *reduced, 
     for (size_t k = 0; k < s; k++)
         kept[k] = (uint32_t)k;
     joint_eliminate(n, s, reduced->triangle, moved, model->loose, model->n_loose, kept, s, reduced->scale,
-                    fmax(model->damping, least * least), own->rows, reduced->rest, reduced->rest_rhs, NULL);
+                    fmax(model->damping, least * least), own->rows, reduced->schur, reduced->schur_rhs, NULL);
 }
 
 /* The own parameters that are not held; the right-hand side where the others have moved. */
@@ -81,7 +81,7 @@ static size_t list_loose(const struct joint_region *own, const struct joint_redu
     return n_loose;
 }
 
-void joint_damped_rest(struct joint_region *own, struct joint_reduced *reduced, const struct joint_hold *hold, double damping)
+void joint_damped_schur(struct joint_region *own, struct joint_reduced *reduced, const struct joint_hold *hold, double damping)
 {
     uint32_t *loose = own->model.loose, *kept = loose + own->n;
     size_t n_loose = list_loose(own, reduced, hold, own->rhs);
@@ -89,7 +89,7 @@ void joint_damped_rest(struct joint_region *own, struct joint_reduced *reduced, 
         kept[k] = (uint32_t)k;
     joint_eliminate(own->n, own->s, reduced->triangle, own->rhs, loose, n_loose, kept, own->s, reduced->scale, damping,
                     own->rows,
-                    reduced->rest, reduced->rest_rhs, NULL);
+                    reduced->schur, reduced->schur_rhs, NULL);
 }
 
 bool joint_damped_follow(struct joint_region *own, const struct joint_reduced *reduced, struct joint_hold *hold,
@@ -98,7 +98,7 @@ bool joint_damped_follow(struct joint_region *own, const struct joint_reduced *r
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, s = own->s, all = n + s, m = n + n;
-    double *a = own->rows, *b = a + m * n, *r = b + m, *place = r + n * n, *moved = place + n;
+    double *a = own->rows, *b = a + m * n, *r = b + m, *order = r + n * n, *moved = order + n;
     size_t n_loose = list_loose(own, reduced, hold, moved);
     bool any = false;
     memset(a, 0, m * n * sizeof *a);
@@ -117,7 +117,7 @@ bool joint_damped_follow(struct joint_region *own, const struct joint_reduced *r
         memcpy(a + c * m, reduced->triangle + j * all, (j + 1) * sizeof *a);
         a[n + j + c * m] = sqrt(damping) * reduced->scale[j];
     }
-    matrix_least(m, n_loose, a, b, r, place);
+    matrix_least(m, n_loose, a, b, r, order);
     for (size_t c = 0; c < n_loose; c++) {
         uint32_t j = model->loose[c];
         model->step[j] = fmin(fmax(b[c], model->low[j]), model->high[j]);

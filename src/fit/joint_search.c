@@ -4,8 +4,8 @@
 #include "fit/joint_alone.h"
 #include "fit/joint_descent.h"
 #include "fit/joint_errors.h"
-#include "fit/joint_kinks.h"
 #include "fit/joint_leap.h"
+#include "fit/joint_line.h"
 #include "fit/joint_model.h"
 
 #include <math.h>
@@ -175,65 +175,6 @@ static enum asked grow(struct joint *joint)
     return asked == ASKED_FAILED ? begin(&joint->search) : asked;
 }
 
-/* The rows at an inner point lead to the next one: a step of the parameters above from the best point, which leaves the trust
- * region's metric as it is. */
-static enum asked set_inner_step(struct joint *joint)
-{
-    struct trust_model *model = &joint->search.model;
-    size_t bytes = joint->above.s * sizeof *model->scale;
-    double radius = model->reach.radius;
-    if (!joint_kinks_measure(joint))
-        return joint_end_short(joint);
-    memcpy(joint->line.kept, model->scale, bytes);
-    enum asked asked = joint_set_model(joint, JOINT_INNER);
-    if (asked != ASKED_OK)
-        return asked;
-    model->reach.radius = INFINITY;
-    if (joint->above.s > 0)
-        trust_model_step(model, &joint->point);
-    trust_model_target(model, &joint->point, joint->above.trial);
-    joint_kinks_groups_step(joint);
-    model->reach.radius = radius;
-    memcpy(model->scale, joint->line.kept, bytes);
-    return ASKED_OK;
-}
-
-/* The inner steps of a step over kinks. *went: of the latest pass. */
-static enum asked run_inner_steps(struct joint *joint, enum joint_went *went)
-{
-    enum joint_kinks_next next = JOINT_KINKS_ROWS;
-    joint_kinks_begin(joint);
-    while (next != JOINT_KINKS_DONE) {
-        bool has_rows = next == JOINT_KINKS_ROWS;
-        *went = joint_run_pass(joint, has_rows ? JOINT_ROWS : JOINT_VALUE);
-        if (*went != JOINT_COUNTS)
-            return ASKED_END;
-        enum asked asked = has_rows ? set_inner_step(joint) : ASKED_OK;
-        if (asked != ASKED_OK)
-            return asked;
-        next = has_rows ? JOINT_KINKS_VALUE : joint_kinks_judge(joint);
-    }
-    return ASKED_OK;
-}
-
-/* What the best inner step promises takes the place of what the model does. */
-static enum asked set_kinks_step(struct joint *joint, enum joint_went *went)
-{
-    struct fit_search *search = &joint->search;
-    for (;;) {
-        enum asked asked = run_inner_steps(joint, went);
-        if (asked == ASKED_OK)
-            asked = joint_set_step(joint);
-        if (asked != ASKED_OK)
-            return asked;
-        search->model.promise = fmax(joint->line.first - joint->line.value, 0);
-        search->model.is_restricted = !(joint->line.least < joint->line.first); /* no step: it may be the search's fault */
-        if (!joint_kinks_is_damped(joint) || search->model.promise > stopping_tolerance(&search->stopping, search->best))
-            return ASKED_OK;
-        joint_kinks_loosen(joint);
-    }
-}
-
 /* Whether the stage's errors could be as large as what the model promises: then it ends without another search for a step. */
 static bool is_stage_over(const struct fit_search *search)
 {
@@ -255,12 +196,12 @@ static enum asked look(struct fit_search *search)
                 return asked;
             continue;
         }
-        enum joint_went went = JOINT_COUNTS;
         double promise = search->model.promise;
+        joint->line.has_fewer = false;
         if (joint->has_kinks && !joint->descends && !is_stage_over(search))
-            asked = set_kinks_step(joint, &went);
+            asked = joint_line_look(joint);
         search->model.promise = search->loose > 0 ? promise : search->model.promise; /* a stage ends by the model's */
-        if (went != JOINT_FEWER)
+        if (!joint->line.has_fewer)
             return asked;
         asked = evaluate(joint, JOINT_AGAIN);
         if (asked != ASKED_OK)
@@ -319,7 +260,7 @@ static enum asked judge_step(struct joint *joint)
         return ASKED_END;
     search->n_iteration++;
     if (joint->has_kinks) {
-        joint_kinks_adapt(joint, decrease / search->model.promise);
+        joint_line_adapt(joint, decrease / search->model.promise);
     } else {
         adapt_radius(joint, decrease);
         joint_groups_adapt(joint);
@@ -334,7 +275,7 @@ static enum asked step(struct fit_search *search)
 {
     struct joint *joint = joint_of(search);
     if (joint->has_kinks) {
-        joint_kinks_target(joint);
+        joint_line_target(joint);
     } else {
         trust_model_target(&search->model, &joint->point, joint->above.trial);
         joint_groups_step(joint);

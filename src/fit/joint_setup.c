@@ -58,6 +58,7 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
     }
     assert(!joint->saved.bytes || joint->above.s == s);
     joint->above.s = s;
+    size_t n_above = s + (levels->n_column ? levels->n_group[0] : 0) * joint->above.n_group;
     uint32_t *order = arena_calloc(arena, s + 1, sizeof *order);
     for (size_t j = 0; order && j < n_shared; j++)
         order[j] = above[joint->above.n_group + j];
@@ -65,9 +66,10 @@ static bool begin(struct joint *joint, const struct fit_map *map, const uint32_t
         for (size_t g = 0; g < levels->n_group[c]; g++)
             for (size_t j = 0; j < joint->above.n_of[c]; j++)
                 order[k++] = above[place + j];
-    if (!order || !ARENA_DOUBLES(arena, {&joint->above.theta, s, 1}, {&joint->above.trial, s, 1}, {&joint->above.length, s, 1},
-                                 {&joint->point.gradient, s, 1}, {&joint->line.shared, s, 1},
-                                 {&joint->line.scale, s, 1}, {&joint->line.kept, s, 1})
+    if (!order || !ARENA_DOUBLES(arena, {&joint->above.theta, s, 1}, {&joint->above.trial, s, 1},
+                                 {&joint->above.length, n_above, 1}, {&joint->point.gradient, s, 1},
+                                 {&joint->line.theta, n_above, 1}, {&joint->line.scale, n_above, 1},
+                                 {&joint->line.kept, s, 1})
         || !joint_take_map(&joint->asker.map, map, order, s, arena)
         || !trust_model_init(&joint->search.model, &joint->asker, arena) || !joint_groups_init(joint, map, above))
         return false;
@@ -165,8 +167,10 @@ static bool make_block(struct joint_work *work)
     struct joint_block *block = work->block;
     size_t n = work->n, all = n + work->s;
     assert(!block->saved || block->n == n);
-    if (!joint_block_room(work->joint, block, n, work->s)
-        || (block->has_kinks && !work->joint->descends && !joint_kinks_room(block, work)))
+    block->n = n;
+    block->s = work->s;
+    block->n_at = block->has_kinks && !work->joint->descends ? joint_kinks_n_at(work) : 0;
+    if (!joint_block_room(work->joint, block))
         return false;
     for (size_t k = 0; work->joint->descends && k < 2 * n; k++)
         block->box[k] = (k < n ? work->asker->map.lower : work->asker->map.upper)[work->order[k % n]];
@@ -181,7 +185,6 @@ static bool make_block(struct joint_work *work)
         joint_restore_block(work->joint, block);
         return true;
     }
-    block->n = n;
     block->n_row = (size_t)joint_weight(work->joint, (size_t)(block - work->joint->block)) * work->asker->objective.n_row;
     block->reach = trust_reach_begin(work->joint->options->is_near);
     return true;
@@ -310,10 +313,7 @@ void joint_fini(struct joint *joint)
     for (size_t i = 0; joint->block && i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
         free(block->findings.memory);
-        free(block->inner.memory);
-        free(block->p); /* with everything else */
-        free(block->file_index);
-        free(block->at_bound);
+        free(block->memory);
     }
     free(joint->block);
     joint_errors_fini(joint);

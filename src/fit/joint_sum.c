@@ -13,8 +13,8 @@
 enum { AT_ONCE = 8 };
 
 void joint_eliminate(size_t n, size_t s, const double *triangle, const double *rhs, const uint32_t *loose, size_t n_loose,
-                     const uint32_t *kept, size_t n_kept, const double *scale, double damping, double *scratch, double *rest,
-                     double *rest_rhs, double *own)
+                     const uint32_t *kept, size_t n_kept, const double *scale, double damping, double *scratch, double *schur,
+                     double *schur_rhs, double *own)
 {
     size_t all = n + s, m = all + n_loose, width = n_loose + n_kept;
     double *a = scratch, *b = a + m * width, *r = b + m, *q = r + width * width;
@@ -29,8 +29,8 @@ void joint_eliminate(size_t n, size_t s, const double *triangle, const double *r
     }
     matrix_triangle(m, width, a, b, r, q);
     for (size_t c = 0; c < n_kept; c++) {
-        memcpy(rest + c * n_kept, r + n_loose + (n_loose + c) * width, n_kept * sizeof *rest);
-        rest_rhs[c] = q[n_loose + c];
+        memcpy(schur + c * n_kept, r + n_loose + (n_loose + c) * width, n_kept * sizeof *schur);
+        schur_rhs[c] = q[n_loose + c];
     }
     for (size_t c = 0; own && c < width; c++)
         memcpy(own + c * n_loose, r + c * width, n_loose * sizeof *own);
@@ -48,7 +48,8 @@ static void put_piece(struct pieces *pieces, const struct joint_rows *piece)
     for (size_t c = 0; piece->column && c < pieces->width; c++)
         memset(pieces->rows + c * m + first, 0, n * sizeof *pieces->rows);
     for (size_t c = 0; c < n; c++)
-        memcpy(pieces->rows + (piece->column ? piece->column[c] : c) * m + first, piece->rest + c * n, n * sizeof *piece->rest);
+        memcpy(pieces->rows + (piece->column ? piece->column[c] : c) * m + first, piece->schur + c * n,
+               n * sizeof *piece->schur);
     memcpy(pieces->rhs + first, piece->rhs, n * sizeof *piece->rhs);
     pieces->n_row += n;
 }
@@ -75,7 +76,7 @@ static void sum_range(const struct sum *sum, size_t first, size_t n, double *roo
     struct pieces pieces = {.width = width, .rows = room, .rhs = room + AT_ONCE * width * width};
     double *part = pieces.rhs + AT_ONCE * width, *part_rhs = part + width * width, *below = part_rhs + width;
     for (size_t k = 0; k < AT_ONCE && first < sum->n; k++, first += n / AT_ONCE) {
-        struct joint_rows piece = {.n = width, .rest = part, .rhs = part_rhs};
+        struct joint_rows piece = {.n = width, .schur = part, .rhs = part_rhs};
         if (n == AT_ONCE)
             piece = sum->get(sum->context, first - sum->before);
         else
@@ -147,7 +148,7 @@ static void pack_nodes(const struct sum *sum, const struct joint *joint, size_t 
     if (n == 1) {
         struct joint_rows item = sum->get(sum->context, first - low);
         assert(item.n == sum->width);
-        pack(sum->width, item.rest, item.rhs, to);
+        pack(sum->width, item.schur, item.rhs, to);
     } else if (low <= first && end <= high) {
         sum_range(sum, first, n, rhs + sum->width, triangle, rhs);
         pack(sum->width, triangle, rhs, to);
@@ -169,7 +170,7 @@ static void complete(const struct sum *sum, const struct joint *joint, size_t fi
         return;
     }
     for (size_t k = 0; k < AT_ONCE && first < sum->n; k++, first += n / AT_ONCE) {
-        const struct joint_rows piece = {.n = width, .rest = part, .rhs = part_rhs};
+        const struct joint_rows piece = {.n = width, .schur = part, .rhs = part_rhs};
         complete(sum, joint, first, n / AT_ONCE, from, below, part, part_rhs);
         put_piece(&pieces, &piece);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fit/certificate.h"
+#include "fit/kinks.h"
 #include "fit/leap.h"
 #include "fit/trust_model.h"
 
@@ -12,7 +13,7 @@ struct joint_reduced {
     double *theta;            /* n */
     double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
     double *scale;            /* n: metric of the own trust region */
-    double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
+    double *schur, *schur_rhs;  /* s x s, s: the Schur complement, for the shared ones */
     double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
     double gradient_norm, single; /* of the own parameters: projected; trust_model_promise_single */
     double noise;             /* what rounding and errors of integration could change f by */
@@ -23,14 +24,14 @@ struct joint_reduced {
     double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
 };
 
-/* n own parameters of a block or a group in a step of joint_kinks.c: held and moving by a number, or stopped in the latest
+/* n own parameters of a block or a group in a step of joint_line.c: held and moving by a number, or stopped in the latest
  * step. */
 struct joint_hold {
     bool *is_held, *is_stopped;
     double *by;
 };
 
-/* A block in the search for a step of joint_kinks.c. Steps from the best point: n own parameters, then s above. */
+/* A block in the search for a step of joint_line.c. Steps from the best point: n own parameters, then s above. */
 struct joint_inner {
     struct joint_reduced reduced;   /* the rows at the best inner step */
     double *step, *candidate; /* the best one and the next one, */
@@ -39,20 +40,20 @@ struct joint_inner {
     double *scale;            /* n + s: lengths of the columns in units of the measurements' standard deviations */
     struct joint_hold hold;
     bool is_stopped;          /* some own parameter, in the latest step */
-    double *memory;           /* of these, and of `at` of the best point and the trial */
 };
 
-/* The search for a step of joint_kinks.c. */
+/* The search for a step of joint_line.c. */
 struct joint_line {
+    struct kinks_search search; /* its values have the damping's share */
+    double part;              /* of a step that is tried */
     double damping, growth;   /* of steps; its growth after the next step that fails. Kept from step to step; */
     bool begins, takes;       /* blocks begin at the best point; their last candidate is the best inner step */
     bool holds;               /* parameters that were stopped are held from now on */
-    bool newton;              /* the rows have Newton's curvature */
-    int n_inner, n_cut, n_hold;
-    double first;             /* the objective at the best point; */
-    double value, least;      /* for linear predictions at the best inner step, and with the damping's share */
-    double part;              /* of a step that is tried */
-    double *shared, *scale, *kept; /* s: the best inner step's end; the metric of steps; that of the trust region */
+    int n_hold;               /* how often */
+    bool has_fewer;           /* blocks have left */
+    double value, latest;     /* the objective for linear predictions at the best inner step, and at the latest one */
+    double *theta, *scale;    /* of all parameters above the blocks: the best inner step's end; the metric of steps; */
+    double *kept;             /* s: that of the trust region */
 };
 
 /* What the last pass of a block leaves for the statistics; n own parameters and s above, n + s = all. */
@@ -104,7 +105,11 @@ enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 
 struct joint_block {
     bool is_made;
-    size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved.bytes until it is made */
+    size_t n, s, n_row;       /* own parameters, and those above */
+    size_t saved;             /* if not 0, its place in joint->saved.bytes until it is made */
+    double *memory;           /* n_memory numbers: of all arrays but those of findings. Copies have the first n_copied, */
+    size_t n_memory, n_copied, n_at; /* and not the n_at of the best point and the trial, with kinks */
+    bool is_swapped;          /* the trial's arrays come first */
     struct joint_reduced best, trial;
     struct trust_reach reach; /* of own steps */
     struct joint_inner inner; /* with kinks */
@@ -151,11 +156,11 @@ struct joint_group {
     size_t first, n;          /* its blocks in joint->part.member */
     struct joint_reduced reduced;
     double *trial;            /* theta of the next step */
-    double *length;           /* of its columns with own parameters fixed */
+    double *length;           /* of its columns with own parameters fixed, in joint->above.length */
     bool *is_held;            /* by a bound */
     struct joint_hold hold;   /* with kinks */
     bool is_stopped;
-    double *line, *line_scale; /* with kinks: theta of the best inner step; the metric of steps */
+    double *line_scale;       /* with kinks: the metric of steps, in joint->line.scale */
     struct trust_reach reach; /* of own steps */
     double step;              /* the length of the latest one */
     bool is_restricted, is_limited; /* that one */

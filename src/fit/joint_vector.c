@@ -59,3 +59,40 @@ void joint_vector_columns(const struct joint *joint, size_t i, uint32_t *column)
     for (size_t k = 0; k < joint->above.s_block; k++)
         column[k] = (uint32_t)(column[k] >= n ? column[k] - n : joint->above.s + joint->levels.group[0][i] * n + column[k]);
 }
+
+size_t joint_vector_size(const struct joint *joint)
+{
+    return joint->above.s + joint_n_group(joint) * joint->above.n_group;
+}
+
+struct sums {
+    size_t n, s;
+    joint_vector_numbers *get;
+    const void *context;
+};
+
+static void get_all(const void *context, const struct joint_block *block, double *number)
+{
+    const struct sums *sums = context;
+    for (size_t k = 0; k < sums->s; k++)
+        sums->get(sums->context, block, k, number + k * sums->n);
+}
+
+bool joint_vector_sums(const struct joint *joint, size_t n, joint_vector_numbers *get, const void *context, double *sum)
+{
+    const struct sums sums = {n, joint->above.s, get, context};
+    uint32_t *column = joint->above.column;
+    double number[JOINT_MANY];
+    if (joint->levels.n_column == 0)
+        return joint_totals(joint, n * joint->above.s, get_all, &sums, sum);
+    memset(sum, 0, n * joint_vector_size(joint) * sizeof *sum);
+    for (size_t a = 0; a < joint->part.n_active; a++) {
+        joint_vector_columns(joint, joint->part.active[a], column);
+        for (size_t k = 0; k < joint->above.s_block; k++) {
+            get(context, joint_active(joint, a), k, number);
+            for (size_t l = 0; l < n; l++)
+                sum[column[k] * n + l] += number[l];
+        }
+    }
+    return true;
+}

@@ -21,5 +21,11 @@ static inline size_t joint_vector_all(const struct joint *joint) { return joint_
 bool joint_vector_make(const struct joint *joint, size_t n_part, struct fit_map *map, double **theta, struct arena *arena);
 /* The trial of these parts. */
 void joint_vector_put(const struct joint *joint, size_t n_part, const double *theta);
-/* Where the parameters above block i are. */
+/* Where the parameters above block i are; and how many there are above all blocks. */
 void joint_vector_columns(const struct joint *joint, size_t i, uint32_t *column);
+size_t joint_vector_size(const struct joint *joint);
+/* Sums n <= JOINT_MANY numbers of each of these over the blocks that depend on it; `get` writes those
+ * that a block has of parameter k above it. Where there are groups, all blocks are here. False: out
+ * of memory. */
+typedef void joint_vector_numbers(const void *context, const struct joint_block *block, size_t k, double *number);
+bool joint_vector_sums(const struct joint *joint, size_t n, joint_vector_numbers *get, const void *context, double *sum);

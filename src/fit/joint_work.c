@@ -15,35 +15,61 @@ void joint_block_end(struct joint_block *block, enum outcome outcome, const char
     snprintf(block->reason, sizeof block->reason, "%s", reason);
 }
 
-bool joint_block_room(const struct joint *joint, struct joint_block *block, size_t n, size_t s)
+static double *take(double *memory, size_t *used, size_t n)
 {
-    size_t all = n + s, each = n + all * all + all + n + s * s + s, n_parameter = joint->n_parameter;
-    int n_side = block->has_kinks && !joint->descends ? 3 : 2;
-    size_t n_number = (size_t)n_side * (each + all) + n_parameter + all + (joint->descends ? 2 * n : 0);
-    n_number += s * sizeof *block->leap / sizeof(double);
-    double *memory = calloc(n_number + 1, sizeof *memory);
-    block->file_index = calloc(2 * all + 1, sizeof *block->file_index);
-    block->at_bound = calloc(n_parameter + 1, 1);
-    block->p = memory;
-    if (!memory || !block->file_index || !block->at_bound)
-        return false;
-    double *next = memory + n_parameter;
-    block->chain = next;
-    next += all;
-    for (int k = 0; k < n_side; k++) {
-        struct joint_reduced *reduced = joint_reduced_of(block, (enum joint_which)k);
-        reduced->theta = next;
-        reduced->triangle = reduced->theta + n;
-        reduced->rhs = reduced->triangle + all * all;
-        reduced->scale = reduced->rhs + all;
-        reduced->rest = reduced->scale + n;
-        reduced->rest_rhs = reduced->rest + s * s;
-        next += each;
+    double *at = memory ? memory + *used : NULL;
+    *used += n;
+    return at;
+}
+
+void joint_block_place(const struct joint *joint, struct joint_block *block)
+{
+    size_t n = block->n, s = block->s, all = n + s, n_parameter = joint->n_parameter, used = 0;
+    bool has_inner = block->has_kinks && !joint->descends;
+    struct joint_inner *inner = &block->inner;
+    struct joint_reduced *reduced[] = {&block->best, &block->trial, &inner->reduced};
+    double *memory = block->memory;
+    for (size_t k = 0; k < (has_inner ? 3 : 2); k++) {
+        struct joint_reduced *to = reduced[block->is_swapped && k < 2 ? 1 - k : k];
+        to->theta = take(memory, &used, n);
+        to->triangle = take(memory, &used, all * all);
+        to->rhs = take(memory, &used, all);
+        to->scale = take(memory, &used, n);
+        to->schur = take(memory, &used, s * s);
+        to->schur_rhs = take(memory, &used, s);
     }
-    block->inner.scale = next;
-    block->box = next + (n_side > 2 ? all : 0);
-    block->leap = (struct fit_leap_sums *)(block->box + (joint->descends ? 2 * n : 0));
-    return true;
+    block->p = take(memory, &used, n_parameter);
+    block->chain = take(memory, &used, all);
+    block->box = take(memory, &used, joint->descends ? 2 * n : 0);
+    block->leap = (struct fit_leap_sums *)take(memory, &used, s * sizeof *block->leap / sizeof(double));
+    block->file_index = (uint32_t *)take(memory, &used, all + 1);
+    block->at_bound = (int8_t *)take(memory, &used, n_parameter / sizeof(double) + 1);
+    inner->scale = take(memory, &used, has_inner ? all : 0);
+    inner->step = take(memory, &used, has_inner ? all : 0);
+    inner->candidate = take(memory, &used, has_inner ? all : 0);
+    inner->hold.by = take(memory, &used, has_inner ? n : 0);
+    inner->hold.is_held = (bool *)take(memory, &used, has_inner ? n : 0);
+    inner->hold.is_stopped = (bool *)take(memory, &used, has_inner ? n : 0);
+    block->n_copied = used;
+    for (size_t k = 0; k < 2; k++)
+        reduced[block->is_swapped ? 1 - k : k]->at = block->n_at ? take(memory, &used, block->n_at) : NULL;
+    block->n_memory = used;
+}
+
+bool joint_block_room(const struct joint *joint, struct joint_block *block)
+{
+    joint_block_place(joint, block);
+    block->memory = calloc(block->n_memory + 1, sizeof *block->memory);
+    joint_block_place(joint, block);
+    return block->memory != NULL;
+}
+
+void joint_block_swap(struct joint_block *block)
+{
+    struct joint_reduced best = block->best;
+    block->best = block->trial;
+    block->trial = best;
+    block->is_swapped = !block->is_swapped;
 }
 
 bool joint_work_make(struct joint_work *work)

@@ -6,8 +6,47 @@
 
 #include "base/arena.h"
 #include "base/outcome.h"
-#include "fit/binding.h"
 #include "fit/types.h"
+
+#define FIT_NO_COLUMN UINT32_MAX
+
+/* What the parameters of the model are in an experiment: in each of its phases, and in rows with parameters of their own. */
+struct fit_binding {
+    size_t n_model, n_part; /* parameters of the model; 1 + task.n_phase */
+    size_t n_own;           /* ode_task_n_own */
+    uint32_t *from;         /* n_part x n_model, then n_own: index in p; EXPERIMENT_NUMBER: a number */
+    double *number;         /* as many */
+    /* The wanted derivatives: pairs of a parameter of the model and a column, in this order; those of the first phase first. */
+    size_t n_sens;
+    uint32_t *sens;         /* n_part x n_sens: evaluation.sens */
+    uint32_t *column;       /* n_sens; or NULL, see struct fit_map */
+    uint32_t *own_sens;     /* n_own: evaluation.own_sens */
+    size_t offset;          /* of its numbers in fit_map_model */
+};
+
+/* to_model[i]: the model's index of fit parameter i, or FIT_NO_MODEL; column_of[i]: the column of its derivatives, or
+ * FIT_NO_COLUMN. `task` has the phases and variants of these substitutes (ode_task_substitute). Arrays from `arena`. False:
+ * out of memory. */
+bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *model, size_t n_parameter,
+                      const uint32_t *to_model, const uint32_t *column_of, const struct ode_task *task,
+                      size_t n_substitute, const struct substitute *substitute, struct arena *arena);
+/* Its numbers are evaluation.p, followed by evaluation.own. */
+static inline size_t fit_binding_n_number(const struct fit_binding *binding)
+{
+    return binding->n_part * binding->n_model + binding->n_own;
+}
+/* p: all fit parameters. */
+void fit_binding_numbers(const struct fit_binding *binding, const double *p, double *number);
+/* Sets p, own and own_sens, without copying. */
+static inline void fit_binding_set(const struct fit_binding *binding, const double *number, struct evaluation *evaluation)
+{
+    evaluation->p = number;
+    evaluation->own = number + binding->n_part * binding->n_model;
+    evaluation->own_sens = binding->own_sens;
+}
+/* The model's parameters at the beginning of an experiment, without a binding: n_parameter of the model. */
+void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter, const uint32_t *to_model, const double *p,
+                          size_t n_substitute, const struct substitute *substitute, double *of_model);
 
 struct fit_map {
     size_t n_model, n_parameter; /* parameters of the model; length of p */
@@ -16,7 +55,7 @@ struct fit_map {
     uint32_t *file_index;   /* n_free */
     size_t n_binding;          /* 1: the same in all experiments; or one for each */
     struct fit_binding *binding;  /* column NULL: sens[j] is theta[j] for all n_free */
-    size_t n_of_model;      /* numbers of all feeds */
+    size_t n_of_model;      /* numbers of all bindings */
     enum parameter_scale *scale;                  /* n_free */
     double *start, *lower, *upper;                /* n_free, optimiser's scale; the start lies within the bounds */
     double *size;           /* n_free: on a linear scale what is known of the size, |start| or where a leap led (fit/leap.h) */
@@ -39,6 +78,8 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
 /* theta -> p. The start and the bounds map back to exactly the natural numbers from which they were computed, and p never
  * leaves its bounds. False if an entry is not finite, or is zero on a logarithmic scale. */
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p);
+/* at_bound[file_index[j]]: -1 or 1 where p is at a bound or beyond it, otherwise 0. */
+void fit_map_at_bound(const struct fit_map *map, const double *p, int8_t *at_bound);
 /* chain[j] = d p[file_index[j]] / d theta[j]. */
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain);
 /* p -> the model's parameters: n_of_model, by binding. */

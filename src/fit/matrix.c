@@ -179,12 +179,12 @@ static void swap_columns(size_t n, double *x, double *y)
     }
 }
 
-/* QR that always takes the longest remaining column next; x receives the transpose of R, `place` the columns' numbers. */
-WIDE static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x, double *place)
+/* QR that always takes the longest remaining column next; x receives the transpose of R, `order` the columns' numbers. */
+WIDE static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x, double *order)
 {
     double *left = x + (n - 1) * n; /* remaining lengths of the columns; x is not needed until the end */
     for (size_t j = 0; j < n; j++) {
-        place[j] = (double)j;
+        order[j] = (double)j;
         left[j] = norm(m, a + j * m);
     }
     for (size_t j = 0; j < n; j++) {
@@ -193,7 +193,7 @@ WIDE static void pivoted_triangle(size_t m, size_t n, double *a, double *b, doub
             longest = left[k] > left[longest] ? k : longest;
         if (longest != j) {
             swap_columns(m, a + j * m, a + longest * m);
-            swap_columns(1, &place[j], &place[longest]);
+            swap_columns(1, &order[j], &order[longest]);
             swap_columns(1, &left[j], &left[longest]);
         }
         double *v = a + j * m + j, factor;
@@ -289,8 +289,8 @@ WIDE static void rotate_columns(size_t n, double *x, double *length, double *b)
 void matrix_singular(size_t m, size_t n, double *a, double *b, double *s, double *v)
 {
     size_t rank = 0;
-    double *place = s, *length = a, *row = a + n; /* a is no longer needed */
-    pivoted_triangle(m, n, a, b, v, place);
+    double *order = s, *length = a, *row = a + n; /* a is no longer needed */
+    pivoted_triangle(m, n, a, b, v, order);
     rotate_columns(n, v, length, b);
     sort_columns(n, v, length, b);
     for (; rank < n && length[rank] > 0; rank++)
@@ -301,15 +301,15 @@ void matrix_singular(size_t m, size_t n, double *a, double *b, double *s, double
         double *column = v + j * n;
         memcpy(row, column, n * sizeof *row);
         for (size_t i = 0; i < n; i++)
-            column[(size_t)place[i]] = row[i];
+            column[(size_t)order[i]] = row[i];
     }
     memcpy(s, length, n * sizeof *s);
 }
 
-void matrix_least(size_t m, size_t n, double *a, double *b, double *r, double *place)
+void matrix_least(size_t m, size_t n, double *a, double *b, double *r, double *order)
 {
     double *x = a; /* no longer needed */
-    pivoted_triangle(m, n, a, b, r, place);
+    pivoted_triangle(m, n, a, b, r, order);
     double least = n > 0 ? DBL_EPSILON * (double)n * fabs(r[0]) : 0;
     for (size_t j = n; j-- > 0;) {
         const double *row = r + j * n;
@@ -319,7 +319,7 @@ void matrix_least(size_t m, size_t n, double *a, double *b, double *r, double *p
         x[j] = fabs(row[j]) > least ? sum / row[j] : 0;
     }
     for (size_t j = 0; j < n; j++)
-        b[(size_t)place[j]] = x[j];
+        b[(size_t)order[j]] = x[j];
 }
 
 bool matrix_factor(size_t n, const double *matrix, size_t k, const uint32_t *index, double *factor)

@@ -30,8 +30,8 @@ double matrix_invert(size_t n, const double *r, const double *scale, double *x);
 void matrix_singular(size_t m, size_t n, double *a, double *b, double *s, double *v);
 
 /* b (m) receives in its first n entries the x with the least |a x - b|, a: m x n, m >= n, destroyed; 0 for columns that are
- * combinations of longer ones to rounding. Scratch: r (n x n), place (n). */
-void matrix_least(size_t m, size_t n, double *a, double *b, double *r, double *place);
+ * combinations of longer ones to rounding. Scratch: r (n x n), order (n). */
+void matrix_least(size_t m, size_t n, double *a, double *b, double *r, double *order);
 
 /* The Cholesky factor of the rows and columns index[0..k) of an n x n matrix: the lower triangle of `factor`, k x k with
  * leading dimension k. False: a pivot is not positive beyond rounding. */

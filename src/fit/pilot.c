@@ -30,3 +30,18 @@ double fit_pilot_median(double *number, size_t n)
         return NAN;
     return n % 2 ? number[n / 2] : 0.5 * (number[n / 2 - 1] + number[n / 2]);
 }
+
+size_t fit_pilot_medians(size_t n_parameter, size_t n_pilot, const double *found, double *median)
+{
+    size_t least = n_pilot;
+    for (size_t k = 0; k < n_parameter; k++) {
+        double number[FIT_PILOT_MOST];
+        size_t n = 0;
+        for (size_t i = 0; i < n_pilot; i++)
+            if (isfinite(found[k + i * n_parameter]))
+                number[n++] = found[k + i * n_parameter];
+        median[k] = fit_pilot_median(number, n);
+        least = n < least ? n : least;
+    }
+    return least;
+}

@@ -104,10 +104,11 @@ bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena)
     size_t n = problem->n_experiment;
     asker->first_row = arena_calloc(arena, n + 1, sizeof *asker->first_row);
     asker->evaluation = arena_calloc(arena, n, sizeof *asker->evaluation);
+    asker->course = arena_calloc(arena, n, sizeof *asker->course);
     asker->asked = arena_calloc(arena, 2 * n, sizeof(struct evaluation *));
     for (size_t e = 0; asker->first_row && e < n; e++)
         asker->first_row[e + 1] = asker->first_row[e] + problem->task[e].n_row;
-    return asker->first_row && asker->evaluation && asker->asked &&
+    return asker->first_row && asker->evaluation && asker->course && asker->asked &&
            ARENA_DOUBLES(arena, {&asker->of_model, map->n_of_model, 1}, {&asker->compared, map->n_parameter, 2});
 }
 
@@ -190,17 +191,17 @@ enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, st
     for (size_t k = 0; k < n; k++) {
         evaluations[k]->engine = accuracy.engine;
         evaluations[k]->tighter = tighter;
+        evaluations[k]->course = asker->course[evaluations[k]->task - asker->problem->task];
         evaluations[k]->max_steps = limited_by_total ? left : asker->options->max_steps;
     }
     asker->again = evaluations + n;
-    bool is_answered = asker->problem->rest ? fit_preequilibrate(asker->problem, &asker->map, evaluations, n, ask_again, asker)
-                                            : ask_again(asker, evaluations, n);
-    if (!is_answered)
+    if (!fit_preequilibrate(asker->problem, &asker->map, evaluations, n, ask_again, asker))
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
     asker->used.n_evaluation += (int64_t)(n / n_experiment);
     bool is_lost = false;
     for (size_t k = 0; k < n; k++) {
         asker->used.n_step += evaluations[k]->n_step;
+        asker->course[evaluations[k]->task - asker->problem->task] = evaluations[k]->course;
         is_lost = is_lost || evaluations[k]->outcome == EVALUATION_ODE_FAILED;
         if (asked == ASKED_OK)
             asked = judge_end(asker, accuracy, evaluations[k], limited_by_total);
@@ -621,8 +622,11 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct
     if (asked != ASKED_OK)
         return asked;
     asker->meets_jump = false;
-    for (size_t e = 0; e < n_experiment; e++)
+    point->n_step = 0;
+    for (size_t e = 0; e < n_experiment; e++) {
+        point->n_step += asker->evaluation[e].n_step;
         asker->meets_jump = asker->meets_jump || (asker->evaluation[e].crosses && asker->evaluation[e].n_sens > 0);
+    }
     if (asker->meets_jump)
         return fit_asker_end(asker, OUTCOME_stalled, "the trajectory has no derivative at a switch or an event");
     return judge_answer(asker, accuracy, point, with_derivatives);

@@ -10,8 +10,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "fit/map.h"
 #include "fit/objective.h"
+#include "fit/start.h"
 #include "fit/work.h"
 
 enum asked {
@@ -45,6 +45,8 @@ struct fit_asker {
     const struct fit_options *options;
     const struct fit_host *host;
     struct fit_accuracy accuracy; /* of the search's points from now on */
+    enum optimizer optimizer;     /* of the search; and its gradients: those of accuracy but for the final evaluations */
+    enum gradient_method gradient;
     struct fit_map map;
     struct fit_objective objective;
     bool is_sigma_known;    /* every row has a sigma, its own or the model's */
@@ -52,6 +54,7 @@ struct fit_asker {
     struct evaluation *evaluation;     /* n_experiment: those of a point */
     struct evaluation **asked;         /* 2 n_experiment */
     struct evaluation **again;         /* those that an ask waits for */
+    struct evaluation_course *course;  /* n_experiment: of the last point */
     double *of_model;                  /* of fit_map_model */
     double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that evaluation; NaN: none yet */
@@ -70,10 +73,11 @@ struct fit_asker {
     struct evaluation_adjoint *adjoint; /* n_experiment; for adjoints, with room for the gradients */
     struct fit_point *asked_point;     /* the point whose adjoint evaluations are running */
     int n_unsaved;          /* consecutive failed integrations that tighter tolerances did not save */
-    uint32_t n_redrawn;     /* starts that could not be evaluated */
+    struct fit_start start; /* or the latest one of those that replace it */
     bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
     struct fit_work used;
+    int64_t n_iteration;    /* of all searches */
     enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
     enum outcome failure;   /* of the latest failed trial: ode_failed or model_failed */
     char reason[160];       /* of the latest failure */
@@ -104,6 +108,7 @@ struct fit_point {
     double *theta, *gradient, *chain; /* n_free */
     double *p;                        /* n_parameter */
     double f;
+    int64_t n_step;                   /* of the integrations of its predictions */
     double *prediction, *d_prediction, *noise, *d_noise; /* as in struct evaluation */
     double *weight, *residual;                           /* as in struct fit_answer */
 };

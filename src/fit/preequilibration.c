@@ -23,7 +23,7 @@ static size_t experiment_of(const struct preequilibration *from, size_t k) { ret
 static struct evaluation *source_of(const struct preequilibration *from, size_t k)
 {
     size_t e = experiment_of(from, k);
-    uint32_t source = from->problem->rest[e];
+    uint32_t source = from->problem->preequilibration[e];
     return source == EXPERIMENT_NONE ? NULL : from->all[k - e + source];
 }
 
@@ -116,11 +116,12 @@ static bool ask_others(const struct preequilibration *from, bool (*ask)(void *, 
 }
 
 bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map, struct evaluation *const *evaluations,
-                        size_t n,
-                  bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
+                        size_t n, bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
 {
     struct preequilibration from = {.problem = problem, .map = map, .all = evaluations, .n = n};
     size_t n_column = 0, n_index = 0;
+    if (!problem->preequilibration)
+        return ask(context, evaluations, n);
     for (size_t k = 0; k < n; k++) {
         n_column += most_columns(&from, k);
         n_index += (1 + n_part_of(evaluations[k])) * most_columns(&from, k);
@@ -137,7 +138,7 @@ bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map 
     for (size_t k = 0; k < n; k++) {
         evaluations[k]->end = NULL;
         evaluations[k]->begin = NULL;
-        if (from.problem->rest[experiment_of(&from, k)] != EXPERIMENT_NONE) /* those were in memory that goes */
+        if (from.problem->preequilibration[experiment_of(&from, k)] != EXPERIMENT_NONE) /* those were in memory that goes */
             evaluations[k]->sens = evaluations[k]->column = NULL;
     }
     free(from.asked);

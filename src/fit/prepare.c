@@ -2,26 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/prepare.h"
 
+#include "fit/found.h"
 #include "fit/point.h"
 #include "ode/adjoint.h"
 #include "ode/pulses.h"
 
 #include <math.h>
-#include <stdio.h>
-
-void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes)
-{
-    fit_record_clear(record, n_parameter);
-    record->outcome = OUTCOME_not_run;
-    record->notes = notes;
-    fit_record_zero_work(record);
-}
-
-static void fail(struct fit_record *record, enum outcome outcome, const char *reason)
-{
-    record->outcome = outcome;
-    snprintf(record->reason, sizeof record->reason, "%s", reason);
-}
 
 /* How many measurements have no sigma, neither their own nor the model's. */
 static size_t count_no_sigma(const struct fit_problem *problem)
@@ -91,21 +77,21 @@ static bool adjoint_pays(const struct fit_asker *asker)
  *
  * The number of times has no uniform effect (2, 12, 50, 200: 5 x 200 4.2, 4.0, 2.1, 1.9; 50 x 200 0.7, 1.4, 1.1, 3.2). Example
  * models: pollu (20 x 25) 0.7, medical-akzo-nobel (400 x 3) 0.15. */
-static void choose(struct fit_asker *asker, struct fit_record *record)
+static void choose(struct fit_asker *asker)
 {
     const struct fit_options *options = asker->options;
     bool pays = adjoint_pays(asker);
-    record->optimizer = options->optimizer;
-    if (record->optimizer == OPTIMIZER_none)
-        record->optimizer = options->gradient == GRADIENT_adjoint || (pays && asker->map.n_free >= MANY_PARAMETERS
+    asker->optimizer = options->optimizer;
+    if (asker->optimizer == OPTIMIZER_none)
+        asker->optimizer = options->gradient == GRADIENT_adjoint || (pays && asker->map.n_free >= MANY_PARAMETERS
                             && options->gradient == GRADIENT_none) ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
-    record->gradient = options->gradient;
-    if (record->optimizer == OPTIMIZER_trf && record->gradient != GRADIENT_differences)
-        record->gradient = GRADIENT_forward;
-    else if (record->gradient == GRADIENT_none)
-        record->gradient = pays ? GRADIENT_adjoint : GRADIENT_forward;
-    asker->accuracy.gradient = record->gradient;
-    asker->accuracy.engine = record->gradient == GRADIENT_adjoint ? ENGINE_REFERENCE : options->engine;
+    asker->gradient = options->gradient;
+    if (asker->optimizer == OPTIMIZER_trf && asker->gradient != GRADIENT_differences)
+        asker->gradient = GRADIENT_forward;
+    else if (asker->gradient == GRADIENT_none)
+        asker->gradient = pays ? GRADIENT_adjoint : GRADIENT_forward;
+    asker->accuracy.gradient = asker->gradient;
+    asker->accuracy.engine = asker->gradient == GRADIENT_adjoint ? ENGINE_REFERENCE : options->engine;
 }
 
 bool fit_prepare_gradient(struct fit_asker *asker, struct arena *arena)
@@ -147,7 +133,7 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     fit_clear(record, problem->n_parameter, problem->notes);
     struct fit_asker *asker = arena_calloc(arena, 1, sizeof *asker);
     if (!asker) {
-        fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+        fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return NULL;
     }
     asker->problem = problem;
@@ -155,6 +141,8 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     asker->host = host;
     asker->accuracy.tighter = problem->rtol > 0 ? round(options->accuracy / problem->rtol) : 1;
     asker->is_near = options->is_near;
+    asker->start = (struct fit_start){.seed = problem->seed, .dataset = problem->dataset, .number = problem->start_number,
+                                      .n_start = problem->n_start};
     asker->start_f = asker->prediction_error = NAN;
     size_t n_no_sigma = count_no_sigma(problem);
     asker->is_sigma_known = n_no_sigma == 0;
@@ -164,14 +152,14 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     record->notes = asker->notes;
     record->n_no_sigma = (int64_t)n_no_sigma;
     if (mapped != OUTCOME_converged) {
-        fail(record, mapped, asker->reason);
+        fit_fail(record, mapped, asker->reason);
         return NULL;
     }
     bool has_room = set_objective(asker, arena) && fit_asker_prepare(asker, arena);
     if (has_room)
-        choose(asker, record);
+        choose(asker);
     if (!has_room || !fit_prepare_gradient(asker, arena)) {
-        fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+        fit_fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return NULL;
     }
     return asker;

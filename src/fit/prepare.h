@@ -4,8 +4,6 @@
 
 #include "fit/point.h"
 
-/* Resets a record: no outcome, no best point, no work. */
-void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes);
 /* The asker of a problem, from `arena`. NULL: there is none, and the record (cleared first; its arrays may be NULL) says
  * why. */
 struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fit_options *options,

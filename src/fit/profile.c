@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 
+#include "fit/found.h"
 #include "fit/map.h"
-#include "fit/prepare.h"
 #include "fit/prior.h"
 #include "fit/statistics.h"
 

@@ -12,6 +12,8 @@ struct search_end {
     enum stop_test stop;
     const struct fit_point *best;
     const struct fit_point *forward; /* with adjoint gradients: the same with the derivatives of all residuals; or NULL */
+    const struct fit_point *looser;  /* the end of the loose steps, from which the search went on; or NULL */
+    double ratio;                    /* of its tolerance to that of `best` */
     int64_t n_iteration;
 };
 
@@ -52,8 +54,6 @@ struct fit_search {
     int64_t n_iteration;
 };
 
-/* Whether loose first steps are worth it, at this accuracy. */
-bool search_has_loose_steps(const struct fit_search *search);
 /* From the start to where a stopping test is met: stopping.met says which. `is_under_way`: another process was at the best
  * point. */
 enum outcome fit_search_run(struct fit_search *search, bool is_under_way);

@@ -31,10 +31,10 @@ static double below(const struct fit_map *map, size_t j, const struct fit_prior 
 }
 
 /* The quantile of the prior between the bounds; NaN: it has no probability there. */
-static double draw(const struct fit_map *map, size_t j, const struct fit_prior *prior, double place)
+static double draw(const struct fit_map *map, size_t j, const struct fit_prior *prior, double fraction)
 {
     double first = below(map, j, prior, map->lower[j]), last = below(map, j, prior, map->upper[j]);
-    double wanted = first * (1 - place) + last * place, reach = 1;
+    double wanted = first * (1 - fraction) + last * fraction, reach = 1;
     double low = fmax(map->lower[j], -reach), high = fmin(map->upper[j], reach);
     if (!(last > first) || !isfinite(wanted))
         return NAN;
@@ -67,11 +67,11 @@ void fit_start_theta(const struct fit_start *start, const struct fit_map *map,
         double within = random_uniform(start->seed, stream, number);
         double low, high;
         window(map, j, &low, &high);
-        double place = ((double)stratum + within) / (double)n_row;
+        double fraction = ((double)stratum + within) / (double)n_row;
         const struct fit_prior *own = prior ? &prior[map->file_index[j]] : NULL;
-        double value = own && own->kind != PRIOR_NONE ? draw(map, j, own, place) : NAN;
+        double value = own && own->kind != PRIOR_NONE ? draw(map, j, own, fraction) : NAN;
         if (isnan(value))
-            value = low * (1 - place) + high * place;
+            value = low * (1 - fraction) + high * fraction;
         theta[j] = value;
         if (value < map->lower[j])
             theta[j] = map->lower[j];
@@ -84,4 +84,11 @@ bool fit_start_may_redraw(const struct fit_start *start, enum outcome outcome)
 {
     bool has_failed = outcome == OUTCOME_ode_failed || outcome == OUTCOME_model_failed;
     return has_failed && start->number > 0 && start->n_redrawn < FIT_MAX_REDRAWN;
+}
+
+bool fit_start_redraw(struct fit_start *start, enum outcome outcome)
+{
+    bool may = fit_start_may_redraw(start, outcome);
+    start->n_redrawn += may;
+    return may;
 }

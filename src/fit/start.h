@@ -29,5 +29,6 @@ struct fit_start {
 void fit_start_theta(const struct fit_start *start, const struct fit_map *map,
                      const struct fit_prior *prior, double *theta);
 /* Whether a search from there that found no point at all, and ended so, is repeated from the next
- * one. */
+ * one; fit_start_redraw makes that the start. */
 bool fit_start_may_redraw(const struct fit_start *start, enum outcome outcome);
+bool fit_start_redraw(struct fit_start *start, enum outcome outcome);

@@ -112,24 +112,3 @@ double trust_model_first_radius(const struct trust_model *model, const struct fi
 /* Any positive number serves as the metric of a column of zeros; this one does not depend on units: a step of the parameter's
  * size is as long as the longest one of the others'. */
 void trust_model_replace_zeros(struct trust_model *model, const struct fit_point *point);
-
-/* Steps for objectives with kinks (trust_kinks.c). They minimise the objective itself with linear predictions instead of a
- * quadratic, because a sum of absolute values is least where some of them are zero, and a quadratic does not show which. */
-struct trust_kinks {
-    double *theta, *p, *step;                       /* n, n_parameter, n */
-    double *prediction, *noise, *weight, *residual; /* n_row */
-};
-
-/* The most inner steps, the most often the first one is halved, and a part of the gain so far: a smaller gain does not justify
- * another step. */
-enum { TRUST_KINKS_INNER = 60, TRUST_KINKS_CUT = 30 };
-#define TRUST_KINKS_LITTLE 1e-6
-
-/* The objective at best + step for linear predictions and noise, and the answer there; infinite if these are invalid. */
-double trust_kinks_value(struct trust_kinks *kinks, const struct fit_asker *asker, const struct fit_point *best,
-                         const double *step, struct fit_answer *answer);
-/* False: out of memory. */
-bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, struct arena *arena);
-/* Replaces trust_model_step, with the same answers: minimises the objective within bounds and radius for linear predictions and
- * noise. The model must be current, and remains that of `best`. Evaluates nothing. */
-void trust_kinks_step(struct trust_kinks *kinks, struct trust_model *model, const struct fit_point *best);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
+#include "fit/kinks.h"
 #include "fit/leap.h"
 #include "fit/trust_probe.h"
 
@@ -25,8 +26,8 @@ static const double FAR = 1e-3;
 
 /* Evaluations that the first steps leave for others: a step takes up to two, and so does its successor. */
 enum { KEPT = 4 };
-/* The best, the lowest, the latest rejected, and the trial. */
-enum { N_POINT = 4 };
+/* The best, the lowest, the latest rejected, the one before the landing, and the trial. */
+enum { N_POINT = 5 };
 
 struct trust_region {
     struct fit_search search;     /* the first field: the method's functions get it */
@@ -36,11 +37,13 @@ struct trust_region {
     const struct fit_point *lowest; /* the lowest at these tolerances: slopes may lead away from it by the noise of values */
     const struct fit_point *missed; /* the latest rejected trial; NULL: none since the tolerances changed */
     bool has_kinks;
-    struct trust_kinks kinks;
+    struct kinks kinks;
     struct trust_probe probe;
     struct fit_leap leap;
     int n_back;               /* how often a step was taken back */
     int n_plain;              /* how often the estimated second derivatives were forgotten rather than believed */
+    const struct fit_point *looser; /* the one before the latest landing; NULL: none */
+    double ratio;             /* of its tolerance to the one after it */
     double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
 };
 
@@ -52,7 +55,7 @@ static struct trust_region *new_region(struct fit_asker *asker, struct arena *ar
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
     if (!region || !trust_probe_init(&region->probe, asker, arena) || !fit_leap_init_single(&region->leap, asker, false, arena)
         || !trust_model_init(&region->search.model, asker, arena)
-        || (has_kinks && !trust_kinks_init(&region->kinks, asker, arena)))
+        || (has_kinks && !kinks_linear_init(&region->kinks.linear, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
         if (!fit_point_init(&region->points[k], asker, asker->accuracy.gradient, arena))
@@ -70,7 +73,8 @@ static void free_trial(struct trust_region *region)
 {
     for (size_t k = 0; k < N_POINT; k++) {
         struct fit_point *point = &region->points[k];
-        if (point != region->search.best && point != region->lowest && point != region->missed)
+        if (point != region->search.best && point != region->lowest && point != region->missed
+            && point != region->looser)
             region->trial = point;
     }
 }
@@ -227,7 +231,7 @@ static enum asked look(struct fit_search *search)
     if (!search->model.is_current && !trust_model_update(&search->model, search->best))
         return ASKED_FAILED;
     if (region->has_kinks)
-        trust_kinks_step(&region->kinks, &search->model, search->best);
+        kinks_step(&region->kinks, &search->model, search->best);
     else
         trust_model_step(&search->model, search->best);
     return ASKED_OK;
@@ -288,6 +292,7 @@ static enum asked begin(struct fit_search *search)
     struct trust_region *region = region_of(search);
     search->best = NULL;
     forget_values(region);
+    region->looser = NULL;
     free_trial(region);
     region->probe.is_needed = false;
     region->lost = 1;
@@ -303,16 +308,20 @@ static enum asked land(struct fit_search *search)
     struct trust_region *region = region_of(search);
     const struct fit_point *loose = search->best;
     double margin = stopping_noise_ceiling(&search->stopping, loose);
+    region->ratio = search->stopping.accuracy / fit_asker_rtol(search->asker, search->asker->accuracy.tighter);
     stopping_init(&search->stopping, search->asker);
     trust_model_target(&search->model, loose, region->trial->theta);
     enum asked asked = fit_ask(search->asker, search->asker->accuracy, region->trial, true);
     forget_values(region);
-    if (asked == ASKED_OK && region->trial->f <= loose->f + margin && !went_too_far(region)) {
+    region->looser = loose;
+    bool is_good = asked == ASKED_OK && region->trial->f <= loose->f + margin && !went_too_far(region);
+    if (is_good) {
         search->n_iteration++;
         take_trial(region, false);
-        return ASKED_OK;
+    } else if (asked != ASKED_END) {
+        asked = evaluate(region, loose->theta);
     }
-    return asked == ASKED_END ? ASKED_END : evaluate(region, loose->theta);
+    return asked;
 }
 
 static bool has_budget(const struct fit_search *search)
@@ -375,5 +384,7 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
         fit_asker_end(asker, OUTCOME_stalled, "the search ended at %.6g, above the best point: its derivatives are wrong",
                       search->best->f);
     }
+    end->looser = region->looser;
+    end->ratio = region->ratio;
     end->n_iteration = search->n_iteration;
 }

@@ -4,12 +4,13 @@
 
 #include "base/arena.h"
 #include "base/measurements.h"
-#include "fit/binding.h"
 #include "fit/loss.h"
 #include "fit/prior.h"
 #include "io/fit_record.h"
 #include "model/plugin.h"
 #include "ode/evaluation.h"
+
+#define FIT_NO_MODEL UINT32_MAX
 
 enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 
@@ -24,7 +25,7 @@ struct fit_problem {
     const char *const *experiment_id; /* n_experiment, for messages; NULL: there is one */
     const size_t *first_substitute; /* n_experiment + 1: those of experiment e are [first_substitute[e], ...[e + 1]) */
     const struct substitute *substitute; /* NULL: there are none */
-    const uint32_t *rest;           /* n_experiment: the one at whose steady state (its last time) it begins, which itself
+    const uint32_t *preequilibration; /* n_experiment: the one at whose steady state (its last time) it begins, which itself
                                      * begins as the model does; or EXPERIMENT_NONE. NULL: all are that */
     struct measurements measured; /* rows of the first experiment's task, then the second's ...; values are finite (rows without
                                    * a value are omitted). censored NULL: no row of the run is censored; if one is, every row

@@ -32,7 +32,12 @@ void hdf5_close(struct hdf5_file *file);
 enum status hdf5_error(const struct hdf5_file *file, struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Closes any handle (file, dataset, type, ...) and zeroes it; <= 0 is legal. */
-void hdf5_release(hid_t *id);
+static inline void hdf5_release(hid_t *id)
+{
+    if (*id > 0)
+        H5Idec_ref(*id);
+    *id = 0;
+}
 
 /* The kind of object at an absolute path such as "/datasets/id". Dangling soft links are absent. */
 enum hdf5_kind { HDF5_ABSENT, HDF5_GROUP, HDF5_DATASET, HDF5_OTHER /* in another file, or not data */ };

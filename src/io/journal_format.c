@@ -1,16 +1,15 @@
-/* Encodes and decodes journal files, independently of byte order and structure layout.
+/* Encodes and decodes the header of a journal's file, independently of byte order and structure layout.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal_format.h"
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "io/checksum.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <string.h>
-#include <zlib.h>
 
-enum { FRAME = 8, PREFIX = 8 + 4, POINT = 16, N_REASON = sizeof((struct fit_record *)0)->reason, N_DESCRIPTION = 1020 };
+enum { N_DESCRIPTION = 1020 };
 static const unsigned char magic[4] = {'S', 'T', 'F', 'J'};
 
 static unsigned char *put_bytes(unsigned char *out, const void *bytes, size_t n)
@@ -18,11 +17,6 @@ static unsigned char *put_bytes(unsigned char *out, const void *bytes, size_t n)
     if (n)
         memcpy(out, bytes, n);
     return out + n;
-}
-
-static uint32_t checksum(uint32_t before, const unsigned char *bytes, size_t n)
-{
-    return (uint32_t)crc32(before, bytes, (uInt)n);
 }
 
 /* Checksum of the list of columns: only a program with the same list can read the records. */
@@ -113,150 +107,6 @@ enum journal_header journal_decode_header(const unsigned char *bytes, size_t n, 
     bool sane = identity->n_parameter <= JOURNAL_MAX_PARAMETER &&
                 n_task <= UINT32_MAX && (!n_task || identity->n_dataset <= UINT64_MAX / n_task);
     return sane ? JOURNAL_HEADER_GOOD : JOURNAL_HEADER_DAMAGED;
-}
-
-/* Numbers of a column in a task's record: refits keep no columns of pairs, which would be too large. */
-static size_t task_width(enum fit_column column, size_t n_parameter, bool is_refit)
-{
-    return is_refit && fit_columns[column].shape == PER_PAIR ? 0 : fit_column_width(column, n_parameter);
-}
-
-/* The bytes of all columns of a shape. */
-#define ADD_PER_FIT(name, path, kind, shape, ...) +(shape == PER_FIT ? sizeof(fit_type_##kind) : 0)
-#define ADD_PER_PARAMETER(name, path, kind, shape, ...) +(shape == PER_PARAMETER ? sizeof(fit_type_##kind) : 0)
-#define ADD_PER_PAIR(name, path, kind, shape, ...) +(shape == PER_PAIR ? sizeof(fit_type_##kind) : 0)
-enum {
-    BYTES_PER_FIT = 0 FIT_COLUMN_LIST(ADD_PER_FIT),
-    BYTES_PER_PARAMETER = 0 FIT_COLUMN_LIST(ADD_PER_PARAMETER),
-    BYTES_PER_PAIR = 0 FIT_COLUMN_LIST(ADD_PER_PAIR)
-};
-
-static size_t columns_size(size_t n_parameter, bool is_refit)
-{
-    size_t n_pair = is_refit ? 0 : fit_column_width(FIT_COLUMN_COVARIANCE, n_parameter);
-    return BYTES_PER_FIT + n_parameter * BYTES_PER_PARAMETER + n_pair * BYTES_PER_PAIR;
-}
-
-/* The offset of one of the first columns, which have one number per fit and precede all columns of pairs. */
-static size_t column_place(enum fit_column column, size_t n_parameter)
-{
-    size_t place = FRAME + PREFIX;
-    for (int i = 0; i < (int)column; i++)
-        place += fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
-    return place;
-}
-
-size_t journal_record_max(size_t n_parameter)
-{
-    return FRAME + PREFIX + columns_size(n_parameter, false) + FIT_MAX_POINT * POINT + N_REASON - 1;
-}
-
-size_t journal_record_size(const struct fit_record *record, size_t n_parameter, uint32_t n_start)
-{
-    return FRAME + PREFIX + columns_size(n_parameter, record->start >= n_start) + record->n_point * (size_t)POINT +
-           strnlen(record->reason, N_REASON - 1);
-}
-
-static unsigned char *put_values(unsigned char *out, const void *values, size_t n, size_t size)
-{
-    const unsigned char *in = values;
-    for (size_t k = 0; k < n; k++, in += size) {
-        uint64_t wide;
-        uint32_t narrow;
-        if (size == 8)
-            out = bytes_put_64(out, (memcpy(&wide, in, 8), wide));
-        else if (size == 4)
-            out = bytes_put_32(out, (memcpy(&narrow, in, 4), narrow));
-        else
-            *out++ = *in;
-    }
-    return out;
-}
-
-static const unsigned char *get_values(const unsigned char *in, void *values, size_t n, size_t size)
-{
-    unsigned char *out = values;
-    for (size_t k = 0; values && k < n; k++, out += size) {
-        uint64_t wide = size == 8 ? bytes_get_64(in + 8 * k) : 0;
-        uint32_t narrow = size == 4 ? bytes_get_32(in + 4 * k) : 0;
-        const void *value = size == 8 ? (const void *)&wide : size == 4 ? (const void *)&narrow : in + k;
-        memcpy(out, value, size);
-    }
-    return in + n * size;
-}
-
-size_t journal_encode_record(const struct fit_record *record, size_t n_parameter, uint32_t n_start, unsigned char *out)
-{
-    struct fit_record copy = *record; /* fit_column_values returns places that may be written to */
-    size_t n_reason = strnlen(record->reason, N_REASON - 1);
-    unsigned char *p = bytes_put_32(bytes_put_64(out + FRAME, record->dataset),
-                              (uint32_t)n_reason | (uint32_t)record->limit << 16 | (uint32_t)record->n_point << 24);
-    for (int i = 0; i < N_FIT_COLUMN; i++) {
-        size_t width = task_width((enum fit_column)i, n_parameter, record->start >= n_start);
-        size_t size = fit_kind_size(fit_columns[i].kind);
-        const void *values = fit_column_values((enum fit_column)i, &copy);
-        if (values) {
-            p = put_values(p, values, width, size);
-        } else {
-            /* a missing array: the value set by fit_record_clear */
-            const double number = NAN;
-            for (size_t k = 0; k < width; k++)
-                p = size == 8 ? put_values(p, &number, 1, 8) : put_values(p, &(unsigned char){0}, 1, 1);
-        }
-    }
-    p = put_values(p, record->point, 2 * (size_t)record->n_point, 8);
-    p = put_bytes(p, record->reason, n_reason);
-    size_t length = (size_t)(p - out) - FRAME;
-    bytes_put_32(bytes_put_32(out, (uint32_t)length), checksum(0, out + FRAME, length));
-    return FRAME + length;
-}
-
-size_t journal_claimed_size(const unsigned char *bytes, size_t n, const struct run_identity *identity)
-{
-    size_t n_parameter = identity->n_parameter;
-    if (n < FRAME + PREFIX + columns_size(n_parameter, true))
-        return 0;
-    size_t length = bytes_get_32(bytes), n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
-    size_t n_point = bytes[FRAME + 11];
-    uint32_t start = bytes_get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
-    if (length > n - FRAME || n_reason >= N_REASON || n_point > FIT_MAX_POINT || bytes[FRAME + 10] >= N_LIMIT ||
-        length != PREFIX + columns_size(n_parameter, start >= identity->n_start) + n_point * POINT + n_reason)
-        return 0;
-    return FRAME + length;
-}
-
-size_t journal_check_record(const unsigned char *bytes, size_t n, const struct run_identity *identity, uint64_t *fit)
-{
-    size_t size = journal_claimed_size(bytes, n, identity), n_parameter = identity->n_parameter;
-    if (!size || checksum(0, bytes + FRAME, size - FRAME) != bytes_get_32(bytes + 4))
-        return 0;
-    uint64_t dataset = bytes_get_64(bytes + FRAME);
-    uint32_t start = bytes_get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
-    if (dataset >= identity->n_dataset || start >= identity_n_task(identity) ||
-        bytes[column_place(FIT_COLUMN_STATUS, n_parameter)] >= N_OUTCOME)
-        return 0;
-    *fit = dataset * identity_n_task(identity) + start;
-    return size;
-}
-
-void journal_decode_record(const unsigned char *bytes, size_t n_parameter, uint32_t n_start, struct fit_record *record)
-{
-    size_t n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
-    const unsigned char *p = bytes + FRAME + PREFIX;
-    bool is_refit = bytes_get_32(bytes + column_place(FIT_COLUMN_START, n_parameter)) >= n_start;
-    record->dataset = bytes_get_64(bytes + FRAME);
-    record->limit = bytes[FRAME + 10];
-    record->n_point = bytes[FRAME + 11];
-    for (int i = 0; i < N_FIT_COLUMN; i++) {
-        size_t width = task_width((enum fit_column)i, n_parameter, is_refit);
-        double *values = fit_column_values((enum fit_column)i, record);
-        p = get_values(p, values, width, fit_kind_size(fit_columns[i].kind));
-        for (size_t k = width; values && k < fit_column_width((enum fit_column)i, n_parameter); k++)
-            values[k] = NAN;
-    }
-    p = get_values(p, record->point, 2 * (size_t)record->n_point, 8);
-    memcpy(record->reason, p, n_reason);
-    record->reason[n_reason] = '\0';
 }
 
 void journal_digest(const struct run_identity *identity, unsigned char out[32])

@@ -57,11 +57,6 @@ enum status result_column_create(struct result_column *column, struct hdf5_file 
     return !status && !column->cells ? error_set(error, STATUS_NO_MEMORY, "out of memory for rows of %s", path) : status;
 }
 
-enum status result_column_append(struct result_column *column, size_t n, struct error *error)
-{
-    return hdf5_column_append(&column->file, column->memory_type, n, column->cells, error);
-}
-
 enum status result_column_open(struct result_column *column, const struct hdf5_file *file, const char *path, enum fit_kind kind,
                                size_t width, uint64_t n_row, struct error *error)
 {

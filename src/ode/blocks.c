@@ -85,8 +85,7 @@ static void set_block_parameters(struct simulation *sim)
     }
 }
 
-/* Chooses the parameters that get a block. */
-static void choose(struct simulation *sim)
+void blocks_choose(struct simulation *sim)
 {
     const struct evaluation *evaluation = sim->evaluation;
     size_t n_block = 0;
@@ -103,15 +102,6 @@ static void choose(struct simulation *sim)
     }
     sim->blocks.n = n_block;
     set_block_parameters(sim);
-}
-
-bool blocks_begin(struct simulation *sim)
-{
-    const struct evaluation *evaluation = sim->evaluation;
-    const struct ode_task *task = evaluation->task;
-    choose(sim);
-    return derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) ==
-           STIFFIT_OK;
 }
 
 bool blocks_set_phase(struct simulation *sim, size_t phase)

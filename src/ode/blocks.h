@@ -10,8 +10,8 @@ size_t blocks_most(const struct stiffit_model *abi, const struct ode_options *op
 bool blocks_init(struct blocks *blocks, const struct stiffit_model *abi, const struct ode_options *options);
 void blocks_fini(struct blocks *blocks);
 
-/* Sets the parameters of the first phase, and chooses those that get a block. False: the model's `prepare` failed. */
-bool blocks_begin(struct simulation *simulation);
+/* Chooses the parameters that get a block, those of the first phase. */
+void blocks_choose(struct simulation *simulation);
 /* Sets the parameters of a phase. False: the model's `prepare` failed. */
 bool blocks_set_phase(struct simulation *simulation, size_t phase);
 /* Sets the parameters of a row that has some of its own, and sets the phase's again. False: `prepare` failed; no row's are

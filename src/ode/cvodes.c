@@ -499,4 +499,4 @@ static const struct integrator cvodes = {
     .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare,
     .initial = initial, .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .state_at = state_at,
     .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes, .fail = fail};
-const struct engine_table engine_cvodes = ENGINE_OF_SEATS(&cvodes, 1, NULL, NULL, NULL);
+const struct engine_table engine_cvodes = ENGINE_OF_SEATS(&cvodes, 1, NULL, false, NULL);

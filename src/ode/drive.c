@@ -150,8 +150,10 @@ static bool begin(struct batch *b, int k, bool is_relative)
                  "the adjoint method does not go through doses, inputs and events, nor parameters of periods and rows");
         return outcome_set(sim, EVALUATION_ODE_FAILED);
     }
-    if (!blocks_begin(sim))
+    if (derivatives_begin(&sim->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
+        STIFFIT_OK)
         return outcome_model_failed(sim);
+    blocks_choose(sim);
     if (integrator->prepare && !integrator->prepare(sim))
         return false;
     if (sim->has_stops && !stops_begin(sim))
@@ -249,16 +251,23 @@ static bool answer_one(const struct integrator *integrator, struct simulation *s
     return true;
 }
 
+/* Those of the seats whose next measurement is in their latest step; of seats that have met a stop, before it. Which they are
+ * is nearly random: without a branch. */
+static unsigned find_waiting(const struct batch *b, unsigned seats, unsigned stopped)
+{
+    unsigned waiting = 0;
+    EACH_SEAT(k, seats) {
+        double t = b->seat[k]->t, next = next_measurement(b->seat[k]);
+        waiting |= ((unsigned)(next < t) | ((unsigned)(next == t) & ~(stopped >> k) & 1u)) << k;
+    }
+    return waiting;
+}
+
 /* Answers the measurements in the latest steps of these seats; of those that have met a stop, the ones before it. */
 static void answer(struct batch *b, unsigned waiting, unsigned stopped)
 {
     for (;;) {
-        EACH_SEAT(k, waiting) {
-            double t = b->seat[k]->t, next = next_measurement(b->seat[k]);
-            if (next > t || (stopped & bit(k) && next == t))
-                waiting &= ~bit(k);
-        }
-        waiting &= b->live;
+        waiting = find_waiting(b, waiting, stopped) & b->live;
         if (!waiting)
             return;
         unsigned finished = b->integrator->seats ? b->integrator->seats->answer(b, waiting)
@@ -447,6 +456,7 @@ static void follow_evaluations(struct batch *b, unsigned began)
 {
     EACH_SEAT(k, began & ~b->live & ~b->finished & ~b->ended) {
         count(b, k);
+        halt(b, k);
         open(b, k, true);
     }
     while (b->ended) {
@@ -731,14 +741,12 @@ struct evaluation *drive_work(struct engine *base, const struct engine_turn *tur
     check_rounding(engine);
     while (!batch->finished && batch->live) {
         for (int i = 0; i < STEPS_PER_LOOK && batch->live && !batch->finished; i++) {
-            if (engine->pool->integrator->width > 1) {
-                base->n_seat += (uint64_t)engine->pool->integrator->width;
-                base->n_held += (uint64_t)__builtin_popcount(batch->live);
-            }
             step(batch);
             if (turn && turn->heartbeat)
                 counter_set(turn->heartbeat, counter_get(turn->heartbeat) + 1);
         }
+        base->n_seat = batch->n_seat;
+        base->n_held = batch->n_held;
         check_rounding(engine);
         if (!batch->finished)
             check_deadlines(batch);

@@ -18,6 +18,7 @@ struct batch {
     unsigned ended;     /* within a step: those whose evaluation has ended, maybe to be followed by another one */
     unsigned finished;  /* seats whose evaluation has ended, and that the caller must clear */
     unsigned attended;  /* live seats with stops or forcing */
+    uint64_t n_seat, n_held; /* as in struct engine */
     unsigned lost;      /* seats for which the integrator has no memory any more */
 };
 
@@ -111,8 +112,8 @@ bool drive_withdraw(struct engine *engine, struct evaluation *evaluation);
 void drive_discard(struct engine_pool *pool, struct evaluation *evaluation);
 
 /* Its table, with so many seats; functions of struct engine_table, or NULL. */
-#define ENGINE_OF_SEATS(own, width, own_refusal, own_takes, own_suits) \
-    {.capacity = width, .integrator = own, .refusal = own_refusal, .takes = own_takes, .suits = own_suits, \
+#define ENGINE_OF_SEATS(own, width, own_refusal, is_only_plain, own_suits) \
+    {.capacity = width, .integrator = own, .refusal = own_refusal, .only_plain = is_only_plain, .suits = own_suits, \
      .pool_new = drive_pool_new, .pool_free = drive_pool_free, .linear_solver = drive_linear_solver, \
      .engine_new = drive_new, .engine_free = drive_free, .submit = drive_submit, .work = drive_work, \
      .withdraw = drive_withdraw, .discard = drive_discard}

@@ -154,13 +154,6 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     engine_submit(part->engine, evaluation);
 }
 
-static void leave(struct both *both, struct part *part)
-{
-    part->evaluation = NULL;
-    part->n--;
-    both->n--;
-}
-
 static bool always(void *context)
 {
     (void)context;
@@ -178,8 +171,8 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
         done = engine_work(part->engine, is_alone ? turn : &look);
         if (!is_alone)
             part->used_ns += (clock_now_ns() - began_ns) / (int64_t)part->n;
-        for (const struct evaluation *each = done; each; each = each->next)
-            leave(both, part);
+        for (const struct evaluation *each = done; each; each = each->next, part->n--, both->n--)
+            part->evaluation = NULL;
         if (!done && (is_alone || (turn && turn->over(turn->context))))
             break;
     }
@@ -192,10 +185,12 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
     struct part *part = part_for(both, evaluation, evaluation);
-    bool is_out = engine_withdraw(part->engine, evaluation);
-    if (is_out)
-        leave(both, part);
-    return is_out;
+    if (!engine_withdraw(part->engine, evaluation))
+        return false;
+    part->evaluation = NULL;
+    part->n--;
+    both->n--;
+    return true;
 }
 
 static void discard(struct engine_pool *base, struct evaluation *evaluation)

@@ -32,8 +32,7 @@ struct engine_table {
     const struct integrator *integrator; /* of drive.h; or NULL */
     /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
     const char *(*refusal)(const struct stiffit_model *abi);
-    /* Whether it takes the evaluations of a task without adjoint; NULL: all. */
-    bool (*takes)(const struct ode_task *task);
+    bool only_plain; /* takes only tasks without steady doses and phases; no engine but the reference takes adjoints */
     /* Whether it is to be taken if none is asked for; NULL: never. */
     bool (*suits)(const struct engine_use *use);
     struct engine_pool *(*pool_new)(const struct engine_table *table, const struct model *model,
@@ -73,8 +72,10 @@ enum engine_kind engine_choose(const struct stiffit_model *abi, const struct eng
  * task. */
 static inline enum engine_kind engine_for(const struct evaluation *evaluation, enum engine_kind kind)
 {
+    const struct ode_task *task = evaluation->task;
+    bool is_plain = task->n_phase == 0 && !ode_has_periods(task);
     bool is_taken = kind != ENGINE_REFERENCE && evaluation->engine != ENGINE_REFERENCE && !evaluation->adjoint &&
-                    (!engine_in_use[kind]->takes || engine_in_use[kind]->takes(evaluation->task));
+                    (is_plain || !engine_in_use[kind]->only_plain);
     return is_taken ? kind : ENGINE_REFERENCE;
 }
 

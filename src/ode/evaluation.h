@@ -25,6 +25,12 @@ extern const char *const engine_word[N_ENGINE];
 
 struct evaluation;
 
+/* What an evaluation has found that helps the next one of the same data; all zero: nothing. */
+struct evaluation_course {
+    bool is_stiff;
+    double stiff_from; /* the time; -INFINITY: from the beginning */
+};
+
 /* The gradient of one number F that depends on predictions and noise, instead of the derivatives of each prediction. It costs
  * about as much as the sensitivities of two parameters, for any number of parameters (see adjoint_is_cheaper). The bits of the
  * predictions differ from those with forward sensitivities and from those without derivatives. */
@@ -61,6 +67,7 @@ struct evaluation {
     double tighter;            /* divisor of the integrator's rtol and atol; 0: none. With atol 0, the floor of a state's
                                 * tolerance relative to rtol is divided by its square */
     int64_t deadline_ns;       /* CLOCK_MONOTONIC; INT64_MAX = none */
+    struct evaluation_course course; /* of the last evaluation; and the answer: of this one */
     bool lenient;              /* predictions only: a row that the model cannot compute is NaN, and the evaluation does not
                                 * fail */
     const struct evaluation_adjoint *adjoint; /* NULL: forward sensitivities; otherwise no d_prediction, d_noise */

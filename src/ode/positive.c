@@ -37,6 +37,14 @@ struct positive *positive_new(size_t n_state)
 
 void positive_free(struct positive *p) { free(p); }
 
+/* Whether positive_look must see each step. */
+static void set_watched(struct simulation *sim)
+{
+    sim->is_watched = false;
+    for (size_t i = 0; i < sim->n_state; i++)
+        sim->is_watched = sim->is_watched || sim->positive->side[i] == FALLEN;
+}
+
 void positive_begin(struct simulation *sim, const double *y)
 {
     struct positive *p = sim->positive;
@@ -44,6 +52,7 @@ void positive_begin(struct simulation *sim, const double *y)
         p->size[i] = fabs(y[i]);
         p->side[i] = y[i] < 0 ? BELOW : ABOVE;
     }
+    sim->is_watched = false;
 }
 
 void positive_jump(struct simulation *sim, const double *y)
@@ -51,6 +60,7 @@ void positive_jump(struct simulation *sim, const double *y)
     for (size_t i = 0; i < sim->n_state; i++)
         if (sim->positive->side[i] != FALLEN || y[i] >= 0)
             sim->positive->side[i] = y[i] < 0 ? BELOW : ABOVE;
+    set_watched(sim);
 }
 
 bool positive_crosses(const struct simulation *sim, const double *y)
@@ -73,6 +83,7 @@ bool positive_is_plain(struct simulation *sim, const double *y)
         p->size[i] = magnitude > p->size[i] ? magnitude : p->size[i];
         p->side[i] = y[i] >= 0 ? ABOVE : BELOW;
     }
+    sim->is_watched = false;
     return true;
 }
 
@@ -101,6 +112,7 @@ void positive_fall(struct simulation *sim, double t_before, const double *before
     for (size_t i = 0; i < sim->n_state; i++)
         if (y[i] < 0 && side[i] == ABOVE && cannot_fall(sim, i, t_before, before) && cannot_fall(sim, i, sim->t, y))
             side[i] = FALLEN;
+    set_watched(sim);
 }
 
 /* Beyond a pole a state goes on falling, as fast as it came. One that began at zero and has only
@@ -126,7 +138,8 @@ static bool goes_on_falling(struct simulation *sim, size_t i, const double *y)
 size_t positive_look(struct simulation *sim, const double *y)
 {
     struct positive *p = sim->positive;
-    for (size_t i = 0; i < sim->n_state; i++) {
+    size_t fallen = sim->n_state;
+    for (size_t i = 0; i < sim->n_state && fallen == sim->n_state; i++) {
         double magnitude = fabs(y[i]);
         p->size[i] = magnitude > p->size[i] ? magnitude : p->size[i];
         if (y[i] >= 0) {
@@ -138,15 +151,8 @@ size_t positive_look(struct simulation *sim, const double *y)
         double size = fmax(p->size[i], fmax(sim->tolerance.sizes[i], sim->tolerance.reach[i]));
         double allowed = sim->tolerance.rtol * size + sim->tolerance.atol;
         if (p->side[i] == FALLEN && magnitude > FAR * fmax(allowed, sim->tolerance.beyond[i]) && goes_on_falling(sim, i, y))
-            return i;
+            fallen = i;
     }
-    return sim->n_state;
-}
-
-bool positive_watches(const struct simulation *sim)
-{
-    for (size_t i = 0; i < sim->n_state; i++)
-        if (sim->positive->side[i] == FALLEN)
-            return true;
-    return false;
+    set_watched(sim);
+    return fallen;
 }

@@ -27,6 +27,3 @@ double positive_part(struct simulation *simulation, double t_before, const doubl
 void positive_fall(struct simulation *simulation, double t_before, const double *before, const double *y);
 /* After these: returns a state that is impossibly far below zero, or n_state. */
 size_t positive_look(struct simulation *simulation, const double *y);
-/* Whether positive_look must see each step; otherwise only those in which a state goes below zero, and the state before them.
- * */
-bool positive_watches(const struct simulation *simulation);

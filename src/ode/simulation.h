@@ -76,6 +76,8 @@ struct simulation {
     struct steady steady;
     struct stops *stops;
     struct positive *positive;
+    bool is_watched;            /* by positive.c: positive_look must see each step; otherwise only those in which a state goes
+                                 * below zero, and the state before them */
     struct forcing *forcing;    /* NULL: the model has none */
     struct period *period;      /* made by the first request with steady doses */
 

@@ -5,7 +5,7 @@
 #include "base/sha256.h"
 #include "base/output.h"
 #include "base/words.h"
-#include "fit/binding.h"
+#include "fit/map.h"
 #include "ode/task.h"
 #include "run/plan/campaign.h"
 #include "run/plan/recipe_text.h"
@@ -307,8 +307,8 @@ struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dat
     struct predictor_rows rows = rows_of(fitted, dataset, e);
     const uint32_t *steady = dataset->block->steady;
     if (steady && steady[e] != EXPERIMENT_NONE) {
-        fitted->rest = rows_of(fitted, dataset, steady[e]);
-        rows.rest = &fitted->rest;
+        fitted->before = rows_of(fitted, dataset, steady[e]);
+        rows.before = &fitted->before;
     }
     return rows;
 }

@@ -40,7 +40,7 @@ struct fitted {
     struct result_block fits;
     uint64_t i_data, i_fit; /* next rows within the blocks */
     struct arena arena;     /* of fitted_rows */
-    struct predictor_rows rest;
+    struct predictor_rows before;
     size_t n_room;              /* of fitted_predict */
     double *prediction, *noise;
 };

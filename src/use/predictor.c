@@ -75,17 +75,17 @@ static bool evaluate(void *context, struct evaluation *const *evaluations, size_
 bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, double *prediction, double *noise,
                    char *reason)
 {
-    static const uint32_t rest[] = {EXPERIMENT_NONE, 0};
+    static const uint32_t source[] = {EXPERIMENT_NONE, 0};
     struct ode_task task[2];
     struct ode_rows sorted[2];
     struct evaluation evaluation[2], *asked[] = {&evaluation[0], &evaluation[1]};
-    size_t own = rows->rest != NULL; /* behind the one at whose steady state it begins */
+    size_t own = rows->before != NULL; /* behind the one at whose steady state it begins */
     const struct fit_problem problem = {.model = predictor->model, .n_experiment = 1 + own, .task = task,
-                                        .rest = own ? rest : NULL};
+                                        .preequilibration = own ? source : NULL};
     const struct fit_map map = {.n_free = rows->n_fitted};
     bool has_noise = noise && predictor->model->abi.noise;
     arena_reset(&predictor->arena);
-    if ((own && !begin(predictor, rows->rest, &task[0], &sorted[0], &evaluation[0])) ||
+    if ((own && !begin(predictor, rows->before, &task[0], &sorted[0], &evaluation[0])) ||
         !begin(predictor, rows, &task[own], &sorted[own], &evaluation[own]) ||
         (rows->n > 0 && !(own ? fit_preequilibrate(&problem, &map, asked, 2, evaluate, predictor)
                               : evaluate(predictor, asked, 1)))) {

@@ -321,7 +321,7 @@ def test_time_that_was_spent_before_counts(tmp):
         data = path.read_bytes()
         payloads = frames_of(data)
         n_model, n_sens = struct.unpack_from("<II", payloads[-1], 4)
-        elapsed = 32 + 8 * n_model + 4 * n_sens + 8 + 5 * 8  # behind the request, outcome, reason, t_reached and counts
+        elapsed = 32 + 8 * n_model + 4 * n_sens + 8 + 6 * 8  # behind the request, outcome, reason, two times and counts
         assert 0 < struct.unpack_from("<q", payloads[-1], elapsed)[0] < 500e9
         payloads[-1] = payloads[-1][:elapsed] + struct.pack("<q", 1000 * 10**9) + payloads[-1][elapsed + 8:]
         path.write_bytes(framed(data, payloads))

@@ -215,7 +215,6 @@ static const char *refusal(const struct stiffit_model *abi)
 }
 
 /* As lanes do. */
-static bool takes(const struct ode_task *task) { return !ode_has_periods(task) && task->n_phase == 0; }
 static bool suits(const struct engine_use *use)
 {
     return !use->has_adjoint && !use->has_differences && !use->has_solver && !use->has_periods && !use->has_phases &&
@@ -223,7 +222,7 @@ static bool suits(const struct engine_use *use)
 }
 
 static const struct engine_table table = {
-    .capacity = FOUR, .refusal = refusal, .takes = takes, .suits = suits, .pool_new = pool_new, .pool_free = pool_free,
+    .capacity = FOUR, .refusal = refusal, .only_plain = true, .suits = suits, .pool_new = pool_new, .pool_free = pool_free,
     .linear_solver = linear_solver, .engine_new = four_new, .engine_free = four_free, .submit = submit, .work = work,
     .withdraw = withdraw, .discard = discard};
 const struct engine_table *const engine_in_use[N_ENGINE] =

@@ -2,7 +2,7 @@
  * random point predictions and sensitivities are held against CVODES at 1e-10, and the derivative in a random direction against
  * differences of lanes without sensitivities. The bits must be those of an evaluation alone.
  *
- *     judge_lanes SEED [--wrong-derive | --wrong-curve] FILE...
+ *     judge_lanes SEED [--wrong-derive] FILE...
  *
  * It prints a line for each model: its outcome, and what was wrong. With an option, interpreted derivatives are wrong by 1 %,
  * first or second ones.
@@ -57,7 +57,8 @@ static void request_init(struct judge *j, struct request *r, enum engine_kind en
     r->evaluation = (struct evaluation){
         .engine = engine, .task = &j->task, .p = r->p, .n_sens = wants_sens ? n_p : 0, .sens = j->sens, .max_steps = MAX_STEPS,
         .tighter = tighter, .deadline_ns = INT64_MAX, .prediction = r->prediction,
-        .d_prediction = wants_sens ? r->d_prediction : NULL};
+        .d_prediction = wants_sens ? r->d_prediction : NULL,
+        .course = {.is_stiff = j->stream % 2, .stiff_from = -INFINITY}}; /* half of them begin as stiff ones */
 }
 
 static void request_fini(struct request *r)
@@ -261,8 +262,8 @@ static char *read_all(const char *path, size_t *n_byte)
 int main(int argc, char **argv)
 {
     for (int i = 2; i < argc; i++) {
-        if (!strncmp(argv[i], "--wrong-", 8)) {
-            interpreted.wrong[strcmp(argv[i] + 8, "curve") == 0 ? LANES_CURVE : LANES_DERIVE] = 0.01;
+        if (!strcmp(argv[i], "--wrong-derive")) {
+            interpreted.wrong[LANES_DERIVE] = 0.01;
             continue;
         }
         size_t length = strlen(argv[i]), n_byte;

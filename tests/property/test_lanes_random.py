@@ -100,14 +100,13 @@ def test_random_models(_):
 
 
 def test_wrong_derivatives_are_found(_):
-    """With second derivatives that are wrong by 1 % many sensitivities do not reach the tolerance, or are wrong; with first
-    ones, most. Linear models have no second derivatives."""
-    for option, least in (("--wrong-derive", 0.5), ("--wrong-curve", 0.15)):
-        lines = judged(FIRST_SEED - 45, 45, option)
-        judgements = [line for line in lines if line[1].startswith(("compared", "not by lanes"))]
-        n_found = sum(line[1].startswith("not by") or line[2:3] != [] and line[2].startswith("fault") for line in judgements)
-        print(f"{option}: {n_found} of {len(judgements)}")
-        assert len(judgements) >= 10 and n_found >= least * len(judgements), (option, n_found, len(judgements))
+    """With first derivatives that are wrong by 1 %, most sensitivities do not reach the tolerance, or are wrong. (Wrong second
+    ones make implicit steps so short that explicit ones take over, which do not need them; test_ode_lanes_step sees those.)"""
+    lines = judged(FIRST_SEED - 45, 45, "--wrong-derive")
+    judgements = [line for line in lines if line[1].startswith(("compared", "not by lanes"))]
+    n_found = sum(line[1].startswith("not by") or line[2:3] != [] and line[2].startswith("fault") for line in judgements)
+    print(f"{n_found} of {len(judgements)}")
+    assert len(judgements) >= 10 and n_found >= 0.5 * len(judgements), (n_found, len(judgements))
 
 
 if __name__ == "__main__":

@@ -95,6 +95,7 @@ static inline void ode_case_fini(struct ode_case *c)
 
 static inline void ode_case_run(struct ode_case *c)
 {
+    c->evaluation.course = (struct evaluation_course){0};
     engine_evaluate(c->engine, &c->evaluation);
     if (c->evaluation.outcome != EVALUATION_OK)
         fail_msg("outcome %d: %s", (int)c->evaluation.outcome, c->evaluation.reason);

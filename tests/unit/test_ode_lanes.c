@@ -23,7 +23,7 @@ static void side_init(struct side *s, const struct engine_table *table, const st
     struct error error = {0};
     *s = (struct side){.model.abi = *abi};
     s->model.abi.lanes = functions;
-    s->pool = table->pool_new(table, &s->model, &options, 8 * n_worker + N_ASIDE, n_worker, &error);
+    s->pool = table->pool_new(table, &s->model, &options, table->capacity * n_worker + N_ASIDE, n_worker, &error);
     if (!s->pool)
         fail_msg("%s", error.message);
     s->pool->table = table;
@@ -382,10 +382,10 @@ static void test_withdraw(void **state)
     uint64_t random = 3;
     for (int round = 0; n_done < N_ROB; round++) {
         struct engine *engine = engines[round % 2];
-        struct evaluation *inside[8];
+        struct evaluation *inside[N_ROB];
         int n_inside = 0;
         random = random * 6364136223846793005u + 1442695040888963407u;
-        int n_wanted = 1 + (int)(random >> 61);
+        int n_wanted = 1 + (int)(random >> 60);
         for (; n_inside < n_wanted && n_waiting > 0; n_inside++) {
             at = (int)((random >> 33) % (uint64_t)n_waiting);
             inside[n_inside] = waiting[at];

@@ -108,7 +108,7 @@ static void test_beside_others(void **state)
     if (*state)
         setenv("STIFFIT_LANES_KERNEL", *state, 1);
     model.abi.lanes = lanes_of(&pair);
-    struct engine_pool *pool = engine_lanes.pool_new(&engine_lanes, &model, &options, 16 + N_ASIDE, 2, &error);
+    struct engine_pool *pool = engine_lanes.pool_new(&engine_lanes, &model, &options, 2 * engine_lanes.capacity + N_ASIDE, 2, &error);
     assert_non_null(pool);
     pool->table = &engine_lanes;
     struct engine *engines[] = {engine_new(pool, &error), engine_new(pool, &error)};
@@ -125,9 +125,9 @@ static void test_beside_others(void **state)
     uint64_t random = 5;
     for (int round = 0; n_done < N; round++) {
         struct engine *engine = engines[round % 2];
-        struct evaluation *inside[STIFFIT_LANES];
+        struct evaluation *inside[N];
         int n_inside = 0;
-        for (random = random * 6364136223846793005u + 1442695040888963407u; n_waiting && n_inside < 1 + (int)(random >> 61);
+        for (random = random * 6364136223846793005u + 1442695040888963407u; n_waiting && n_inside < 1 + (int)(random >> 60);
              n_inside++) {
             int at = (int)((random >> 33) % (uint64_t)n_waiting);
             inside[n_inside] = waiting[at];

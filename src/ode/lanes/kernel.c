@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/kernel_control.h"
 #include "ode/lanes/kernel_dense.h"
+#include "ode/lanes/kernel_explicit.h"
 #include "ode/lanes/kernel_stops.h"
 
 #ifndef KERNEL
@@ -19,23 +20,9 @@
 
 static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 {
-    part t = PART(&room->t, 0), step = PART(&room->h, 0), next = PART(&room->t_next, 0), stop = PART(&room->t_stop, 0);
-    /* The end of a step is far more accurate than its inside: it is put onto a measurement, unless several are in reach. */
-    part_mask lands = (next > t) & (next < stop) & (PART(&room->t_later, 0) > t + step);
-    part_mask limited = lands & (step > PART(&room->t_part, 0));
-    step = pick(limited, PART(&room->t_part, 0), step);
-    now->end = pick(lands, next, stop);
-    part left = now->end - t;
-    part_mask live = MASK(&room->live, 0), reaches = (ROOM_STRETCH * step >= left) & live;
-    part_mask halves = ~reaches & (2 * step > left) & live;
-    step = pick(reaches, left, pick(halves, 0.5 * left, step));
-    now->h = step;
-    now->per_h = 1 / step;
+    plan_step(room, now, h);
+    now->per_h = 1 / now->h;
     now->inverse = now->per_h * (1 / METHOD.gamma);
-    now->cut = reaches | halves | limited;
-    now->end = pick(reaches, now->end, t + step);
-    now->good = now->safe = ~(part_mask){0};
-    now->worst = (part){0};
     for (int i = 1; i < METHOD.n_stage; i++)
         for (int j = 0; j < i; j++)
             now->c[i][j] = METHOD.c[i][j] * now->per_h;
@@ -291,6 +278,7 @@ static void state_end(struct lanes_room *room, struct attempt *now, int h)
     }
     now->worst = worst;
     now->good &= finite == 0;
+    look_for_calm(room, now, h);
 }
 
 /* The error test sees the end of a step only. Where a stiff state follows a slow one, its error is small there and large
@@ -349,32 +337,6 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     }
 }
 
-static void swap(lanes **a, lanes **b)
-{
-    lanes *old = *a;
-    *a = *b;
-    *b = old;
-}
-
-/* Moves the lanes whose step is accepted: the new numbers go where the old ones were, and the reverse. */
-static void move(struct lanes_room *room, const part_mask *accepted)
-{
-    bool all = true;
-    for (int h = 0; h < N_PART; h++) {
-        all = all && bits(accepted[h]) == (1u << (N_LANE / N_PART)) - 1;
-        for (size_t i = 0; i < room->plan->n; i++)
-            PART(room->y_before, i) = pick(accepted[h], PART(room->y_before, i), PART(room->y, i));
-    }
-    swap(&room->y, &room->y_before);
-    for (size_t b = 0; b < room->n_block; b++) {
-        struct lanes_block *block = &room->block[b];
-        for (int h = 0; h < N_PART && !all; h++)
-            for (size_t e = 0; e < room->plan->n * block->width; e++)
-                PART(block->sens_new, e) = pick(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
-        swap(&block->sens, &block->sens_new);
-    }
-}
-
 static struct lanes_events attempt(struct lanes_room *room)
 {
     const struct lanes_plan *plan = room->plan;
@@ -412,26 +374,12 @@ static struct lanes_events attempt(struct lanes_room *room)
         for (int i = together ? METHOD.n_stage : 0; i <= METHOD.n_stage; i++)
             block_do[room->block[b].width](room, now, &room->block[b], i);
 
-    struct lanes_events events = {0};
-    part_mask accepted[N_PART];
     for (int h = 0; h < N_PART; h++)
         now[h].worst *= PART(&room->control.by_accepted, 0);
     check_inside(room, now, &at);
-    for (int h = 0; h < N_PART; h++) {
-        accepted[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & MASK(&room->live, 0);
-        control(room, &now[h], accepted[h], h);
-        PART(&room->t_before, 0) = PART(&room->t, 0);
-        PART(&room->h_used, 0) = now[h].h;
-        PART(&room->t, 0) = pick(accepted[h], now[h].end, PART(&room->t, 0));
-    }
-    move(room, accepted);
-    for (int h = 0; h < N_PART; h++) {
-        if (room->tolerance.follows_sizes)
-            follow_sizes(room, now[h].h, accepted[h], h);
-        report(room, &events, accepted[h], h);
-    }
-    return events;
+    return conclude(room, now, &METHOD);
 }
 
 extern const struct lanes_kernel KERNEL;
-const struct lanes_kernel KERNEL = {KERNEL_NAME, attempt, inside, drop_vanished, observe};
+const struct lanes_kernel KERNEL = {KERNEL_NAME, {attempt_explicit, attempt}, {inside_explicit, inside_implicit}, drop_vanished,
+                                    observe};

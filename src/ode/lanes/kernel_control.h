@@ -8,10 +8,16 @@
 
 /* Known here, so that loops over stages are unrolled. */
 #define METHOD lanes_method
+#define EXPLICIT lanes_explicit
 
 /* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error
  * asks. */
 #define GROW 4.321928094887363
+/* The explicit method grows faster. Where the error is so small that it says little (log2 of 1e-6, at the beginning, when states
+ * that grow from zero have tiny tolerances), it does so with this power of the error. */
+#define GROW_EXPLICIT 13.28771237954945
+#define FAR_BELOW -19.931568569324174
+#define SHARE_BELOW (1.0 / 3)
 #define SHRINK 3.321928094887362
 #define SAFETY 0.32192809488736235
 /* Error by which the controller takes an earlier step's as a lower limit: log2 of 0.01. */
@@ -27,7 +33,28 @@ struct attempt {
     part worst;             /* the square of the largest error over its tolerance */
     part_mask good;         /* all is finite so far */
     part_mask safe;         /* elimination without pivoting is accurate enough */
+    part_mask sign;         /* the other method would have cost less */
 };
+
+/* The length of the step. */
+static void plan_step(const struct lanes_room *room, struct attempt *now, int h)
+{
+    part t = PART(&room->t, 0), step = PART(&room->h, 0), next = PART(&room->t_next, 0), stop = PART(&room->t_stop, 0);
+    /* The end of a step is far more accurate than its inside: it is put onto a measurement, unless several are in reach. */
+    part_mask lands = (next > t) & (next < stop) & (PART(&room->t_later, 0) > t + step);
+    part_mask limited = lands & (step > PART(&room->t_part, 0));
+    step = pick(limited, PART(&room->t_part, 0), step);
+    now->end = pick(lands, next, stop);
+    part left = now->end - t;
+    part_mask live = MASK(&room->live, 0), reaches = (ROOM_STRETCH * step >= left) & live;
+    part_mask halves = ~reaches & (2 * step > left) & live;
+    step = pick(reaches, left, pick(halves, 0.5 * left, step));
+    now->h = step;
+    now->cut = reaches | halves | limited;
+    now->end = pick(reaches, now->end, t + step);
+    now->good = now->safe = ~(part_mask){0};
+    now->worst = (part){0};
+}
 
 /* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
 static void follow_sizes(struct lanes_room *room, part step, part_mask moved, int h)
@@ -58,9 +85,10 @@ static void follow_sizes(struct lanes_room *room, part step, part_mask moved, in
 }
 
 /* The next step's length: the smaller one of what the error asks for and of what its trend does (Gustafsson 1994). */
-static void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, int h)
+INLINE void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, const struct lanes_method *method,
+                    int h)
 {
-    double share = 1.0 / (METHOD.order_error + 1);
+    double share = 1.0 / (method->order_error + 1), grow = method->has_slopes ? GROW_EXPLICIT : GROW;
     part worst = pick(now->good & now->safe, now->worst, spread(1e30));
     worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
     part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h);
@@ -69,7 +97,9 @@ static void control(struct lanes_room *room, const struct attempt *now, part_mas
     part shrink = share * log_error + SAFETY;
     part trend = last_h - log_h + share * (2 * log_error - PART(&room->control.log_error, 0)) + SAFETY;
     shrink = pick(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
-    shrink = larger(smaller(shrink, spread(SHRINK)), spread(-GROW));
+    if (method->has_slopes)
+        shrink += (SHARE_BELOW - share) * smaller(log_error - FAR_BELOW, (part){0});
+    shrink = larger(smaller(shrink, spread(SHRINK)), spread(-grow));
     shrink = pick(accepted & rejected, larger(shrink, (part){0}), shrink);
     shrink = pick(~accepted & (last_h < -DBL_MAX) & ~rejected, spread(SHRINK_FIRST), shrink);
     part next = now->h * exp2_of(-shrink);
@@ -85,6 +115,32 @@ static void control(struct lanes_room *room, const struct attempt *now, part_mas
     MASK(&room->control.n_step, 0) -= accepted;
     lanes_mask *trouble = &room->control.trouble, *n_attempt = &room->control.n_attempt;
     MASK(trouble, 0) = (MASK(trouble, 0) & now->good) | (MASK(n_attempt, 0) & ~now->good);
+}
+
+static void swap(lanes **a, lanes **b)
+{
+    lanes *old = *a;
+    *a = *b;
+    *b = old;
+}
+
+/* Moves the lanes whose step is accepted: the new numbers go where the old ones were, and the reverse. */
+static void move(struct lanes_room *room, const part_mask *accepted)
+{
+    bool all = true;
+    for (int h = 0; h < N_PART; h++) {
+        all = all && bits(accepted[h]) == (1u << (N_LANE / N_PART)) - 1;
+        for (size_t i = 0; i < room->plan->n; i++)
+            PART(room->y_before, i) = pick(accepted[h], PART(room->y_before, i), PART(room->y, i));
+    }
+    swap(&room->y, &room->y_before);
+    for (size_t b = 0; b < room->n_block; b++) {
+        struct lanes_block *block = &room->block[b];
+        for (int h = 0; h < N_PART && !all; h++)
+            for (size_t e = 0; e < room->plan->n * block->width; e++)
+                PART(block->sens_new, e) = pick(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
+        swap(&block->sens, &block->sens_new);
+    }
 }
 
 /* What the caller must look at. */
@@ -104,6 +160,34 @@ static void report(struct lanes_room *room, struct lanes_events *events, part_ma
     events->measured |= bits(measured) << first;
     events->underflow |= bits(underflow) << first;
     events->spent |= bits(spent) << first;
+    part_mask turned = (MASK(&room->control.n_sign, 0) >= MASK(&room->control.patience, 0)) |
+                       (t >= PART(&room->control.t_turn, 0));
+    events->turned |= bits(turned & live) << first;
+}
+
+/* Ends the attempt: error tests, the next step's length, and the move. */
+INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now, const struct lanes_method *method)
+{
+    struct lanes_events events = {0};
+    part_mask accepted[N_PART];
+    for (int h = 0; h < N_PART; h++) {
+        accepted[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & MASK(&room->live, 0);
+        control(room, &now[h], accepted[h], method, h);
+        PART(&room->t_before, 0) = PART(&room->t, 0);
+        PART(&room->h_used, 0) = now[h].h;
+        PART(&room->t, 0) = pick(accepted[h], now[h].end, PART(&room->t, 0));
+        MASK(&room->advanced, 0) = accepted[h];
+        part_mask n_sign = MASK(&room->control.n_sign, 0), none = ~now[h].sign & accepted[h] & (n_sign > 0);
+        PART(&room->control.t_calm, 0) = pick(now[h].sign, PART(&room->control.t_calm, 0), PART(&room->t, 0));
+        MASK(&room->control.n_sign, 0) = n_sign - 2 * (now[h].sign & MASK(&room->live, 0)) + none;
+    }
+    move(room, accepted);
+    for (int h = 0; h < N_PART; h++) {
+        if (room->tolerance.follows_sizes)
+            follow_sizes(room, now[h].h, accepted[h], h);
+        report(room, &events, accepted[h], h);
+    }
+    return events;
 }
 
 #endif

@@ -12,37 +12,43 @@ struct weights {
 };
 
 /* One matrix of rows of `width`; out: its columns, n numbers each. */
-static void interpolate(const struct weights *weights, size_t n, size_t width, const lanes *before, const lanes *after,
+INLINE void interpolate(const struct lanes_method *method, const struct weights *weights, size_t n, size_t width, const lanes *before, const lanes *after,
                         lanes *const *stage, lanes *out, int h)
 {
     for (size_t r = 0, e = 0; r < n; r++)
         for (size_t c = 0; c < width; c++, e++) {
             part end = PART(after, e), sum = fused(weights->before, PART(before, e), weights->after * end);
-            for (int j = 0; j < METHOD.n_stage && !weights->at_end; j++)
+            for (int j = 0; j < method->n_stage && !weights->at_end; j++)
                 sum = fused(weights->stage[j], PART(stage[j], e), sum);
             PART(out, c * n + r) = pick(weights->after == 1, end, sum);
         }
 }
 
-static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
+INLINE void inside_by(const struct lanes_method *method, const struct lanes_room *room, const lanes *at, lanes *out)
 {
     size_t n = room->plan->n;
     for (int h = 0; h < N_PART; h++) {
         part s = PART(at, 0);
         struct weights weights = {.before = 1 - s, .after = s, .at_end = bits(s == 1) == (1u << (N_LANE / N_PART)) - 1};
-        for (int j = 0; j < METHOD.n_stage; j++) {
+        for (int j = 0; j < method->n_stage; j++) {
             part inner = {0};
-            for (int k = METHOD.n_dense; k-- > 0;)
-                inner = inner * s + METHOD.dense[k][j];
+            for (int k = method->n_dense; k-- > 0;)
+                inner = inner * s + method->dense[k][j];
             weights.stage[j] = s * (1 - s) * inner;
+            if (method->has_slopes)
+                weights.stage[j] *= PART(&room->h_used, 0);
         }
-        interpolate(&weights, n, 1, room->y_before, room->y, room->scratch.stage, out, h);
+        interpolate(method, &weights, n, 1, room->y_before, room->y, room->scratch.stage, out, h);
         for (size_t b = 0; b < room->n_block; b++) {
             const struct lanes_block *block = &room->block[b];
-            interpolate(&weights, n, block->width, block->sens_new, block->sens, block->stage, out + n * (1 + block->first), h);
+            interpolate(method, &weights, n, block->width, block->sens_new, block->sens, block->stage, out + n * (1 + block->first), h);
         }
     }
 }
+
+static void inside_implicit(const struct lanes_room *room, const lanes *at, lanes *out) { inside_by(&METHOD, room, at, out); }
+
+static void inside_explicit(const struct lanes_room *room, const lanes *at, lanes *out) { inside_by(&EXPLICIT, room, at, out); }
 
 static void drop_vanished(const struct lanes_room *room, lanes *inside)
 {

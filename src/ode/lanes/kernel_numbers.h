@@ -87,6 +87,13 @@ INLINE part reciprocal_of(part x)
     return r * fused(-x, r, spread(2));
 }
 
+/* The same, off by less than 2 %: enough for the error tests of many numbers. Not finite if x is infinite. */
+INLINE part rough_reciprocal_of(part x)
+{
+    part r = (part)(0x7fde623822fc16e6 - (part_mask)x);
+    return r * fused(-x, r, spread(2));
+}
+
 /* 2^x for |x| < 1000, off by less than 1e-6 of it. */
 INLINE part exp2_of(part x)
 {

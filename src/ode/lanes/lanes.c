@@ -1,7 +1,8 @@
 /* Lanes as an integrator: eight evaluations of one model side by side in the registers of a core. Each has its own time, step
- * size and error test; all make an attempt at a step together, and a lane whose evaluation is finished takes the next one. The
- * kernel computes with all lanes at once (room.h); here is what is done one number at a time: evaluations come into lanes and
- * leave them, begin, answer their measurements, and fail.
+ * size and error test; all make an attempt at a step together, and a lane whose evaluation is finished takes the next one. A
+ * worker has lanes of two methods, an explicit and an implicit one; an evaluation moves to the others where its steps show that
+ * these cost less, and waits while all of them are taken. The kernel computes with all lanes of a method at once (room.h); here
+ * is what is done one number at a time: evaluations come into lanes and leave them, begin, answer their measurements, and fail.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/drive.h"
 
@@ -26,20 +27,31 @@ enum { LASTING = 100 };
 /* The least distance, relative to the times, from the beginning of an integration to its end. */
 #define CLOSEST (64 * DBL_EPSILON)
 /* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
- * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8: errors
- * become about as large as those of CVODES (stiffit-internals(7)), which grow like that. */
+ * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8, or -1/4
+ * for the explicit method: errors become about as large as those of CVODES, or some times smaller (stiffit-internals(7)). */
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
+/* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. */
+static const int64_t PATIENCE[N_METHOD] = {[METHOD_EXPLICIT] = 30, [METHOD_IMPLICIT] = 200};
+/* If stiffness began within so many steps, the next evaluation begins with the implicit method. */
+enum { FEW_STEPS = 100 };
+/* What an attempt costs, beside one of the other method. */
+static const double COST[N_METHOD] = {[METHOD_EXPLICIT] = 1, [METHOD_IMPLICIT] = 4};
+/* As many seats as there are lanes. */
+enum { N_SEAT = N_METHOD * N_LANE };
 
 /* An evaluation in a lane, or set aside. */
 struct lane {
     struct simulation sim;
     double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
     uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
+    enum lanes_method_kind method;
+    double t_turn;      /* the explicit method goes no further */
+    double t_calm;      /* as in struct lanes_room */
     /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
     double by_accepted; /* as in struct lanes_room */
     double h, log_h, log_error;
     double bound;       /* where the next step must end (forcing.h) */
-    int64_t n_attempt, trouble;
+    int64_t n_attempt, trouble, n_sign, patience;
     bool rejected, watched;
 };
 
@@ -53,25 +65,35 @@ struct plan {
     bool follows_sizes;
 };
 
-/* A worker's lanes; lane k holds the evaluation of seat k. */
-struct lanes_batch {
-    struct batch base;
-    const struct plan *plan;
+/* A worker's lanes of one method. */
+struct group {
     struct lanes_room room;
+    int seat[N_LANE];           /* of the evaluation in each lane, or -1 */
+    int n_taken;                /* lanes with an evaluation */
     bool is_filled;             /* every lane holds the numbers of some evaluation */
     uint32_t *parameter;        /* n_id: of each column */
     int32_t *column;            /* n_id: of each id, or -1 */
-    bool *wanted;               /* n_id: some evaluation in a lane has this id */
-    unsigned live;              /* seats that move in the room */
     lanes *inside;              /* what the kernel's `inside` found */
     lanes *values, *observed;   /* and the results of its `observe`: `values` and `out`, */
     bool *is_wanted;            /* n_observable: for these */
+    double used;                /* the cost of its attempts, for each evaluation in them */
+};
+
+struct lanes_batch {
+    struct batch base;
+    const struct plan *plan;
+    struct group group[N_METHOD];
+    int lane[N_SEAT];           /* of the seat's evaluation, among those of its method; -1: none */
+    unsigned live;              /* seats at the latest attempt */
+    unsigned waiting, turned;   /* seats that wait for a lane; those in a lane that are to change the method */
+    uint64_t number[N_SEAT], n_number; /* the order in which they began to wait */
+    bool *wanted;               /* n_id: some evaluation in a lane has this id */
     struct linear *linear;      /* for steady states */
 };
 
 static struct lanes_batch *lanes_of(struct batch *batch) { return (struct lanes_batch *)batch; }
 static struct lane *lane_of(const struct lanes_batch *own, int k) { return (struct lane *)own->base.seat[k]; }
-
+static struct group *group_of(struct lanes_batch *own, int k) { return &own->group[lane_of(own, k)->method]; }
 
 static const char *refusal(const struct stiffit_model *abi)
 {
@@ -79,8 +101,6 @@ static const char *refusal(const struct stiffit_model *abi)
            : !lanes_kernel_is_fast() ? "cannot run in lanes on a CPU without fused multiply-add"
            : abi->n_state == 0 ? "has no states" : NULL;
 }
-
-static bool takes(const struct ode_task *task) { return !ode_has_periods(task) && task->n_phase == 0; }
 
 static bool suits(const struct engine_use *use)
 {
@@ -145,17 +165,40 @@ static struct simulation *simulation_new(const void *plan, const struct stiffit_
     return NULL;
 }
 
+static void group_fini(struct group *group)
+{
+    lanes_room_fini(&group->room);
+    free(group->parameter);
+    free(group->column);
+    free(group->inside);
+    free(group->values);
+    free(group->observed);
+    free(group->is_wanted);
+}
+
+static bool group_init(struct group *group, const struct plan *plan, const struct lanes_method *method)
+{
+    size_t n_id = plan->n_id, n_inside = plan->lanes->n * (1 + n_id);
+    size_t n_observable = plan->lanes->n_observe ? plan->abi->n_observable : 0;
+    group->parameter = calloc(n_id, sizeof *group->parameter);
+    group->column = calloc(n_id, sizeof *group->column);
+    group->inside = aligned_alloc(64, n_inside * sizeof *group->inside);
+    group->values = aligned_alloc(64, (plan->lanes->n_observe + 1) * sizeof(lanes));
+    group->observed = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
+    group->is_wanted = calloc(n_observable + 1, sizeof(bool));
+    for (int l = 0; l < N_LANE; l++)
+        group->seat[l] = -1;
+    bool good = lanes_room_init(&group->room, plan->lanes, method, n_id - plan->abi->n_parameter);
+    group->room.tolerance.follows_sizes = plan->follows_sizes;
+    return good && group->parameter && group->column && group->inside && group->values && group->observed && group->is_wanted;
+}
+
 static void batch_free(struct batch *base)
 {
     struct lanes_batch *own = lanes_of(base);
-    lanes_room_fini(&own->room);
-    free(own->parameter);
-    free(own->column);
+    for (int m = 0; m < N_METHOD; m++)
+        group_fini(&own->group[m]);
     free(own->wanted);
-    free(own->inside);
-    free(own->values);
-    free(own->observed);
-    free(own->is_wanted);
     linear_free(own->linear);
     free(own);
 }
@@ -163,26 +206,20 @@ static void batch_free(struct batch *base)
 static struct batch *batch_new(const void *own)
 {
     const struct plan *plan = own;
-    size_t n_id = plan->n_id, n_inside = plan->lanes->n * (1 + n_id);
-    size_t n_observable = plan->lanes->n_observe ? plan->abi->n_observable : 0;
     struct lanes_batch *batch = aligned_alloc(64, (sizeof *batch + 63) / 64 * 64);
     if (!batch)
         return NULL;
     memset(batch, 0, sizeof *batch);
     batch->plan = plan;
-    batch->parameter = calloc(n_id, sizeof *batch->parameter);
-    batch->column = calloc(n_id, sizeof *batch->column);
-    batch->wanted = calloc(n_id, sizeof *batch->wanted);
-    batch->inside = aligned_alloc(64, n_inside * sizeof *batch->inside);
-    batch->values = aligned_alloc(64, (plan->lanes->n_observe + 1) * sizeof(lanes));
-    batch->observed = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
-    batch->is_wanted = calloc(n_observable + 1, sizeof(bool));
+    batch->wanted = calloc(plan->n_id, sizeof *batch->wanted);
     batch->linear = linear_new(plan->linear);
-    if (lanes_room_init(&batch->room, plan->lanes, n_id - plan->abi->n_parameter) && batch->parameter && batch->column &&
-        batch->wanted && batch->inside && batch->values && batch->observed && batch->is_wanted && batch->linear) {
-        batch->room.tolerance.follows_sizes = plan->follows_sizes;
+    for (int k = 0; k < N_SEAT; k++)
+        batch->lane[k] = -1;
+    bool good = batch->wanted && batch->linear;
+    for (int m = 0; m < N_METHOD; m++)
+        good = group_init(&batch->group[m], plan, lanes_methods[m]) && good;
+    if (good)
         return &batch->base;
-    }
     batch_free(&batch->base);
     return NULL;
 }
@@ -205,13 +242,13 @@ static void set_next(const struct simulation *sim, struct lanes_room *room, int 
     room->t_next[k] = next;
     room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
     /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
-    room->t_part[k] = tighter > 1 ? (next - before) * pow(tighter, -1.0 / lanes_method.order) : INFINITY;
+    room->t_part[k] = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order) : INFINITY;
 }
 
-/* Copies an evaluation into lane k of the room. */
-static void load(const struct lane *lane, struct lanes_batch *own, int k)
+/* Copies an evaluation into lane k of its method. */
+static void load(const struct lane *lane, struct group *group, int k)
 {
-    struct lanes_room *room = &own->room;
+    struct lanes_room *room = &group->room;
     const struct simulation *sim = &lane->sim;
     const struct stiffit_model *abi = sim->abi;
     const struct stiffit_point *at = &sim->model.at;
@@ -228,7 +265,7 @@ static void load(const struct lane *lane, struct lanes_batch *own, int k)
         for (size_t e = 0; e < n * room->block[b].width; e++)
             room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
     for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = (size_t)own->column[lane->id[b]];
+        size_t c = (size_t)group->column[lane->id[b]];
         room->unit[c][k] = sim->blocks.unit[b];
         room->active[c][k] = -1;
         struct lanes_block *block = room->block;
@@ -278,6 +315,12 @@ static void load(const struct lane *lane, struct lanes_batch *own, int k)
     room->control.n_attempt[k] = lane->n_attempt;
     room->control.n_step[k] = sim->evaluation->n_step;
     room->control.max_steps[k] = sim->evaluation->max_steps;
+    room->control.n_sign[k] = lane->n_sign;
+    room->control.patience[k] = lane->method == METHOD_EXPLICIT ? PATIENCE[METHOD_EXPLICIT] : lane->patience;
+    room->control.t_turn[k] = lane->method == METHOD_EXPLICIT ? lane->t_turn : INFINITY;
+    room->control.t_calm[k] = lane->t_calm;
+    room->fresh |= 1u << k;
+    room->advanced[k] = 0;
 }
 
 /* Sets the simulation's time, sizes and tolerances to those in lane k. */
@@ -295,14 +338,13 @@ static void follow(struct lane *lane, const struct lanes_room *room, int k)
 }
 
 /* Copies an evaluation out of lane k. */
-static void store(const struct lanes_batch *own, int k)
+static void store(struct lane *lane, const struct group *group, int k)
 {
-    const struct lanes_room *room = &own->room;
-    struct lane *lane = lane_of(own, k);
+    const struct lanes_room *room = &group->room;
     struct simulation *sim = &lane->sim;
     size_t n = sim->n_state;
     for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = (size_t)own->column[lane->id[b]];
+        size_t c = (size_t)group->column[lane->id[b]];
         const struct lanes_block *block = room->block;
         while (c >= block->first + block->width)
             block++;
@@ -321,70 +363,131 @@ static void store(const struct lanes_batch *own, int k)
     lane->watched = room->control.watched[k];
     lane->trouble = room->control.trouble[k];
     lane->n_attempt = room->control.n_attempt[k];
+    lane->n_sign = room->control.n_sign[k];
+    lane->t_calm = room->control.t_calm[k];
     sim->evaluation->n_step = room->control.n_step[k];
     sim->evaluation->t_reached = sim->t;
 }
 
+/* Copies the evaluation of a seat out of its lane. */
+static void store_seat(struct lanes_batch *own, int k)
+{
+    if (own->lane[k] >= 0)
+        store(lane_of(own, k), group_of(own, k), own->lane[k]);
+}
+
 /* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
-static void mark_wanted(struct lanes_batch *own, const struct lane *new)
+static void mark_wanted(struct lanes_batch *own, const struct group *group, const struct lane *new)
 {
     memset(own->wanted, 0, own->plan->n_id * sizeof *own->wanted);
-    for (int k = 0; k <= N_LANE; k++) {
-        const struct lane *lane = k == N_LANE ? new : (own->base.live >> k & 1) ? lane_of(own, k) : NULL;
+    for (int l = 0; l <= N_LANE; l++) {
+        const struct lane *lane = l == N_LANE ? new : group->seat[l] >= 0 ? lane_of(own, group->seat[l]) : NULL;
         for (size_t b = 0; lane && b < lane->sim.blocks.n; b++)
             own->wanted[lane->id[b]] = true;
     }
 }
 
 /* Gives a column to each parameter that is wanted. False: out of memory. */
-static bool arrange(struct lanes_batch *own, const struct lane *new)
+static bool arrange(struct lanes_batch *own, struct group *group, const struct lane *new)
 {
     size_t n_id = own->plan->n_id, n_column = 0;
     bool same = true;
-    mark_wanted(own, new);
+    mark_wanted(own, group, new);
     for (uint32_t j = 0; j < n_id; j++)
         if (own->wanted[j]) {
-            same = same && n_column < own->room.n_column && own->parameter[n_column] == j;
+            same = same && n_column < group->room.n_column && group->parameter[n_column] == j;
             n_column++;
         }
-    if (same && n_column == own->room.n_column)
+    if (same && n_column == group->room.n_column)
         return true;
-    for (int k = 0; k < N_LANE; k++)
-        if (own->base.live >> k & 1)
-            store(own, k);
+    for (int l = 0; l < N_LANE; l++)
+        if (group->seat[l] >= 0)
+            store(lane_of(own, group->seat[l]), group, l);
     n_column = 0;
     for (uint32_t j = 0; j < n_id; j++) {
-        own->column[j] = own->wanted[j] ? (int32_t)n_column : -1;
+        group->column[j] = own->wanted[j] ? (int32_t)n_column : -1;
         if (own->wanted[j])
-            own->parameter[n_column++] = j;
+            group->parameter[n_column++] = j;
     }
-    bool good = lanes_room_set_columns(&own->room, n_column, own->parameter);
-    for (int k = 0; good && k < N_LANE; k++)
-        if (own->base.live >> k & 1)
-            load(lane_of(own, k), own, k);
+    bool good = lanes_room_set_columns(&group->room, n_column, group->parameter);
+    for (int l = 0; good && l < N_LANE; l++)
+        if (group->seat[l] >= 0)
+            load(lane_of(own, group->seat[l]), group, l);
     return good;
 }
 
-/* A simulation comes into its lane. False: there is no memory for the sensitivities of all of them. */
-static bool enter(struct batch *b, int k)
+/* The lane of a seat is free again. */
+static void release(struct lanes_batch *own, int k)
 {
-    struct lanes_batch *own = lanes_of(b);
+    int l = own->lane[k];
+    own->waiting &= ~(1u << k);
+    own->turned &= ~(1u << k);
+    own->lane[k] = -1;
+    for (struct group *group = own->group; l >= 0 && group < own->group + N_METHOD; group++)
+        if (group->seat[l] == k) {
+            group->seat[l] = -1;
+            group->n_taken--;
+            group->room.live[l] = 0;
+            group->room.outside.infused &= ~(1u << l);
+        }
+}
+
+/* Frees the lanes of evaluations that have ended; those that begin anew are still to be counted. */
+static void release_ended(struct lanes_batch *own)
+{
+    const struct batch *b = &own->base;
+    for (int k = 0; k < N_SEAT; k++)
+        if ((own->lane[k] >= 0 || own->waiting >> k & 1) && !(b->live >> k & 1) && !(b->seat[k] && b->seat[k]->begins_anew))
+            release(own, k);
+}
+
+/* A seat's evaluation gets a lane of its method, or waits for one. False: out of memory. */
+static bool place(struct lanes_batch *own, int k)
+{
+    struct group *group = group_of(own, k);
     const struct lane *lane = lane_of(own, k);
-    if (!arrange(own, lane)) {
-        b->lost = b->live;
-        return outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
+    int l = 0;
+    while (l < N_LANE && group->seat[l] >= 0)
+        l++;
+    if (l == N_LANE) {
+        own->number[k] = own->waiting >> k & 1 ? own->number[k] : own->n_number++;
+        own->waiting |= 1u << k;
+        return true;
     }
+    if (!arrange(own, group, lane))
+        return false;
     /* Lanes that hold nothing yet hold the same, so that they compute nothing unusual. */
-    for (int other = 0; !own->is_filled && other < N_LANE; other++)
-        load(lane, own, other);
-    load(lane, own, k);
-    own->is_filled = true;
+    for (int other = 0; !group->is_filled && other < N_LANE; other++)
+        load(lane, group, other);
+    load(lane, group, l);
+    group->room.live[l] = -1;
+    group->is_filled = true;
+    if (group->n_taken++ == 0)
+        group->used = own->group[!lane->method].used;
+    group->seat[l] = k;
+    own->lane[k] = l;
+    own->waiting &= ~(1u << k);
     return true;
 }
 
-static void reload(struct batch *b, int k) { load(lane_of(lanes_of(b), k), lanes_of(b), k); }
+/* A simulation comes in. False: there is no memory for the sensitivities of all of them. */
+static bool enter(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    release(own, k);
+    release_ended(own);
+    if (place(own, k))
+        return true;
+    b->lost = b->live;
+    return outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
+}
 
-static void leave(struct batch *b, int k) { store(lanes_of(b), k); }
+static void reload(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    if (own->lane[k] >= 0)
+        load(lane_of(own, k), group_of(own, k), own->lane[k]);
+}
 
 /* The root mean square of x over the tolerances at y. */
 static double size_of(const struct simulation *sim, const double *x, const double *y)
@@ -405,7 +508,7 @@ static bool first_step(struct lane *lane)
     size_t n = sim->n_state;
     double *y = lane->y, *f = sim->f, *moved = lane->sim.y_before, *slope = sim->columns;
     double span = (sim->has_stops ? fmin(sim->t_far, sim->stops->next) : sim->t_far) - sim->t;
-    int order = lanes_method.order_error;
+    int order = lanes_methods[lane->method]->order_error;
     if (derivatives_rhs(&sim->model, sim->t, y, f) != STIFFIT_OK)
         return false;
     double by_y = size_of(sim, y, y), by_f = size_of(sim, f, y), h = 1e-6 * span;
@@ -433,79 +536,216 @@ static bool first_step(struct lane *lane)
     return true;
 }
 
+static void set_accepted(struct lane *lane)
+{
+    const struct tolerance *tolerance = &lane->sim.tolerance;
+    double growth = sqrt(sqrt(1e-3 / tolerance->rtol));
+    double accepted = ACCEPTED * (lane->method == METHOD_EXPLICIT ? growth : sqrt(growth));
+    accepted = tolerance->atol > 0 ? ACCEPTED_ATOL : accepted;
+    lane->by_accepted = 1 / (accepted * accepted);
+}
+
+/* At the beginning. */
+static void choose_method(struct lane *lane)
+{
+    const struct evaluation_course *course = &lane->sim.request->course;
+    bool is_stiff = course->is_stiff && course->stiff_from == -INFINITY;
+    lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
+    lane->t_turn = course->is_stiff ? course->stiff_from : INFINITY;
+    lane->patience = PATIENCE[METHOD_IMPLICIT];
+}
+
 static bool start(struct batch *b, int k)
 {
     struct lane *lane = lane_of(lanes_of(b), k);
     struct simulation *sim = &lane->sim;
     uint32_t next_id = sim->abi->n_parameter;
+    if (!(b->live >> k & 1))
+        choose_method(lane);
     for (size_t block = 0; block < sim->blocks.n; block++)
         lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
-    lane->watched = positive_watches(sim);
     if (sim->tolerance.atol == 0)
         tolerance_follow(sim, lane->y);
     if (!first_step(lane))
         return outcome_model_failed(sim);
     lane->bound = sim->forcing ? forcing_bound(sim, lane->h) : INFINITY;
-    double accepted = sim->tolerance.atol > 0 ? ACCEPTED_ATOL : ACCEPTED * sqrt(sqrt(sqrt(1e-3 / sim->tolerance.rtol)));
-    lane->by_accepted = 1 / (accepted * accepted);
+    set_accepted(lane);
     lane->log_h = -INFINITY;
     lane->log_error = 0;
     lane->n_attempt = 0;
     lane->trouble = -LASTING;
+    lane->n_sign = 0;
+    lane->t_calm = sim->t;
     lane->rejected = false;
+    lane->watched = sim->is_watched;
     if (!(b->live >> k & 1))
         return enter(b, k);
     reload(b, k);
     return true;
 }
 
-static void count(struct batch *b, int k)
+/* Moves attempts to the counters of the model's calls. */
+static void count_attempts(struct lane *lane, int64_t n_attempt)
 {
-    struct lanes_room *room = &lanes_of(b)->room;
-    struct simulation *sim = b->seat[k];
-    int64_t n_attempt = room->control.n_attempt[k];
-    sim->t = sim->evaluation->t_reached = room->t[k];
-    sim->evaluation->n_step = room->control.n_step[k];
-    sim->model.n_rhs += n_attempt * lanes_method.n_stage;
-    sim->model.n_jacobian += n_attempt;
-    sim->n_factor += n_attempt;
-    room->control.n_attempt[k] = 0;
+    const struct lanes_method *method = lanes_methods[lane->method];
+    bool is_explicit = lane->method == METHOD_EXPLICIT; /* whose last slope is the first one of the next step */
+    lane->sim.model.n_rhs += n_attempt * (method->n_stage - is_explicit);
+    lane->sim.model.n_jacobian += is_explicit ? 0 : n_attempt;
+    lane->sim.n_factor += is_explicit ? 0 : n_attempt;
+    lane->n_attempt = 0;
 }
 
+static void count(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    struct simulation *sim = b->seat[k];
+    int l = own->lane[k];
+    if (l < 0) {
+        count_attempts(lane_of(own, k), lane_of(own, k)->n_attempt);
+        return;
+    }
+    struct lanes_room *room = &group_of(own, k)->room;
+    sim->t = sim->evaluation->t_reached = room->t[l];
+    sim->evaluation->n_step = room->control.n_step[l];
+    count_attempts(lane_of(own, k), room->control.n_attempt[l]);
+    room->control.n_attempt[l] = 0;
+}
+
+/* An evaluation that is in no lane changes the method. */
+static void turn(struct lane *lane)
+{
+    struct simulation *sim = &lane->sim;
+    bool is_stiff = lane->method == METHOD_EXPLICIT, is_early = sim->evaluation->n_step < FEW_STEPS;
+    if (is_stiff)
+        sim->request->course = (struct evaluation_course){true, is_early ? -INFINITY : fmin(lane->t_turn, lane->t_calm)};
+    else if (is_early)
+        sim->request->course.is_stiff = false;
+    count_attempts(lane, lane->n_attempt);
+    lane->trouble = -LASTING;
+    lane->method = is_stiff ? METHOD_IMPLICIT : METHOD_EXPLICIT;
+    lane->t_turn = INFINITY;
+    set_accepted(lane);
+    if (is_stiff && lane->patience < INT64_MAX / 2)
+        lane->patience *= 2;
+    lane->log_h = -INFINITY;
+    lane->log_error = 0;
+    lane->n_sign = 0;
+    lane->rejected = false;
+    lane->h = fmax(lane->h, 64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
+}
+
+static void leave(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    store_seat(own, k);
+    if (own->turned >> k & 1)
+        turn(lane_of(own, k));
+    release(own, k);
+}
+
+/* Those that have turned change the method; those that wait get the lanes that have become free, the first one first. False:
+ * out of memory. */
+static bool change_lanes(struct lanes_batch *own)
+{
+    bool good = true;
+    for (unsigned left = own->turned & own->base.live; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        store_seat(own, k);
+        release(own, k);
+        turn(lane_of(own, k));
+        own->number[k] = own->n_number++;
+        own->waiting |= 1u << k;
+    }
+    own->turned = 0;
+    for (unsigned left = own->waiting; left && good;) {
+        int first = __builtin_ctz(left);
+        for (unsigned other = left; other; other &= other - 1)
+            first = own->number[__builtin_ctz(other)] < own->number[first] ? __builtin_ctz(other) : first;
+        left &= ~(1u << first);
+        good = place(own, first);
+    }
+    return good;
+}
+
+/* The seats of some lanes. */
+static unsigned seats_of(const struct group *group, unsigned which)
+{
+    unsigned seats = 0;
+    for (; which; which &= which - 1)
+        seats |= 1u << group->seat[__builtin_ctz(which)];
+    return seats;
+}
+
+/* The lanes of some seats. */
+static unsigned lanes_in(const struct group *group, unsigned seats)
+{
+    unsigned which = 0;
+    for (int l = 0; l < N_LANE; l++)
+        which |= (unsigned)(group->seat[l] >= 0 && (seats >> group->seat[l] & 1)) << l;
+    return which;
+}
+
+/* An attempt in the lanes of one method. */
+static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_method_kind method)
+{
+    struct group *group = &own->group[method];
+    struct batch *b = &own->base;
+    struct lanes_events found = own->plan->kernel->attempt[method](&group->room);
+    struct integrator_events events = {.moved = seats_of(group, found.moved), .measured = seats_of(group, found.measured),
+                                       .fell = seats_of(group, found.fell), .failed = seats_of(group, found.underflow),
+                                       .exhausted = seats_of(group, found.spent)};
+    own->turned |= seats_of(group, found.turned);
+    if (method == METHOD_EXPLICIT) { /* the other one may go on */
+        own->turned |= events.failed;
+        events.failed = 0;
+    }
+    unsigned seen = events.fell | events.measured | events.failed | events.exhausted | (events.moved & b->attended);
+    for (unsigned left = seen & b->live; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        b->seat[k]->t_before = group->room.t_before[own->lane[k]];
+        b->seat[k]->t = group->room.t[own->lane[k]];
+    }
+    b->n_seat += N_LANE;
+    b->n_held += (uint64_t)group->n_taken;
+    group->used += COST[method] / (group->n_taken * group->n_taken);
+    return events;
+}
+
+/* Each evaluation gets the same time, whatever its method costs. */
 static struct integrator_events attempt(struct batch *b)
 {
     struct lanes_batch *own = lanes_of(b);
-    struct lanes_room *room = &own->room;
-    for (int k = 0; own->live != b->live && k < N_LANE; k++)
-        room->live[k] = -(int64_t)(b->live >> k & 1);
+    const struct group *explicit = &own->group[METHOD_EXPLICIT], *implicit = &own->group[METHOD_IMPLICIT];
+    if (b->live != own->live)
+        release_ended(own);
     own->live = b->live;
-    room->outside.infused &= b->live;
-    struct lanes_events events = own->plan->kernel->attempt(room);
-    unsigned seen = events.fell | events.measured | events.underflow | events.spent | (events.moved & b->attended);
-    for (unsigned left = seen & b->live; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
-        b->seat[k]->t_before = room->t_before[k];
-        b->seat[k]->t = room->t[k];
+    if ((own->turned | own->waiting) && !change_lanes(own)) {
+        for (unsigned left = b->live; left; left &= left - 1)
+            outcome_fail(b->seat[__builtin_ctz(left)], EVALUATION_NO_MEMORY, "no memory for sensitivities");
+        return (struct integrator_events){.finished = b->live};
     }
-    return (struct integrator_events){.moved = events.moved, .measured = events.measured, .fell = events.fell,
-                                      .failed = events.underflow, .exhausted = events.spent};
+    bool is_implicit = !explicit->n_taken || (implicit->n_taken && implicit->used < explicit->used);
+    return attempt_by(own, is_implicit ? METHOD_IMPLICIT : METHOD_EXPLICIT);
 }
 
 /* The dense output, as the kernel's `inside`. */
 static const double *inside(struct batch *b, int k, double t)
 {
-    const struct lanes_room *room = &lanes_of(b)->room;
-    struct lane *lane = lane_of(lanes_of(b), k);
+    struct lanes_batch *own = lanes_of(b);
+    const struct lanes_room *room = &group_of(own, k)->room;
+    const struct lanes_method *method = room->method;
+    struct lane *lane = lane_of(own, k);
+    k = own->lane[k];
     double *y = lane->y, s = t >= room->t[k] ? 1 : (t - room->t_before[k]) / room->h_used[k], weight[METHOD_STAGES];
-    for (int j = 0; j < lanes_method.n_stage; j++) {
+    for (int j = 0; j < method->n_stage; j++) {
         double inner = 0;
-        for (int d = lanes_method.n_dense; d-- > 0;)
-            inner = inner * s + lanes_method.dense[d][j];
-        weight[j] = s * (1 - s) * inner;
+        for (int d = method->n_dense; d-- > 0;)
+            inner = inner * s + method->dense[d][j];
+        weight[j] = s * (1 - s) * inner * (method->has_slopes ? room->h_used[k] : 1);
     }
     for (size_t i = 0; i < lane->sim.n_state; i++) {
         y[i] = (1 - s) * room->y_before[i][k] + s * room->y[i][k];
-        for (int j = 0; j < lanes_method.n_stage && s < 1; j++)
+        for (int j = 0; j < method->n_stage && s < 1; j++)
             y[i] += weight[j] * room->scratch.stage[j][i][k];
     }
     return y;
@@ -513,8 +753,10 @@ static const double *inside(struct batch *b, int k, double t)
 
 static const double *at_end(struct batch *b, int k)
 {
-    const struct lanes_room *room = &lanes_of(b)->room;
-    struct lane *lane = lane_of(lanes_of(b), k);
+    struct lanes_batch *own = lanes_of(b);
+    const struct lanes_room *room = &group_of(own, k)->room;
+    struct lane *lane = lane_of(own, k);
+    k = own->lane[k];
     for (size_t i = 0; i < lane->sim.n_state; i++) {
         lane->y[i] = room->y[i][k];
         lane->sim.y_before[i] = room->y_before[i][k];
@@ -526,19 +768,26 @@ static const double *at_end(struct batch *b, int k)
 
 static const double *at_beginning(struct batch *b, int k) { return b->seat[k]->y_before; }
 
-static void saw_step(struct batch *b, int k) { lanes_of(b)->room.control.watched[k] = -positive_watches(b->seat[k]); }
+static void saw_step(struct batch *b, int k)
+{
+    struct lanes_batch *own = lanes_of(b);
+    group_of(own, k)->room.control.watched[own->lane[k]] = -b->seat[k]->is_watched;
+}
 
 /* What was at the beginning of the step is still where the next one is to go. */
 static bool take_back(struct batch *b, int k, double part)
 {
-    struct lanes_room *room = &lanes_of(b)->room;
+    struct lanes_batch *own = lanes_of(b);
+    struct lanes_room *room = &group_of(own, k)->room;
     struct simulation *sim = b->seat[k];
+    k = own->lane[k];
     double h = part * room->h_used[k];
     if (part == 1 || !(h > 4 * DBL_EPSILON * fabs(room->t[k])))
         return false;
     sim->t = room->t[k] = room->t_before[k];
     room->h[k] = h;
     room->control.rejected[k] = -1;
+    room->advanced[k] = 0;
     for (size_t i = 0; i < sim->n_state; i++)
         room->y[i][k] = room->y_before[i][k];
     for (const struct lanes_block *block = room->block; block < room->block + room->n_block; block++)
@@ -547,50 +796,48 @@ static bool take_back(struct batch *b, int k, double part)
     return true;
 }
 
-/* For the kernel's `inside`: these seats at their t, a time in their latest steps; others at the ends of theirs. */
-static void set_times(const struct lanes_room *room, unsigned seats, const double t[N_LANE], bool is_root, lanes *s)
+/* For the kernel's `inside`: these lanes at their t, a time in their latest steps; others at the ends of theirs. */
+static void set_times(const struct lanes_room *room, unsigned which, const double t[N_LANE], bool is_root, lanes *s)
 {
     for (int k = 0; k < N_LANE; k++) {
-        bool is_end = !(seats >> k & 1) || (t[k] == room->t[k] && !is_root);
+        bool is_end = !(which >> k & 1) || (t[k] == room->t[k] && !is_root);
         (*s)[k] = is_end ? 1 : (t[k] - room->t_before[k]) / room->h_used[k];
     }
 }
 
 /* The state and its sensitivities that `inside` has found. */
-static void take_inside(const struct lanes_batch *own, int k)
+static void take_inside(struct lane *lane, const struct group *group, int k)
 {
-    const lanes *inside = own->inside;
-    struct lane *lane = lane_of(own, k);
+    const lanes *inside = group->inside;
     const struct simulation *sim = &lane->sim;
     size_t n = sim->n_state;
     for (size_t i = 0; i < n; i++)
         lane->y[i] = inside[i][k];
     for (size_t b = 0; b < sim->blocks.n; b++) {
-        const lanes *from = inside + n * (1 + (size_t)own->column[lane->id[b]]);
+        const lanes *from = inside + n * (1 + (size_t)group->column[lane->id[b]]);
         for (size_t i = 0; i < n; i++)
             lane->y[(1 + b) * n + i] = from[i][k];
     }
 }
 
 /* Adds the entries of parameter j to what is numbered by observable. */
-static void add_direct(const struct lanes_batch *own, int k, uint32_t j, double *by_observable)
+static void add_direct(const struct group *group, int k, uint32_t j, double *by_observable)
 {
-    const struct lanes_plan *plan = own->plan->lanes;
+    const struct lanes_plan *plan = group->room.plan;
     const struct stiffit_pattern *pattern = &plan->lanes->observe_parameter;
-    const lanes *entry = own->values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
+    const lanes *entry = group->values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
     for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
         by_observable[pattern->row[e]] += entry[e][k];
 }
 
 /* The derivatives of rows first ... last - 1. False: one is not finite. */
-static bool fill_derivatives(const struct lanes_batch *own, int k, size_t first, size_t last)
+static bool fill_derivatives(const struct lane *lane, const struct group *group, int k, size_t first, size_t last)
 {
-    const struct lane *lane = lane_of(own, k);
     const struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
     size_t n_observable = sim->abi->n_observable, stride = evaluation->stride ? evaluation->stride : task->n_row;
-    const int32_t *direct = own->plan->lanes->lanes->observe_parameter.start;
+    const int32_t *direct = group->room.plan->lanes->observe_parameter.start;
     const uint32_t *to = evaluation->column;
     double odd = 0;
     for (size_t s = 0; to && s < evaluation->n_sens; s++)
@@ -598,7 +845,7 @@ static bool fill_derivatives(const struct lanes_batch *own, int k, size_t first,
     for (size_t s = 0; s < evaluation->n_sens; s++) {
         uint32_t j = sim->blocks.sens[s];
         int32_t block = sim->blocks.of_sens[s];
-        const lanes *by_way = block < 0 ? NULL : own->observed + n_observable * (1 + (size_t)own->column[lane->id[block]]);
+        const lanes *by_way = block < 0 ? NULL : group->observed + n_observable * (1 + (size_t)group->column[lane->id[block]]);
         double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *derived = sim->rows.h_row;
         bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
         if (by_way && !is_direct && !to) { /* the most frequent case */
@@ -609,7 +856,7 @@ static bool fill_derivatives(const struct lanes_batch *own, int k, size_t first,
         for (size_t i = first; i < last; i++)
             derived[task->row_observable[i]] = by_way ? by_way[task->row_observable[i]][k] : 0;
         if (is_direct)
-            add_direct(own, k, j, derived);
+            add_direct(group, k, j, derived);
         for (size_t i = first; i < last; i++) {
             double each = derived[task->row_observable[i]];
             odd += 0 * each; /* NaN if it is not finite */
@@ -622,24 +869,24 @@ static bool fill_derivatives(const struct lanes_batch *own, int k, size_t first,
 /* Answers rows up to `last` from the observables that the kernel has computed for all lanes at once. False: nothing is done,
  * because it is one of the rare cases that are left to observation.c: noise of the model, rows with parameters of their own, a
  * wanted state, and numbers that are not finite. */
-static bool answer_rows(struct lanes_batch *own, int k, size_t last)
+static bool answer_rows(struct lane *lane, const struct group *group, int k, size_t last)
 {
-    struct simulation *sim = own->base.seat[k];
+    struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    if (!own->plan->lanes->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant ||
+    if (!group->room.plan->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant ||
         evaluation->end || sim->blocks.is_pace)
         return false;
     size_t first = sim->rows.i_row;
     double odd = 0, *excess = sim->rows.h;
     for (size_t i = first; i < last; i++) {
         uint32_t o = task->row_observable[i];
-        evaluation->prediction[i] = own->values[o][k];
-        excess[o] = own->observed[o][k];
+        evaluation->prediction[i] = group->values[o][k];
+        excess[o] = group->observed[o][k];
         odd += 0 * excess[o]; /* NaN if something is not finite */
     }
     if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
-                     !fill_derivatives(own, k, first, last)))
+                     !fill_derivatives(lane, group, k, first, last)))
         return false;
     sim->rows.i_row = last;
     sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
@@ -660,15 +907,14 @@ static void look_ahead(struct lane *lane, struct lanes_room *room, int k)
     }
 }
 
-/* Answers the next measurement of a seat; rows up to `last`. False: the evaluation is finished. */
-static bool answer_one(struct batch *b, int k, size_t last)
+/* Answers the next measurement of a seat, in lane l; rows up to `last`. False: the evaluation is finished. */
+static bool answer_one(struct batch *b, int k, struct group *group, int l, size_t last)
 {
-    struct lanes_batch *own = lanes_of(b);
-    struct lane *lane = lane_of(own, k);
+    struct lane *lane = lane_of(lanes_of(b), k);
     struct simulation *sim = &lane->sim;
-    if (!answer_rows(own, k, last)) {
-        take_inside(own, k);
-        follow(lane, &own->room, k);
+    if (!answer_rows(lane, group, l, last)) {
+        take_inside(lane, group, l);
+        follow(lane, &group->room, l);
         if (!observation_answer(sim, lane->y, false)) {
             count(b, k);
             return outcome_model_failed(sim);
@@ -679,68 +925,91 @@ static bool answer_one(struct batch *b, int k, size_t last)
         count(b, k);
         return outcome_set(sim, EVALUATION_OK);
     }
-    set_next(sim, &own->room, k);
+    set_next(sim, &group->room, l);
     if (sim->tolerance.grows)
-        look_ahead(lane, &own->room, k);
+        look_ahead(lane, &group->room, l);
     return true;
+}
+
+/* Of the lanes of one method. */
+static unsigned answer_lanes(struct batch *b, struct group *group, unsigned which)
+{
+    struct lanes_batch *own = lanes_of(b);
+    struct lanes_room *room = &group->room;
+    const struct lanes_kernel *kernel = own->plan->kernel;
+    size_t last[N_LANE] = {0};
+    unsigned finished = 0;
+    lanes s;
+    for (unsigned left = which; left; left &= left - 1) /* steps with a root end there now */
+        room->t[__builtin_ctz(left)] = b->seat[group->seat[__builtin_ctz(left)]]->t;
+    set_times(room, which, (const double *)&room->t_next, false, &s);
+    if (room->plan->n_observe) {
+        memset(group->is_wanted, 0, room->plan->abi->n_observable * sizeof *group->is_wanted);
+        for (unsigned left = which; left; left &= left - 1)
+            last[__builtin_ctz(left)] = observation_mark(b->seat[group->seat[__builtin_ctz(left)]], group->is_wanted);
+    }
+    kernel->inside[group - own->group](room, &s, group->inside);
+    if (room->tolerance.follows_sizes)
+        kernel->drop_vanished(room, group->inside);
+    if (room->plan->n_observe)
+        kernel->observe(room, &room->t_next, group->inside, group->is_wanted, group->values, group->observed);
+    for (unsigned left = which; left; left &= left - 1) {
+        int l = __builtin_ctz(left), k = group->seat[l];
+        if (!answer_one(b, k, group, l, last[l]))
+            finished |= 1u << k;
+    }
+    return finished;
 }
 
 static unsigned answer(struct batch *b, unsigned seats)
 {
     struct lanes_batch *own = lanes_of(b);
-    struct lanes_room *room = &own->room;
-    const struct lanes_kernel *kernel = own->plan->kernel;
-    size_t last[N_LANE] = {0};
     unsigned finished = 0;
-    lanes s;
-    for (unsigned left = seats; left; left &= left - 1) /* steps with a root end there now */
-        room->t[__builtin_ctz(left)] = b->seat[__builtin_ctz(left)]->t;
-    set_times(room, seats, (const double *)&room->t_next, false, &s);
-    if (room->plan->n_observe) {
-        memset(own->is_wanted, 0, room->plan->abi->n_observable * sizeof *own->is_wanted);
-        for (unsigned left = seats; left; left &= left - 1)
-            last[__builtin_ctz(left)] = observation_mark(b->seat[__builtin_ctz(left)], own->is_wanted);
+    for (struct group *group = own->group; group < own->group + N_METHOD; group++) {
+        unsigned which = lanes_in(group, seats);
+        finished |= which ? answer_lanes(b, group, which) : 0;
     }
-    kernel->inside(room, &s, own->inside);
-    if (room->tolerance.follows_sizes)
-        kernel->drop_vanished(room, own->inside);
-    if (room->plan->n_observe)
-        kernel->observe(room, &room->t_next, own->inside, own->is_wanted, own->values, own->observed);
-    for (unsigned left = seats; left; left &= left - 1)
-        if (!answer_one(b, __builtin_ctz(left), last[__builtin_ctz(left)]))
-            finished |= left & -left;
     return finished;
+}
+
+/* The lanes of one method. */
+static void move_lanes(struct batch *b, struct group *group, unsigned which, unsigned rooted)
+{
+    struct lanes_batch *own = lanes_of(b);
+    double t[N_LANE] = {0};
+    for (unsigned left = which; left; left &= left - 1)
+        t[__builtin_ctz(left)] = b->seat[group->seat[__builtin_ctz(left)]]->t;
+    if (rooted) {
+        lanes s;
+        set_times(&group->room, rooted, t, true, &s);
+        own->plan->kernel->inside[group - own->group](&group->room, &s, group->inside);
+    }
+    for (unsigned left = which; left; left &= left - 1) {
+        int l = __builtin_ctz(left), k = group->seat[l];
+        struct lane *lane = lane_of(own, k);
+        group->room.t[l] = t[l];
+        store(lane, group, l);
+        if (rooted >> l & 1)
+            take_inside(lane, group, l);
+        count(b, k); /* attempts are counted from here on */
+        lane->trouble = -LASTING;
+    }
 }
 
 static void go_to(struct batch *b, unsigned seats, unsigned rooted)
 {
     struct lanes_batch *own = lanes_of(b);
-    double t[N_LANE] = {0};
-    for (int k = 0; k < N_LANE; k++)
-        t[k] = seats >> k & 1 ? b->seat[k]->t : 0;
-    if (rooted) {
-        lanes s;
-        set_times(&own->room, rooted, t, true, &s);
-        own->plan->kernel->inside(&own->room, &s, own->inside);
-    }
-    for (int k = 0; k < N_LANE; k++) {
-        if (!(seats >> k & 1))
-            continue;
-        own->room.t[k] = t[k];
-        store(own, k);
-        if (rooted >> k & 1)
-            take_inside(own, k);
-        count(b, k); /* attempts are counted from here on */
-        lane_of(own, k)->n_attempt = 0;
-        lane_of(own, k)->trouble = -LASTING;
-    }
+    for (struct group *group = own->group; group < own->group + N_METHOD; group++)
+        move_lanes(b, group, lanes_in(group, seats), lanes_in(group, rooted));
 }
 
 static void attend(struct batch *b, int k)
 {
-    struct lanes_room *room = &lanes_of(b)->room;
-    struct lane *lane = lane_of(lanes_of(b), k);
+    struct lanes_batch *own = lanes_of(b);
+    struct lanes_room *room = &group_of(own, k)->room;
+    struct lane *lane = lane_of(own, k);
     struct simulation *sim = &lane->sim;
+    k = own->lane[k];
     follow(lane, room, k);
     if (!sim->forcing)
         return;
@@ -783,11 +1052,11 @@ static bool look_for_steady_state(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
     struct lane *lane = lane_of(own, k);
-    double *scratch = (double *)own->inside;
+    double *scratch = (double *)group_of(own, k)->inside;
     struct look look = {.lane = lane, .linear = own->linear};
     const struct steady_solver solver = {.linear = own->linear, .rhs = rhs, .context = &look, .change = scratch,
                                          .weight = scratch + lane->sim.n_state * (1 + lane->sim.blocks.n)};
-    store(own, k);
+    store_seat(own, k);
     linear_begin(own->linear);
     return steady_look(&lane->sim, lane->y, &solver);
 }
@@ -811,17 +1080,19 @@ static bool is_lasting(const struct lanes_room *room, int k)
 
 static bool may_be_sizes(struct batch *b, int k)
 {
-    store(lanes_of(b), k);
-    return !is_lasting(&lanes_of(b)->room, k);
+    struct lanes_batch *own = lanes_of(b);
+    store_seat(own, k);
+    return !is_lasting(&group_of(own, k)->room, own->lane[k]);
 }
 
 static bool fail(struct batch *b, int k)
 {
-    bool is_model = is_lasting(&lanes_of(b)->room, k);
+    struct lanes_batch *own = lanes_of(b);
+    bool is_model = is_lasting(&group_of(own, k)->room, own->lane[k]);
     count(b, k);
     if (!is_model)
         return outcome_integrator_failed(b->seat[k], "the step size fell to rounding level");
-    find_failure(lane_of(lanes_of(b), k));
+    find_failure(lane_of(own, k));
     return outcome_model_failed(b->seat[k]);
 }
 
@@ -830,8 +1101,8 @@ static const struct integrator_seats lane_seats = {
     .at_end = at_end, .at_beginning = at_beginning, .answer = answer, .go_to = go_to, .take_back = take_back,
     .saw_step = saw_step, .attend = attend};
 static const struct integrator lanes_integrator = {
-    .name = "lanes", .width = N_LANE, .closest = CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
+    .name = "lanes", .width = N_SEAT, .closest = CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
     .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .start = start,
     .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
     .fail = fail, .seats = &lane_seats};
-const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_LANE, refusal, takes, suits);
+const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, true, suits);

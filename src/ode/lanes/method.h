@@ -9,19 +9,34 @@
  *
  * The methods here are stiffly accurate with a chain of embedded ones: the last stages' arguments differ by a stage,
  * Y_i = Y_(i-1) + u_(i-1) for i >= chain (counted from 0), the step ends at Y_last + u_last, and u_last is the error.
+ *
+ * And an explicit Runge-Kutta method, for what is not stiff (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I,
+ * section II.4). Its stages are slopes,
+ *
+ *     k_i = f(t + alpha_i h, y + h sum_j a_ij k_j),    j < i;
+ *
+ * the last one is at the end of the step, and the first one of the next step; the estimated error is h sum_i error_i k_i, and what
+ * is inside is the same with u_i = h k_i.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-enum { METHOD_STAGES = 8, METHOD_DENSE = 3 };
+#include <stdbool.h>
+
+enum { METHOD_STAGES = 9, METHOD_DENSE = 4 }; /* the most of a method */
+
+/* How an evaluation is integrated at present. */
+enum lanes_method_kind { METHOD_EXPLICIT, METHOD_IMPLICIT, N_METHOD };
 
 struct lanes_method {
     const char *name;
     int n_stage, n_dense; /* rows of dense in use */
     int chain;
+    bool has_slopes;        /* it is explicit */
     int order, order_error; /* of the step, and of the embedded method whose difference is the error */
     double gamma;
     double alpha[METHOD_STAGES], gamma_i[METHOD_STAGES];
     double a[METHOD_STAGES][METHOD_STAGES], c[METHOD_STAGES][METHOD_STAGES]; /* [i][j], j < i */
+    double error[METHOD_STAGES];
     double dense[METHOD_DENSE][METHOD_STAGES];
 };
 
@@ -58,3 +73,34 @@ static const struct lanes_method lanes_method = {
                15.98066361424651, -6.789040303419874, -6.710236069923372},
               {11.419903575922262, 2.8879645146136994, 72.92137995996029, 80.12511834622643, -52.072871366152654,
                -59.78993625266729, -0.15582684282751913, 4.883087185713722}}};
+
+/* Verner's efficient pair of orders 6(5), with the dense output of order 4 that its stages give and that leaves the least error
+ * of order 5 (Verner, Numerically optimal Runge-Kutta pairs with interpolants, Numerical Algorithms 53, 2010: IIIXb; the dense
+ * output by least squares of the order conditions). The error of the dense output is about half of the estimated one. */
+static const struct lanes_method lanes_explicit = {
+    .name = "Verner 6(5)", .n_stage = 9, .n_dense = 4, .has_slopes = true, .order = 6, .order_error = 5,
+    .alpha = {0.0, 0.06, 0.09593333333333333, 0.1439, 0.4973, 0.9725, 0.9995, 1.0, 1.0},
+    .a = {{0},
+          {0.06},
+          {0.01923996296296296, 0.07669337037037037},
+          {0.035975, 0.0, 0.107925},
+          {1.3186834152331482, 0.0, -5.042058063628562, 4.220674648395414},
+          {-41.87259166432752, 0.0, 159.43256216313748, -122.119213565010033, 5.531743066200054},
+          {-54.43015693531650, 0.0, 207.06725136501847, -158.61081378459, 6.991816585950242,
+           -0.018597231062203234},
+          {-54.66374178728198, 0.0, 207.95280625538936, -159.2889574744995, 7.018743740796944,
+           -0.018338785905045722, -0.0005119484997882099},
+          {0.03438957868357036, 0.0, 0.0, 0.25826245556335034, 0.4209371189673537,
+           4.40539646966931, -176.4831190242986, 172.36413340141507}},
+    .error = {-0.014710097800254536, 0.0, 0.0, 0.033151232611697924, -0.04853110633560249,
+              3.5988172446704234, -176.48311902429865, 172.97125289059287, -0.056861139440475696},
+    .dense = {{0.9656104177736499, 0.0, 0.0, -0.25826244757920797, -0.42093713065558463,
+               -4.40539560293022, 176.48307652010698, -172.3640917430212, -1.3694435948604809e-08},
+              {-4.528651547459714, 0.0, 0.0, 6.4450720516811915, -2.087881903064257,
+               -0.9816643167531959, 175.19873079312126, -173.74806498176167, -0.29754009576360946},
+              {6.515815251362469, 0.0, 0.0, -11.573115249621724, 7.8407742217602765,
+               -20.123412246378084, 7.5306986703915495, 8.107812293686717, 1.7014270587987967},
+              {-2.8743280274125453, 0.0, 0.0, 5.545280671733859, -4.765668155603017,
+               19.13746660446124, -7.131410919716621, -7.67775145800807, -2.2335887154548426}}};
+
+static const struct lanes_method *const lanes_methods[N_METHOD] = {&lanes_explicit, &lanes_method};

@@ -63,11 +63,11 @@ static lanes *new_lanes(size_t n)
     return x;
 }
 
-bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, size_t n_other)
+bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_other)
 {
     size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other, n_input = plan->abi->n_input;
     bool good = true;
-    *room = (struct lanes_room){.plan = plan};
+    *room = (struct lanes_room){.plan = plan, .method = method};
     for (int k = 0; k < N_LANE; k++) {
         room->outside.since[k] = -INFINITY;
         room->outside.until[k] = INFINITY;
@@ -87,7 +87,7 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, siz
                   {&outside->input_slope, n_input}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
-    for (int i = 0; i < METHOD_STAGES; i++) {
+    for (int i = 0; i < method->n_stage; i++) {
         room->scratch.derived[i] = new_lanes(plan->n_derive + plan->n_curve);
         room->scratch.curved[i] = room->scratch.derived[i] + plan->n_derive;
         room->scratch.entry[i] = new_lanes(plan->n_entry);
@@ -133,13 +133,14 @@ void lanes_room_fini(struct lanes_room *room)
     }
 }
 
-static bool block_init(struct lanes_block *block, const struct lanes_plan *plan, const uint32_t *parameter)
+static bool block_init(struct lanes_block *block, const struct lanes_room *room, const uint32_t *parameter)
 {
+    const struct lanes_plan *plan = room->plan;
     size_t n_number = plan->n * block->width;
     bool good = (block->sens = new_lanes(2 * n_number)) && (block->sens_new = new_lanes(2 * n_number)) &&
                 (block->minus_rate = new_lanes(n_number)) &&
                 (block->entry = calloc(plan->n_entry + 1, sizeof *block->entry));
-    for (int i = 0; i < METHOD_STAGES; i++)
+    for (int i = 0; i < room->method->n_stage; i++)
         good = (block->stage[i] = new_lanes(n_number)) && good;
     if (!good)
         return false;
@@ -167,7 +168,7 @@ bool lanes_room_set_columns(struct lanes_room *room, size_t n_column, const uint
         block->first = first;
         block->width = (n_column - first) / (n_block - b);
         first += block->width;
-        if (!block_init(block, room->plan, parameter)) {
+        if (!block_init(block, room, parameter)) {
             free_blocks(room);
             return false;
         }

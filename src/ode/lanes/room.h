@@ -52,6 +52,9 @@ struct lanes_control {
     lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */
     lanes_mask watched;           /* the caller wants to see each of its steps */
     lanes_mask n_attempt, n_step, max_steps;
+    lanes_mask n_sign, patience;  /* signs that the other method would cost less; of which so many make the lane change */
+    lanes t_turn;                 /* in any case it changes from this time on */
+    lanes t_calm;                 /* of the latest step without a sign */
 };
 
 struct lanes_scratch {
@@ -63,6 +66,7 @@ struct lanes_scratch {
 
 struct lanes_room {
     const struct lanes_plan *plan;
+    const struct lanes_method *method;
     size_t n_column, n_block;
     struct lanes_block *block;
     struct lanes_tolerance tolerance;
@@ -76,6 +80,8 @@ struct lanes_room {
     lanes_mask *active;  /* by column: the evaluation wants it */
 
     /* where they are */
+    unsigned fresh;      /* an explicit method's: lanes whose first slope is not known; */
+    lanes_mask advanced; /* and those where it is the latest step's last one */
     lanes_mask live;     /* others are not moved */
     lanes t, h;          /* h: planned */
     lanes longest;       /* of planned steps */
@@ -93,13 +99,14 @@ struct lanes_events {
     unsigned fell;      /* a state went from above to below zero, or the lane is watched */
     unsigned underflow; /* the next step is too small to move t */
     unsigned spent;     /* n_step has reached max_steps */
+    unsigned turned;    /* the other method would cost less from here on */
 };
 
 struct lanes_kernel {
     const char *name;
-    struct lanes_events (*attempt)(struct lanes_room *room);
+    struct lanes_events (*attempt[N_METHOD])(struct lanes_room *room);
     /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers, column by column. */
-    void (*inside)(const struct lanes_room *room, const lanes *s, lanes *out);
+    void (*inside[N_METHOD])(const struct lanes_room *room, const lanes *s, lanes *out);
     /* As tolerance_drop_vanished, for sensitivities found inside. */
     void (*drop_vanished)(const struct lanes_room *room, lanes *inside);
     /* The wanted observables at a time, from what `inside` has found there; for models whose plan has n_observe. values:
@@ -119,7 +126,7 @@ bool lanes_kernel_is_fast(void);
 
 /* For columns by parameter, and n_other ones. False: out of memory. lanes_room_fini is legal then, and for a room that is all
  * zero. */
-bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, size_t n_other);
+bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_other);
 void lanes_room_fini(struct lanes_room *room);
 /* Sets the parameters that have columns (n_parameter and more: what the right-hand side does not depend on). All sensitivities
  * are zero then. False: out of memory; there are no columns then. */

@@ -142,6 +142,8 @@ static enum status open_journal(struct compute *compute, const struct run_option
         status = compute_read_journal(compute, error);
     if (!status)
         status = journal_open(&compute->journal, paths->journal, &plan->identity, error);
+    if (!status && !record_batch_init(&compute->batch, compute->journal))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
     if (!status && compute_is_first(compute))
         status = skeleton_write(&compute->campaign, options->command_line, options->model, error);
     if (!status && options->trace)
@@ -213,7 +215,8 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
     enum status status = (is_shared ? compute_joint : compute_single)(compute, journal_gone, error);
     compute->hooks->end(compute->hooks->context);
     struct error sync_error;
-    if (journal_sync(compute->journal, &sync_error) && !status) {
+    bool is_lost = record_batch_flush(&compute->batch, &sync_error);
+    if ((is_lost || journal_sync(compute->journal, &sync_error)) && !status) {
         *error = sync_error;
         status = error->status;
     }
@@ -256,6 +259,7 @@ static void compute_fini(struct compute *compute)
     free(compute->crashes.of);
     free(compute->pass.suspects);
     death_fini(&compute->death);
+    record_batch_fini(&compute->batch);
     journal_close(compute->journal);
     journal_reader_free(compute->earlier);
     replays_fini(&compute->replays);

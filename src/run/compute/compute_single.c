@@ -55,13 +55,13 @@ static bool finish_fit(struct compute *compute, const struct fit_record *record)
     if (record->outcome == OUTCOME_out_of_memory &&
         is_put_off(compute, record->dataset * compute->campaign.n_task + record->start))
         return false;
-    if (journal_append(compute->journal, record, &error)) {
+    if (record_batch_add(&compute->batch, record, &error)) {
         break_off(compute, &error);
         return false;
     }
-    if (trace_wants(compute->trace, record->dataset))
+    if (compute->trace && trace_wants(compute->trace, record->dataset))
         trace_end(compute->trace, record);
-    if (trace_status(compute->trace, &error))
+    if (compute->trace && trace_status(compute->trace, &error))
         break_off(compute, &error);
     if (!outcome_is_success((enum outcome)record->outcome)
         && record->start < compute->campaign.n_start)

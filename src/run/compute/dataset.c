@@ -69,7 +69,7 @@ static bool set_rest(struct fit_problem *problem, struct ode_task *all, const st
 {
     uint32_t *rest = block->steady ? arena_alloc(arena, (problem->n_experiment + 1) * sizeof *rest) : NULL;
     bool any = false;
-    problem->rest = NULL;
+    problem->preequilibration = NULL;
     if (block->steady && !rest)
         return false;
     for (size_t e = first; rest && e < end; e++) {
@@ -81,7 +81,7 @@ static bool set_rest(struct fit_problem *problem, struct ode_task *all, const st
         if (source != EXPERIMENT_NONE && !ode_task_add_steady(&all[place[source - first]], arena))
             return false;
     }
-    problem->rest = any ? rest : NULL;
+    problem->preequilibration = any ? rest : NULL;
     return true;
 }
 

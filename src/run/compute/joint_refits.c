@@ -3,8 +3,8 @@
 #include "run/compute/joint_refits.h"
 
 #include "fit/bootstrap.h"
+#include "fit/found.h"
 #include "fit/joint_ranks.h"
-#include "fit/prepare.h"
 #include "fit/subject.h"
 #include "run/compute/compute_ranks.h"
 #include "run/compute/task.h"

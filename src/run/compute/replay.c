@@ -2,7 +2,7 @@
  *
  *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64 max_steps; f64 tighter,
  *            p[n_model] for each period; u32 sens[n_sens] of the first
- *   answer   u32 outcome (and a bit: it crosses a jump), n_reason; f64 t_reached;
+ *   answer   u32 outcome (and bits: it crosses a jump, it is stiff), n_reason; f64 t_reached, stiff_from;
  *            i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
  *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise, gradient, as `kind` says;
  *            matrices with a column for each of sens
@@ -17,8 +17,8 @@
 
 enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8, BY_LANES = 16 };
 enum { EXPERIMENT_SHIFT = 8 };
-enum { CROSSES = 1 << 16 }; /* in an answer's outcome */
-enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 6 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
+enum { CROSSES = 1 << 16, IS_STIFF = 1 << 17 }; /* in an answer's outcome */
+enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 7 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
 
 /* Memory for answers that are not written yet: this many bytes, or a few answers. */
 enum { MEMORY = 256 * 1024, N_ANSWER_IN_MEMORY = 4 };
@@ -208,13 +208,15 @@ static bool take_answer(struct replay *replay, struct evaluation *evaluation, co
         return false;
     uint32_t outcome = bytes_take_32(&in), n_reason = bytes_take_32(&in);
     evaluation->crosses = outcome & CROSSES;
-    outcome &= ~(uint32_t)CROSSES;
+    evaluation->course.is_stiff = outcome & IS_STIFF;
+    outcome &= ~(uint32_t)(CROSSES | IS_STIFF);
     size_t arrays = outcome == EVALUATION_OK ? 8 * parts->n_number : 0;
     if (outcome >= EVALUATION_NO_MEMORY || n_reason >= N_REASON ||
         (size_t)(end - in) != ANSWER_HEAD - 8 + n_reason + arrays)
         return false;
     evaluation->outcome = (enum evaluation_outcome)outcome;
     get_doubles(&in, &evaluation->t_reached, 1);
+    get_doubles(&in, &evaluation->course.stiff_from, 1);
     evaluation->n_step = (int64_t)bytes_take_64(&in);
     evaluation->n_rhs = (int64_t)bytes_take_64(&in);
     evaluation->n_jacobian = (int64_t)bytes_take_64(&in);
@@ -275,9 +277,11 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     if (!out)
         return;
     out = put_request(out, evaluation, replay->n_model, parts.kind);
-    out = bytes_put_32(out, (uint32_t)evaluation->outcome | (evaluation->crosses ? CROSSES : 0));
+    out = bytes_put_32(out, (uint32_t)evaluation->outcome | (evaluation->crosses ? CROSSES : 0) |
+                            (evaluation->course.is_stiff ? IS_STIFF : 0));
     out = bytes_put_32(out, (uint32_t)n_reason);
     out = put_doubles(out, &evaluation->t_reached, 1);
+    out = put_doubles(out, &evaluation->course.stiff_from, 1);
     out = bytes_put_64(out, (uint64_t)evaluation->n_step);
     out = bytes_put_64(out, (uint64_t)evaluation->n_rhs);
     out = bytes_put_64(out, (uint64_t)evaluation->n_jacobian);

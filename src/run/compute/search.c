@@ -239,14 +239,6 @@ static enum status run_fit(struct search *search, bool *has_ended, struct error 
     return status;
 }
 
-/* Whether this was a random start at which the model cannot be evaluated, so that another one takes
- * its place. */
-static bool wants_another(const struct joint *joint)
-{
-    const struct fit_start start = {.number = joint->task, .n_redrawn = joint->n_redrawn};
-    return !joint->weight && !joint->end.has_best && fit_start_may_redraw(&start, joint->end.outcome);
-}
-
 void search_forget(struct search *search)
 {
     search->fit.joint.saved.bytes = NULL;
@@ -259,23 +251,22 @@ void search_forget(struct search *search)
 enum status search_fit(struct search *search, uint32_t task, const struct joint_request *request,
                        bool *has_ended, struct error *error)
 {
-    *has_ended = false;
     search->request = request;
-    enum status status = begin(search, task, 0, error);
-    if (!status && (!request || request->keeps))
-        status = take_state(search, error);
-    if (!status)
-        take_crashes(search);
-    if (!status)
-        status = run_fit(search, has_ended, error);
-    while (!status && *has_ended && wants_another(&search->fit.joint)) {
+    const struct joint *joint = &search->fit.joint;
+    struct fit_start start = {.number = task};
+    enum status status;
+    do {
         *has_ended = false;
-        status = begin(search, task, search->fit.joint.n_redrawn + 1, error);
+        status = begin(search, task, start.n_redrawn, error);
+        if (!status && start.n_redrawn == 0 && (!request || request->keeps))
+            status = take_state(search, error);
         if (status)
             break;
+        start.n_redrawn = joint->n_redrawn;
         take_crashes(search);
         status = run_fit(search, has_ended, error);
-    }
+    } while (!status && *has_ended && !joint->weight && !joint->end.has_best
+             && fit_start_redraw(&start, joint->end.outcome));
     if (*has_ended)
         search_forget(search);
     search->request = NULL;

@@ -3,7 +3,7 @@
 #include "run/compute/task.h"
 
 #include "fit/fit.h"
-#include "fit/prepare.h"
+#include "fit/found.h"
 #include "fit/profile.h"
 #include "fit/single.h"
 #include "run/plan/pilot.h"
@@ -16,8 +16,7 @@
 static void fail(const struct task *task, enum outcome outcome, const char *reason)
 {
     fit_clear(task->record, task->problem->n_parameter, 0);
-    task->record->outcome = outcome;
-    snprintf(task->record->reason, sizeof task->record->reason, "%s", reason);
+    fit_fail(task->record, outcome, reason);
 }
 
 void task_refit(const struct campaign *campaign, const struct fit_subject *subject, const struct refit *refit,

@@ -35,6 +35,7 @@ struct finish {
     struct counter *heartbeat;
     struct problem *problem;
     struct result *skeleton;
+    size_t n_parameter, n_start;   /* the skeleton's */
     struct journal_reader *journal;
     struct result_writer *writer;
     const struct run_plan *plan;
@@ -75,7 +76,7 @@ static enum status open_shared(struct finish *finish, const struct result_info *
 
 static void take_shared(struct shared_values *values, const struct fit_record *record)
 {
-    if (values->is_taken || !values->index || isnan(record->objective))
+    if (values->is_taken || isnan(record->objective))
         return;
     values->is_taken = true;
     for (size_t i = 0; i < values->shared.n; i++) {
@@ -96,22 +97,18 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     struct starts_tally tally;
     struct fit_record work;
     struct fit_record *best = &finish->best;
-    size_t n_parameter = result_info(finish->skeleton)->n_parameter;
-    best->start = finish->other.start = 0;
-    fit_record_clear(best, n_parameter); /* columns that this run does not fill */
-    fit_record_clear(&finish->other, n_parameter);
+    size_t n_parameter = finish->n_parameter;
     enum status status = finish_refits_row(finish->refits, dataset, best, &finish->other, &tally, &work, error);
     if (status)
         return status;
-    if (tally.n_start < result_info(finish->skeleton)->identity.n_start) {
+    if (tally.n_start < finish->n_start) {
         summary->journal_gone = true;
         return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile", finish->plan->paths.journal);
     }
-    fit_record_zero_work(best);
-    fit_record_add_work(best, &tally.work);
     if (finish->before)
         best->notes |= NOTE_retried;
-    take_shared(&finish->shared, best);
+    if (finish->shared.index)
+        take_shared(&finish->shared, best);
     status = result_writer_add(finish->writer, id, best, error);
     if (status)
         return status;
@@ -134,7 +131,7 @@ static enum status keep_row(struct finish *finish, const char *id, const struct 
 {
     double seconds = summary->fit_seconds;
     uint64_t n_evaluation = summary->n_evaluation, n_step = summary->n_step;
-    summary_add(summary, id, record, result_info(finish->skeleton)->n_parameter);
+    summary_add(summary, id, record, finish->n_parameter);
     summary->fit_seconds = seconds;
     summary->n_evaluation = n_evaluation;
     summary->n_step = n_step;
@@ -264,6 +261,8 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     if (status)
         return status;
     const struct result_info *info = result_info(finish->skeleton);
+    finish->n_parameter = info->n_parameter;
+    finish->n_start = info->identity.n_start;
     if (plan->recipe.share)
         status = share_read(&finish->share, plan->recipe.share, info->parameter_name, info->n_parameter,
                             finish->problem, error);

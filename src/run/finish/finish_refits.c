@@ -353,10 +353,14 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, st
                               struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
+    struct finish_fit *fit = fit_of(refits, dataset);
     refits->n_objective = 0;
+    best->start = other->start = 0;
+    fit_record_clear(best, refits->n_parameter); /* columns that this run does not fill */
+    fit_record_clear(other, refits->n_parameter);
     best->point = other->point = NULL; /* starts have none */
     enum status status = best_of_starts(refits->source.journal, refits->identity, dataset,
-                                        fit_of(refits, dataset)->chosen, best, other, tally, see_start,
+                                        fit->chosen, best, other, tally, see_start,
                                         refits, error);
     *work = tally->work;
     if (!tally->any) {
@@ -364,11 +368,13 @@ enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, st
         best->start = 0;
         fit_record_clear(best, refits->n_parameter);
     }
-    compare_starts(refits, fit_of(refits, dataset), best);
+    compare_starts(refits, fit, best);
     other->point = refits->point;
     if (!status && plan->n_profile)
         status = profile_row(refits, dataset, best, other, work, error);
     if (!status && plan->n_bootstrap)
         status = bootstrap_row(refits, dataset, best, other, work, error);
+    fit_record_zero_work(best);
+    fit_record_add_work(best, &tally->work);
     return status;
 }

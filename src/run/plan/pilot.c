@@ -3,7 +3,6 @@
 #include "run/plan/pilot.h"
 
 #include "fit/map.h"
-#include "fit/pilot.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@ struct pilots {
     size_t n_parameter, n; /* n: converged ones */
     const enum parameter_scale *scale;
     double *median;        /* n_parameter, natural scale */
-    double *value;         /* PILOT_MAX x n_parameter, optimiser's scale */
+    double *value;         /* n_parameter x PILOT_MAX, optimiser's scale */
     double most;           /* objective per measurement */
 };
 
@@ -83,15 +82,16 @@ enum status pilots_gather(struct pilots *pilots, struct journal_reader *journal,
         if (!outcome_is_success((enum outcome)record.outcome))
             continue;
         for (size_t i = 0; i < n; i++)
-            pilots->value[i * PILOT_MAX + pilots->n] = fit_scale_from_natural(pilots->scale[i], record.parameter[i]);
+            pilots->value[i + pilots->n * n] = fit_scale_from_natural(pilots->scale[i], record.parameter[i]);
         misfit[pilots->n++] = record.objective / fmax(1, count_rows(&record, n));
     }
     free(arrays);
     if (error->status)
         return error->status;
-    for (size_t i = 0; pilots->n && i < n; i++)
-        pilots->median[i] = fit_scale_to_natural(pilots->scale[i], fit_pilot_median(pilots->value + i * PILOT_MAX, pilots->n));
     if (pilots->n) {
+        fit_pilot_medians(n, pilots->n, pilots->value, pilots->median);
+        for (size_t i = 0; i < n; i++)
+            pilots->median[i] = fit_scale_to_natural(pilots->scale[i], pilots->median[i]);
         double middle = fit_pilot_median(misfit, pilots->n), worst = misfit[pilots->n - 1];
         pilots->most = worst + 3 * (worst - middle);
     }

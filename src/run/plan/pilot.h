@@ -3,9 +3,10 @@
 #pragma once
 
 #include "fit/fit.h"
+#include "fit/pilot.h"
 #include "io/journal.h"
 
-enum { PILOT_MAX = 32 };
+enum { PILOT_MAX = FIT_PILOT_MOST };
 
 /* Whether the dataset is a pilot. There are 32 pilots, or half as many as datasets if that is less. */
 bool pilot_is(uint64_t n_dataset, uint64_t dataset);

@@ -217,10 +217,3 @@ void board_slots_fini(struct board_slots *slots)
         munmap(slots->memory, slots->bytes);
     *slots = (struct board_slots){.memory = NULL};
 }
-
-void board_slot_ask(struct board_slot *slot, struct counter *heartbeat, const double *p, size_t n_parameter)
-{
-    memcpy(slot->parameter, p, n_parameter * sizeof *p);
-    counter_set(&slot->is_asked, 1);
-    counter_set(heartbeat, counter_get(heartbeat) + 1);
-}

@@ -8,6 +8,8 @@
 #include "par/monitor.h"
 #include "run/run.h"
 
+#include <string.h>
+
 /* PREPARING is not watched, because it may read a long journal. */
 enum board_phase {
     BOARD_OPENING, BOARD_LOADING_MODEL, BOARD_CHECKING, BOARD_PREPARING, BOARD_FITTING, BOARD_WRITING, BOARD_DONE
@@ -102,4 +104,9 @@ static inline void board_slot_enter(struct board_slot *slot, uint64_t fit)
 }
 static inline void board_slot_leave(struct board_slot *slot) { counter_set(&slot->fit, 0); }
 /* Its evaluation at p (n_parameter of the slots) begins; the heartbeat is the worker's. */
-void board_slot_ask(struct board_slot *slot, struct counter *heartbeat, const double *p, size_t n_parameter);
+static inline void board_slot_ask(struct board_slot *slot, struct counter *heartbeat, const double *p, size_t n_parameter)
+{
+    memcpy(slot->parameter, p, n_parameter * sizeof *p);
+    counter_set(&slot->is_asked, 1);
+    counter_set(heartbeat, counter_get(heartbeat) + 1);
+}

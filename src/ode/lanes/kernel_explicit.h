@@ -1,0 +1,228 @@
+/* One attempt at a step by the explicit method: slopes of the states, and of the sensitivities by f_y S + f_p.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_KERNEL_EXPLICIT_H
+#define ODE_LANES_KERNEL_EXPLICIT_H
+
+#include "ode/lanes/kernel_stops.h"
+#include "ode/lanes/kernel_turn.h"
+
+/* The last stage's argument is the end of the step. */
+enum { LAST_SLOPE = 8, N_SLOPE = 9 };
+
+/* For n numbers: the argument of stage i, x + h sum a_ij k_j. i is a constant. */
+INLINE void advance_stage(const int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out, int h)
+{
+    for (size_t e = 0; e < n; e++) {
+        part sum = {0};
+#pragma GCC unroll 9
+        for (int j = 0; j < i; j++)
+            if (EXPLICIT.a[i][j] != 0)
+                sum = fused(spread(EXPLICIT.a[i][j]), PART(slope[j], e), sum);
+        PART(out, e) = fused(step, sum, PART(x, e));
+    }
+}
+
+static void advance(int i, part step, size_t n, const lanes *x, lanes *const *slope, lanes *out, int h)
+{
+#define SLOPES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define SLOPE(i) \
+    case i: \
+        advance_stage(i, step, n, x, slope, out, h); \
+        break;
+    switch (i) {
+        SLOPES(SLOPE)
+    }
+}
+
+/* The estimated error of number e. */
+INLINE part error_of(lanes *const *slope, part step, size_t e, int h)
+{
+    part sum = {0};
+#pragma GCC unroll 9
+    for (int j = 0; j < N_SLOPE; j++)
+        if (EXPLICIT.error[j] != 0)
+            sum = fused(spread(EXPLICIT.error[j]), PART(slope[j], e), sum);
+    return step * sum;
+}
+
+/* The slopes of a block's sensitivities at `from`: slope i. */
+INLINE void multiply(const struct lanes_room *room, const struct lanes_block *block, size_t width, int i, const lanes *from)
+{
+    const struct lanes_plan *plan = room->plan;
+    const struct lanes_rows *jacobian = &plan->jacobian;
+    const lanes *derived = room->scratch.derived[i];
+    lanes *slope = block->stage[i];
+    for (int h = 0; h < N_PART; h++) {
+        for (size_t r = 0; r < plan->n; r++) {
+            const struct lanes_term *end = jacobian->term + jacobian->start[r + 1];
+            part sum[8];
+            for (size_t c = 0; c < width; c++)
+                sum[c] = (part){0};
+            for (const struct lanes_term *term = jacobian->term + jacobian->start[r]; term < end; term++) {
+                part value = PART(derived, term->value);
+                const lanes *operand = from + (size_t)term->row * width;
+                for (size_t c = 0; c < width; c++)
+                    sum[c] = fused(value, PART(operand, c), sum[c]);
+            }
+            for (size_t c = 0; c < width; c++)
+                PART(slope, r * width + c) = sum[c];
+        }
+        for (size_t q = 0; q < block->n_entry; q++)
+            PART(slope, block->entry[q].row) += PART(derived, plan->entry[block->entry[q].value].value);
+        infuse(room, block->minus_rate, plan->n * width, slope, h);
+    }
+}
+
+/* The end of a block's step is in sens_new; its error. */
+INLINE void weigh_block(const struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width,
+                        int h)
+{
+    const lanes *unit = room->unit + block->first, *base = room->scratch.base;
+    part most[8], finite[8], rtol = PART(&room->tolerance.rtol, 0);
+    for (size_t c = 0; c < width; c++)
+        most[c] = finite[c] = (part){0};
+    for (size_t r = 0, e = 0; r < room->plan->n; r++)
+        for (size_t c = 0; c < width; c++, e++) {
+            part end = PART(block->sens_new, e), size = larger(magnitude(PART(block->sens, e)), magnitude(end));
+            part beyond = fused(PART(unit, c), PART(base, r), spread(TOLERANCE_TINY));
+            part ratio = error_of(block->stage, now->h, e, h) * rough_reciprocal_of(fused(rtol, size, beyond));
+            most[c] = larger(magnitude(ratio), most[c]);
+            finite[c] = fused((part){0}, ratio, finite[c]); /* NaN where the end or the error is infinite */
+        }
+    for (size_t c = 0; c < width; c++) {
+        part_mask active = MASK(room->active, block->first + c);
+        part square = most[c] * most[c];
+        now->good &= (finite[c] == 0) | ~active;
+        now->worst = pick((square > now->worst) & active, square, now->worst);
+    }
+}
+
+/* i: a stage; N_SLOPE: the error. */
+INLINE void block_explicit(const struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width,
+                           int i)
+{
+    size_t n_number = room->plan->n * width;
+    const lanes *from = i == 0 ? block->sens : i == LAST_SLOPE ? block->sens_new : block->sens + n_number;
+    for (int h = 0; h < N_PART; h++)
+        if (i == N_SLOPE)
+            weigh_block(room, &now[h], block, width, h);
+        else if (i > 0)
+            advance(i, now[h].h, n_number, block->sens, block->stage, (lanes *)from, h);
+    if (i < N_SLOPE)
+        multiply(room, block, width, i, from);
+}
+
+#define EXPLICIT_BLOCK(width) \
+    static void block_explicit_##width(const struct lanes_room *room, struct attempt *now, const struct lanes_block *block, \
+                                       int i) \
+    { \
+        block_explicit(room, now, block, width, i); \
+    }
+#define EXPLICIT_WIDTHS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+EXPLICIT_WIDTHS(EXPLICIT_BLOCK)
+#define EXPLICIT_ROW(width) [width] = block_explicit_##width,
+static void (*const block_explicit_do[])(const struct lanes_room *, struct attempt *, const struct lanes_block *, int) = {
+    EXPLICIT_WIDTHS(EXPLICIT_ROW)};
+
+/* Slope i of the states, with the derivatives that the sensitivities need. */
+static void state_slope(struct lanes_room *room, const struct attempt *now, const struct stiffit_lanes_point *base, int i)
+{
+    size_t n = room->plan->n;
+    lanes t, *input = room->scratch.input + room->plan->abi->n_input;
+    lanes *argument = i == 0 ? room->y : i == LAST_SLOPE ? room->y_before : room->scratch.argument;
+    struct stiffit_lanes_point at = *base;
+    for (int h = 0; h < N_PART; h++) {
+        part time = fused(spread(EXPLICIT.alpha[i]), now[h].h, PART(&room->t, 0));
+        set_time(room, EXPLICIT.alpha[i] == 1 ? now[h].end : time, &t, input, h);
+        if (i > 0)
+            advance(i, now[h].h, n, room->y, room->scratch.stage, argument, h);
+    }
+    at.t = (const double *)&t;
+    at.input = (const double *)input;
+    at.y = (const double *)argument;
+    /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
+    room->plan->lanes->derive(&at, (double *)room->scratch.derived[i]);
+    for (int h = 0; h < N_PART; h++) {
+        for (size_t k = 0; k < n; k++)
+            PART(room->scratch.stage[i], k) = PART(room->scratch.derived[i], k);
+        infuse(room, room->outside.minus_rate, n, room->scratch.stage[i], h);
+    }
+}
+
+/* The end of the states' step is in y_before; its error, and what the last two stages show. */
+static void weigh_states(const struct lanes_room *room, struct attempt *now, int h)
+{
+    lanes *const *slope = room->scratch.stage;
+    part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0}, by_state = {0}, by_slope = {0};
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part end = PART(room->y_before, i), size = larger(magnitude(PART(room->y, i)), magnitude(end));
+        part beyond = PART(room->tolerance.beyond, i), weight = reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
+        part ratio = error_of(slope, now->h, i, h) * weight;
+        part change = (end - PART(room->scratch.argument, i)) * weight;
+        part slopes = (PART(slope[LAST_SLOPE], i) - PART(slope[LAST_SLOPE - 1], i)) * now->h * weight;
+        PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
+        worst = larger(ratio * ratio, worst);
+        by_state = fused(change, change, by_state);
+        by_slope = fused(slopes, slopes, by_slope);
+        finite = fused((part){0}, end * ratio, finite); /* NaN where one is infinite */
+    }
+    now->worst = worst;
+    now->good &= finite == 0;
+    look_for_stiffness(room, now, by_state, by_slope, h);
+}
+
+/* The last slopes of a step that was accepted are the first ones of the next step. */
+static void keep_last(const struct lanes_room *room, size_t n, lanes **slope, bool all)
+{
+    if (all)
+        swap(&slope[0], &slope[LAST_SLOPE]);
+    else
+        for (int h = 0; h < N_PART; h++)
+            for (size_t e = 0; e < n; e++)
+                PART(slope[0], e) = pick(MASK(&room->advanced, 0), PART(slope[LAST_SLOPE], e), PART(slope[0], e));
+}
+
+/* The first slopes. Where some lane has none yet, all compute theirs: they get the same bits as before. */
+static void begin_explicit(struct lanes_room *room, const struct attempt *now, const struct stiffit_lanes_point *base)
+{
+    bool all = true;
+    if (room->fresh) {
+        room->fresh = 0;
+        state_slope(room, now, base, 0);
+        for (size_t b = 0; b < room->n_block; b++)
+            block_explicit_do[room->block[b].width](room, (struct attempt *)now, &room->block[b], 0);
+        return;
+    }
+    for (int h = 0; h < N_PART; h++)
+        all = all && bits(MASK(&room->advanced, 0) | ~MASK(&room->live, 0)) == (1u << (N_LANE / N_PART)) - 1;
+    keep_last(room, room->plan->n, room->scratch.stage, all);
+    for (size_t b = 0; b < room->n_block; b++)
+        keep_last(room, room->plan->n * room->block[b].width, room->block[b].stage, all);
+}
+
+static struct lanes_events attempt_explicit(struct lanes_room *room)
+{
+    struct attempt now[N_PART];
+    struct stiffit_lanes_point at = {.p = (const double *)room->p, .covariate = (const double *)room->covariate,
+                                     .work = (const double *)room->work,
+                                     .input_slope = (const double *)room->outside.input_slope};
+    bool together = room->n_block == 1;
+    for (int h = 0; h < N_PART; h++)
+        plan_step(room, &now[h], h);
+    begin_explicit(room, now, &at);
+    for (int i = 1; i < N_SLOPE; i++) {
+        state_slope(room, now, &at, i);
+        if (together)
+            block_explicit_do[room->block->width](room, now, room->block, i);
+    }
+    for (int h = 0; h < N_PART; h++)
+        weigh_states(room, &now[h], h);
+    for (size_t b = 0; b < room->n_block; b++)
+        for (int i = together ? N_SLOPE : 1; i <= N_SLOPE; i++)
+            block_explicit_do[room->block[b].width](room, now, &room->block[b], i);
+    for (int h = 0; h < N_PART; h++)
+        now[h].worst *= PART(&room->control.by_accepted, 0);
+    return conclude(room, now, &EXPLICIT);
+}
+
+#endif

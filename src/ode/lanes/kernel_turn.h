@@ -1,0 +1,45 @@
+/* Signs that the other method would cost less: in an explicit step, that stability limits it; in an implicit one, that it could
+ * have been an explicit one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_KERNEL_TURN_H
+#define ODE_LANES_KERNEL_TURN_H
+
+#include "ode/lanes/kernel_control.h"
+
+/* The explicit method is stable for real h lambda down to -4.86; the error test keeps steps that this limits a bit shorter. */
+#define UNSTABLE 2.4
+/* The difference of the last two arguments that shows an eigenvalue and not rounding errors, relative to the states: the
+ * method's coefficients enlarge these some hundred times. */
+#define SEEN (1e4 * DBL_EPSILON)
+/* The same step would be stable as an explicit one. */
+#define CALM 3
+
+/* h |lambda| for the eigenvalue that the last two stages show, both at the end of the step (Hairer & Wanner, Solving Ordinary
+ * Differential Equations II, section IV.2): the change of h times the slope over that of the state, in tolerances. slope and change:
+ * the sums of their squares. */
+INLINE void look_for_stiffness(const struct lanes_room *room, struct attempt *now, part change, part slope, int h)
+{
+    part rtol = PART(&room->tolerance.rtol, 0);
+    now->sign = (rtol * rtol * change > SEEN * SEEN) & (slope > UNSTABLE * UNSTABLE * change);
+}
+
+/* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. */
+static void look_for_calm(const struct lanes_room *room, struct attempt *now, int h)
+{
+    const struct lanes_rows *jacobian = &room->plan->jacobian;
+    const lanes *derived = room->scratch.derived[0];
+    lanes *tolerance = room->scratch.right;
+    part rtol = PART(&room->tolerance.rtol, 0);
+    now->sign = ~(part_mask){0};
+    for (size_t i = 0; i < room->plan->n; i++)
+        PART(tolerance, i) =
+            fused(rtol, magnitude(PART(room->y, i)), PART(room->tolerance.beyond, i) + TOLERANCE_TINY);
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part sum = {0};
+        for (int32_t k = jacobian->start[i]; k < jacobian->start[i + 1]; k++)
+            sum = fused(magnitude(PART(derived, jacobian->term[k].value)), PART(tolerance, jacobian->term[k].row), sum);
+        now->sign &= sum * now->h <= CALM * PART(tolerance, i);
+    }
+}
+
+#endif
