@@ -160,7 +160,7 @@ def test_own_budgets(tmp):
     assert len(said) == 2 and len(culprit) == 1, said
     assert culprit[0].endswith(b"': the budget of 60 evaluations is used up (--max-evaluations)"), culprit
     healthy = run(*write(tmp / "q.h5", y, plate, inhibitor, which=np.r_[:6, 12:18]), "--share", "kcat@plate",
-                  "--max-evaluations", 40)
+                  "--max-evaluations", 60)
     faults.same_fits(rows(found, np.r_[:6, 12:18]), rows(healthy, slice(None)))
 
 
