@@ -267,6 +267,24 @@ static void test_flat(void **state)
     }
 }
 
+/* A decade of a logarithm is far: the first step is a quarter of one, and steps double if that limited them and they gained
+ * enough, up to two. */
+static void test_reach(void **state)
+{
+    (void)state;
+    static const double longest[] = {0.25, 0.5, 1, 2, 2};
+    double two = trust_model_longest_step(SCALE_LOG10);
+    struct trust_reach reach = trust_reach_begin(false);
+    assert_true(trust_reach_begin(true).part * two == 2);
+    for (size_t i = 0; i < sizeof longest / sizeof *longest; i++) {
+        assert_true(reach.part * two == longest[i]);
+        trust_reach_adapt(&reach, 1, true, true, 0.2, 0.5, 2); /* a poor step */
+        trust_reach_adapt(&reach, 1, true, false, 1, 0.5, 2);  /* something else has limited it */
+        assert_true(reach.part * two == longest[i]);
+        trust_reach_adapt(&reach, 1, true, true, 0.5, 0.5, 2);
+    }
+}
+
 static void test_not_finite(void **state)
 {
     (void)state;
@@ -308,7 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_radius), cmocka_unit_test(test_radius), cmocka_unit_test(test_flat),
-        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_second_derivatives),
+        cmocka_unit_test(test_reach), cmocka_unit_test(test_not_finite), cmocka_unit_test(test_second_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
