@@ -76,7 +76,7 @@ static void track_init(struct track *track, enum lanes_method_kind method, const
     track->plan = lanes_plan_new(&track->abi, &is_wrong);
     assert_non_null(track->plan);
     assert_true(lanes_room_init(&track->room, track->plan, lanes_methods[method], 0));
-    assert_true(lanes_room_set_columns(&track->room, n_parameter, columns));
+    assert_true(lanes_room_set_columns(&track->room, n_parameter, columns, 1));
     track->kernel = lanes_kernel_choose(NULL, NULL);
     for (int k = 0; k < N_LANE; k++) {
         track->room.live[k] = -1;
