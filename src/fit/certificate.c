@@ -21,9 +21,9 @@ static const double MARGIN = 3, FACTOR_MOST = 1000;
 static const double LEAST_RTOL = 1e-12;
 /* A predicted decrease of so many times what the integrator's errors can account for is not due to them. */
 static const double CLEAR = 100;
-/* Between two tolerances of the first steps, which differ by a factor of 5 or more, the steps of a method of order 5 increase
- * to 1.38 times as many. Fewer than this times as many are limited by something else, which both may have missed. */
-static const double MORE_STEPS = 1.2;
+/* The steps of a method of order 5 increase like the tolerance to the power -0.2, those that have to resolve something else less.
+ * Below this power they are limited by what both integrations may have missed. */
+static const double MORE_STEPS = 0.08;
 /* Derivatives that differ by more than this part, or the errors of difference quotients, are not those of one function. */
 static const double DISAGREE = 0.01;
 
@@ -227,7 +227,7 @@ enum asked fit_certify_landing(struct fit_asker *asker, const struct search_end 
     double *step;
     asker->spectrum = NULL;
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
-    if (!((double)best->n_step > MORE_STEPS * (double)looser->n_step))
+    if (!((double)best->n_step > pow(end->ratio, MORE_STEPS) * (double)looser->n_step))
         return ASKED_FAILED;
     struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
     if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) || !ARENA_DOUBLES(arena, {&step, n, 1})

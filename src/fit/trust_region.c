@@ -19,8 +19,6 @@ static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY
 /* The next step of such a parameter, in units of its size; the growth of the limit after a good step of that length. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
 enum { MAX_BACK = 12 };
-/* The first limit of each parameter's steps, as a part of the longest valid one. */
-static const double FIRST_LIMIT = 0.5;
 /* How often the search goes on by Gauss and Newton's model alone, where the estimated second derivatives promise no more. */
 enum { MAX_PLAIN = 1 };
 /* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls to this part of the start's. */
@@ -50,14 +48,6 @@ struct trust_region {
 };
 
 static struct trust_region *region_of(struct fit_search *search) { return (struct trust_region *)search; }
-
-/* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it
- * onto a plateau gains in the others' directions. Limits grow with good steps. */
-static void shorten_limits(struct trust_model *model)
-{
-    for (size_t j = 0; j < model->n; j++)
-        model->limit[j] *= FIRST_LIMIT;
-}
 
 static struct trust_region *new_region(struct fit_asker *asker, struct arena *arena, const double *start)
 {
@@ -114,7 +104,9 @@ static void adapt_radius(struct trust_region *region, double decrease)
     for (size_t j = 0; j < region->n; j++)
         slope += region->search.best->gradient[j] * model->step[j];
     double part = trust_radius_part(slope, decrease);
-    switch (trust_radius_adapt(&model->radius, model->length, model->is_restricted, ratio, part, 2 * region->lost)) {
+    bool is_limited = trust_model_is_limited(model);
+    double growth = 2 * region->lost;
+    switch (trust_reach_adapt(&model->reach, model->length, model->is_restricted, is_limited, ratio, part, growth)) {
     case TRUST_RADIUS_SHRINKS:
         region->probe.is_needed = true;
         region->lost = isfinite(decrease) ? 1 : fmin(region->lost / part, LOST_MOST);
@@ -162,7 +154,7 @@ static bool went_too_far(struct trust_region *region)
         double size = map->scale[j] == SCALE_LIN ? fabs(region->search.best->theta[j]) : fit_map_size(map, j, 0);
         if (!is_too_far(region, j, size))
             continue;
-        trust_model_limit(model, region->search.best, j, fmin(BACK_PART * size, 0.5 * model->limit[j]));
+        trust_model_limit(model, region->search.best, j, fmin(BACK_PART * size, 0.5 * trust_model_reach(model, j)));
         any = true;
     }
     region->n_back += any;
@@ -305,7 +297,6 @@ static enum asked begin(struct fit_search *search)
     region->probe.is_needed = false;
     region->lost = 1;
     trust_model_forget(&search->model);
-    shorten_limits(&search->model);
     stopping_init(&search->stopping, search->asker);
     return evaluate(region, region->start);
 }
