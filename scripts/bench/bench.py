@@ -3,9 +3,9 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy numbalsoda lanes limit optimizers evaluation adjoint text
-                                                           workers experiments petab share overhead fairness million
-                                                           merge whole whole-million starts shared
+    scripts/bench/bench.py [--strict] [--quick] [WORD ...]
+    WORD: scipy numbalsoda lanes limit optimizers evaluation adjoint text workers experiments petab share overhead
+          fairness million merge whole whole-million starts shared
 
 whole (beside the program that OLD names), whole-million, starts and shared run only when they are named: they take long.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
@@ -409,8 +409,8 @@ class Bench:
         shutil.rmtree(folder)
 
 
-PARTS = ("scipy", "numbalsoda", "lanes", "limit", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "petab",
-         "share", "overhead", "fairness", "million", "merge")
+PARTS = ("scipy", "numbalsoda", "lanes", "limit", "optimizers", "evaluation", "adjoint", "text",
+         "workers", "experiments", "petab", "share", "overhead", "fairness", "million", "merge")
 NAMED_ONLY = ("whole", "whole-million", "starts", "shared")
 
 

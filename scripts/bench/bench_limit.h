@@ -1,7 +1,7 @@
 /* What the two limit programs share: the data as bench_limit.py writes them, and Levenberg and Marquardt's search of one fit.
  *
- * They show what a fit costs if nothing is general: one model, its sensitivities by hand, one method, no certificate, journal or
- * statistics but standard errors.
+ * They show what a fit costs if nothing is general: one model, its sensitivities by hand, one method,
+ * no certificate, no journal, and of the statistics only standard errors.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_LIMIT_H
 #define BENCH_LIMIT_H

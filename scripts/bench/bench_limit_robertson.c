@@ -1,6 +1,6 @@
-/* The limit for Robertson's problem: eight fits in lanes, each with its own time and step, and the next fit where one has ended;
- * RODAS of order 4 with its continuous extension (Hairer & Wanner 1996, IV.7 and VI.4) for the states and their derivatives by
- * the logarithms of the parameters.
+/* The limit for Robertson's problem: eight fits in lanes, each with its own time and step, and the next fit where
+ * one has ended; RODAS of order 4 with its continuous extension (Hairer & Wanner 1996, IV.7 and VI.4) for
+ * the states and their derivatives by the logarithms of the parameters.
  *
  *     bench_limit_robertson DATA RESULT RTOL
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,6 +1,6 @@
-"""stiffit over programs that do nothing but one kind of fit (bench_limit_*.c): one core, whole processes, CPU time. Both get the
-same datasets and starts; a limit program runs at the loosest tolerance with which its optima are those of stiffit. A part of
-bench.py; or alone: limit.py [--quick].
+"""stiffit over programs that do nothing but one kind of fit (bench_limit_*.c): one core, whole processes, CPU time. Both get
+the same datasets and starts; a limit program runs at the loosest tolerance with which its optima are those of stiffit. A
+part of bench.py; or alone: limit.py [--quick].
 
 SPDX-License-Identifier: BSD-3-Clause
 """

@@ -1,5 +1,5 @@
-"""Whole fits of stiffit beside an earlier build, and beside the strongest loop in Python: one core, CPU time (of two workers, wall
-time), medians of interleaved runs. A part of bench.py, or alone:
+"""Whole fits of stiffit beside an earlier build, and beside the strongest loop in Python: one core, CPU time (of two workers,
+wall time), medians of interleaved runs. A part of bench.py, or alone:
 
     [OLD=path/to/stiffit] whole.py [--quick] [--only NAME[,NAME...]] [--no-rivals]
 
@@ -28,8 +28,8 @@ from measure import measure  # noqa: E402
 
 
 class Row:
-    """A problem of `n` fits (or `few`, if quick). `old`, `rival`: the least ratio of their time to ours that is wanted. `case`: for
-    the rival, which gets as many datasets."""
+    """A problem of `n` fits (or `few`, if quick). `old`, `rival`: the least ratio of their time to ours that is wanted. `case`:
+    for the rival, which gets as many datasets."""
 
     def __init__(self, n, few, make, old, rival=None):
         self.n, self.few, self.make, self.old, self.rival = n, few, make, old, rival
@@ -89,9 +89,11 @@ def network(n_state):
     return simulated(lambda: test_random_starts.network(n_state, 10, 3 * n_state // 2, 1), "0.3,0.7,1.5,3,6,10,15,25")
 
 
-ROWS = {"alpha-pinene": Row(20000, 1000, from_case(pinene), 3.5, 20), "robertson": Row(20000, 1000, from_case(robertson), 2, 40),
+ROWS = {"alpha-pinene": Row(20000, 1000, from_case(pinene), 3.5, 20),
+        "robertson": Row(20000, 1000, from_case(robertson), 2, 40),
         "heavy-tail": Row(1000, 200, from_case(heavy), 2.5, 15),
-        "stiff-tail-500": Row(500, 100, from_case(stiff), 2.5, 4.5), "stiff-tail-5000": Row(5000, 500, from_case(stiff), 1.5, 7),
+        "stiff-tail-500": Row(500, 100, from_case(stiff), 2.5, 4.5),
+        "stiff-tail-5000": Row(5000, 500, from_case(stiff), 1.5, 7),
         "pollu": Row(200, 16, simulated("pollu/pollu.ode", "5:60:5"), 1.3),
         "pollu-one": Row(1, 1, simulated("pollu/pollu.ode", "5:60:5"), 4),
         "network-20": Row(64, 8, network(20), 1.3), "network-50": Row(64, 8, network(50), 1.3),
@@ -108,7 +110,8 @@ def programs():
 
 
 def command(program, problem, model, output, n_worker):
-    return [str(word) for word in (program, "run", problem, "--model", model, "-q", "-j", n_worker, "--overwrite", "-o", output)]
+    words = (program, "run", problem, "--model", model, "-q", "-j", n_worker, "--overwrite", "-o", output)
+    return [str(word) for word in words]
 
 
 def run(program, problem, model, tmp, n_worker=1):

@@ -21,7 +21,7 @@ static const double MARGIN = 3, FACTOR_MOST = 1000;
 static const double LEAST_RTOL = 1e-12;
 /* A predicted decrease of so many times what the integrator's errors can account for is not due to them. */
 static const double CLEAR = 100;
-/* The steps of a method of order 5 increase like the tolerance to the power -0.2, those that have to resolve something else less.
+/* The steps of a method of order 5 increase like the tolerance to the power -0.2, those that resolve something else less.
  * Below this power they are limited by what both integrations may have missed. */
 static const double MORE_STEPS = 0.08;
 /* Derivatives that differ by more than this part, or the errors of difference quotients, are not those of one function. */
@@ -247,7 +247,7 @@ enum asked fit_certify_landing(struct fit_asker *asker, const struct search_end 
     point.f = fit_objective_value(&asker->objective, &answer);
     if (!isfinite(point.f))
         return ASKED_FAILED;
-    asker->prediction_error = error_of(asker, best, &point) / (end->ratio - 1);
+    asker->prediction_error = error_of(asker, best, &point);
     take_derivatives(asker, best, &point);
     judge(asker, asker->accuracy, best, &point, point.f - best->f, spectrum, certificate);
     if (!certificate->is_certified || certificate->is_below) {

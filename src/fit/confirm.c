@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One fit in so many is checked by the other engine: of the first datasets, and of those from MANY on. A sample of a given size
- * shows a fault of the lanes as well in a long run as in a short one. PURPOSE_CHECK keeps the random numbers apart from those of
- * other purposes. */
+/* One fit in CHECKED is checked by the other engine, and one in CHECKED_OF_MANY from dataset MANY on: a
+ * sample of a given size shows a fault of the lanes as well in a long run as in a short one. PURPOSE_CHECK
+ * keeps the random numbers apart from those of other purposes. */
 enum { CHECKED = 64, CHECKED_OF_MANY = 1024, MANY = 4096 };
 static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
 /* A stalled search is repeated with tolerances this many times tighter. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* The relative tolerance of the first steps, and its divisor from stage to stage. The last loose stage has LAST times the
- * requested tolerance, so that its step ends at an optimum, and the end is as good as a certificate. A stage is used only if its
- * tolerance is at least LOOSE_LEAST times that of the next one. */
+ * requested tolerance, so that its step ends at an optimum, and the end is as good as a certificate. A stage is used only if
+ * its tolerance is at least LOOSE_LEAST times that of the next one. */
 static const double LOOSE = 3e-4, REFINE = 300, LAST = 10, LOOSE_LEAST = 5;
 /* After this many consecutive steps without gain the tolerances are tightened. */
 enum { LOOSE_REJECTED = 6 };

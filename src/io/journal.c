@@ -1,7 +1,8 @@
-/* The journal. Appends complete records by one write(2) to a file that only this process writes: threads need no lock, because
- * O_APPEND puts the bytes of each after all others, and the kernel serialises writes to an open file; only a partial write (a full
- * disk) needs care. Reads them: one pass over all files of the directory makes an index, 16 bytes per fit; records are then
- * read through a few windows, since they are needed in nearly the order of the files. And removes journals.
+/* The journal. Appends complete records by one write(2) to a file that only this process writes: threads
+ * need no lock, because O_APPEND puts the bytes of each after all others, and the kernel serialises writes
+ * to an open file; only a partial write (a full disk) needs care. Reads them: one pass over all files of the
+ * directory makes an index, 16 bytes per fit; records are then read through a few windows, since they are
+ * needed in nearly the order of the files. And removes journals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal.h"
 

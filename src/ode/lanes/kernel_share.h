@@ -10,7 +10,7 @@
 /* Adds a number to that of an entry, in the lanes of its rank. */
 INLINE void add_entry(const struct lanes_room *room, const struct stiffit_lanes_entry *entry, part value, lanes *to, int h)
 {
-    if (room->n_share > 1) /* x + -0 is x, whatever it is */
+    if (__builtin_expect(room->n_share > 1, 0)) /* x + -0 is x, whatever it is */
         value = pick(MASK((const int64_t *)room->of_rank + entry->rank, 0), value, spread(-0.0));
     PART((double *)to + entry->row, 0) += value;
 }

@@ -98,9 +98,12 @@ static struct lanes_batch *lanes_of(struct batch *batch) { return (struct lanes_
 static struct lane *lane_of(const struct lanes_batch *own, int k) { return (struct lane *)own->base.seat[k]; }
 /* The lanes of the evaluation whose first one is l: what is not a sensitivity is the same in all of them. */
 #define EACH_LANE(group, l, k) for (int k = (l); k < (l) + (group)->room.n_share; k++)
-/* The column of the sensitivity by an id, and its lane, counted from the evaluation's first one. */
-static size_t column_of(const struct group *group, uint32_t id) { return (size_t)(group->number[id] / group->room.n_share); }
-static int rank_of(const struct group *group, uint32_t id) { return group->number[id] % group->room.n_share; }
+/* The column of the sensitivity by an id, and its lane, counted from the evaluation's first one; n_share is a power of 2. */
+static size_t column_of(const struct group *group, uint32_t id)
+{
+    return (size_t)(group->number[id] >> __builtin_ctz((unsigned)group->room.n_share));
+}
+static int rank_of(const struct group *group, uint32_t id) { return group->number[id] & (group->room.n_share - 1); }
 
 static struct group *group_of(struct lanes_batch *own, int k) { return &own->group[lane_of(own, k)->method]; }
 

@@ -68,8 +68,8 @@ struct lanes_scratch {
 };
 
 /* An evaluation is in `n_share` neighbouring lanes, whose first one's number is a multiple of n_share: all of them integrate
- * its states, and each has a part of its sensitivities. Of the parameters in the order of lanes_room_set_columns, number i is in
- * column i / n_share of the lane of rank i % n_share. Errors are compared over all of them, so all make the same steps. */
+ * its states, and each has a part of its sensitivities. Of the parameters in the order of lanes_room_set_columns, number i is
+ * in column i / n_share of the lane of rank i % n_share. Errors are compared over all of them, so all make the same steps. */
 struct lanes_room {
     const struct lanes_plan *plan;
     const struct lanes_method *method;
