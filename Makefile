@@ -243,6 +243,8 @@ $(B)/fuzz/%: tests/fuzz/%.c $(FUZZED) $(wildcard $(addsuffix *.h,$(sort $(dir $(
 	$(Q)clang $(ALL_CPPFLAGS) -std=c11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-o $@ $< $(FUZZED) $(LIBS)
 
+# Written for this CPU alone.
+$(B)/bench/bench_limit_%: private ALL_CFLAGS += $(if $(X86),-march=native) -ffp-contract=fast -Wno-psabi
 $(B)/bench/%: scripts/bench/%.c $(B)/libstiffit.a
 	@mkdir -p $(@D)
 	@echo "  BENCH   $@"

@@ -118,14 +118,59 @@ struct stiffit_pattern {
     const int32_t *row;
 };
 
-/* The linear algebra of the integrator for one model, which the model compiler writes for small ones; a plugin written by hand
- * leaves it out. A program whose plan of these operations has another key does not call them. */
-typedef void stiffit_lanes_solve(const double *values, const double *factor, const double *sens, const double *right,
-                                 double *out);
+/* What the integrator does in one stage of a step, for one model: the model compiler writes it; a plugin written by hand leaves
+ * it out. It does what the program's own kernel does for any model, in the same order, so that the bits are the same. A
+ * program whose plan of these operations has another key does not call them. Matrices of sensitivities are here by column. */
+struct stiffit_lanes_states {
+    const struct stiffit_lanes_point *at;   /* of the stage */
+    const struct stiffit_lanes_point *base; /* of the step's beginning; direction: out */
+    const double *inverse;    /* 1/(h gamma) in the first stage, in which it is factored; else NULL */
+    const double *direct;     /* the factor of d rhs / d t */
+    const double *minus_rate; /* of infusions, or NULL */
+    const double *first;      /* derive's output in the first stage */
+    double *right;            /* the right-hand side without the model; is overwritten */
+    double *derived, *curved; /* out: outputs of derive and curve; */
+    double *entry;            /* d rhs / d p with the latter's; */
+    double *factor;           /* in the first stage, */
+    double *correction;       /* and what a step of iterative refinement adds to out (stages), or the right-hand side
+                               * (states); */
+    double *out;              /* the stage */
+    int32_t n_lane;           /* lanes from there on are not computed */
+    int32_t has_columns;      /* 0: no curve, no entries */
+};
+/* The entry at `value` is added to the right-hand side at `row`, in the lanes of the mask at `rank`; all three are counted in
+ * doubles. */
+struct stiffit_lanes_entry {
+    int64_t value, row, rank;
+};
+struct stiffit_lanes_columns {
+    const double *derived, *factor, *entry; /* from the states' stage; curve's output follows derive's */
+    const double *sens, *argument;          /* at the step's beginning, and of the stage */
+    const double *minus_rate;               /* of infusions, or NULL */
+    const double *of_rank;                  /* masks of lanes, by rank; NULL: of all */
+    const struct stiffit_lanes_entry *place;
+    const int64_t *which;                   /* for stages: by number of right, what to add of entry, besides place: an
+                                             * entry's number times STIFFIT_LANES; the number of entries stands for -0 */
+    double *right, *out;                    /* as above */
+    int32_t n_place, n_column, n_lane;
+};
+/* All stages of the states, each followed by those of all columns. begin makes right-hand sides and arguments of a stage from
+ * those before it, and sets `direct`, `out` and `inverse` in states, and `out` in the blocks. Of derive's output the part by
+ * state of the first stage is written; nothing of curve's, and no entries. */
+struct stiffit_lanes_stages {
+    void (*begin)(void *context, int32_t i_stage);
+    void *context;
+    const struct stiffit_lanes_states *states;
+    const struct stiffit_lanes_columns *block; /* n_block */
+    int32_t n_stage, n_block;
+};
 struct stiffit_lanes_algebra {
     uint64_t key;
-    void (*factorize)(const double *derived, const double *inverse, double *factor); /* NULL: there is none; */
-    stiffit_lanes_solve *solve[9]; /* so here. [0]: for the states; [w]: for w columns of sensitivities */
+    void (*solve)(const double *factor, const double *right, double *out, int32_t n_lane); /* for the states */
+    /* For small models stages, else the other two; those that are not there are NULL. */
+    void (*stages)(const struct stiffit_lanes_stages *all);
+    void (*states)(const struct stiffit_lanes_states *stage);
+    void (*columns)(const struct stiffit_lanes_columns *stage);
 };
 
 struct stiffit_lanes {

@@ -3,11 +3,11 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy numbalsoda lanes optimizers evaluation adjoint text
-                                                           workers experiments petab share overhead fairness million
-                                                           merge whole-million starts shared
+    scripts/bench/bench.py [--strict] [--quick] [WORD ...]
+    WORD: scipy numbalsoda lanes limit optimizers evaluation adjoint text workers experiments petab share overhead
+          fairness million merge whole whole-million starts shared
 
-whole-million, starts and shared run only when they are named: they take long.
+whole (beside the program that OLD names), whole-million, starts and shared run only when they are named: they take long.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
 import argparse
@@ -33,6 +33,7 @@ from idle import Idle  # noqa: E402
 import helpers as h  # noqa: E402
 import joint  # noqa: E402
 import lanes  # noqa: E402
+import limit  # noqa: E402
 import merge  # noqa: E402
 import model_text  # noqa: E402
 import overhead  # noqa: E402
@@ -44,6 +45,7 @@ import starts  # noqa: E402
 import starts_problems  # noqa: E402
 import sundials_build  # noqa: E402
 import tolerances  # noqa: E402
+import whole  # noqa: E402
 from measure import measure  # noqa: E402
 
 
@@ -134,6 +136,14 @@ class Bench:
                 print(f"  {case.name}: lanes in use: skipped: the result does not say")
             else:
                 self.line(f"{case.name}: share of the lanes in use", share, 0.9)
+
+    def limit(self):
+        print("Whole runs over hand-written programs for one model, which do nothing else, one core:")
+        self.report["limit"] = {}
+        for name, case in limit.cases(200).items():
+            found = limit.compare(name, case, self.tmp, *((20000, 5) if not self.quick else (2000, 1)))
+            self.report["limit"][case.name] = found
+            limit.show(self.line, case.name, found)
 
     def optimizers(self):
         print("Default runs: evaluations a fit, fits at the optimum, and fits per second against L-BFGS, one thread:")
@@ -362,6 +372,14 @@ class Bench:
                 print(f"    not within {found['tried']} passes: objective / optimum - 1 is "
                       f"{found['objective'] / figures['rivals']['objective'] - 1:.2g}")
 
+    def whole(self):
+        print("Whole fits, one core, beside an earlier build (OLD names it) and numbalsoda with sensitivities and lm:")
+        python, why = rivals.environment()
+        if not python:
+            print(f"  numbalsoda: skipped: {why}")
+        self.report["whole"] = {name: whole.measure_one(name, self.quick, python, self.line)
+                                for name in (*whole.ROWS, *whole.PAIRS)}
+
     def whole_million(self):
         self.one_state("whole-million", 1000000)
 
@@ -391,9 +409,9 @@ class Bench:
         shutil.rmtree(folder)
 
 
-PARTS = ("scipy", "numbalsoda", "lanes", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "petab",
-         "share", "overhead", "fairness", "million", "merge")
-NAMED_ONLY = ("whole-million", "starts", "shared")
+PARTS = ("scipy", "numbalsoda", "lanes", "limit", "optimizers", "evaluation", "adjoint", "text",
+         "workers", "experiments", "petab", "share", "overhead", "fairness", "million", "merge")
+NAMED_ONLY = ("whole", "whole-million", "starts", "shared")
 
 
 def machine():

@@ -167,13 +167,14 @@ def van_der_pol_rhs(t, y, p):
     return [y[1], p[0] * (1 - y[0] ** 2) * y[1] - y[0]]
 
 
-def heavy_tailed_case(n=400, n_long=4, turns=5, n_time=12, seed=4):
+def heavy_tailed_case(n=400, n_long=4, turns=5, n_time=12, seed=4, mu_long=(90, 110), end_long=None):
     """van der Pol: one fit in a hundred follows five turns of a stiff limit cycle, the others a part of a smooth one. A long
     fit costs some hundred times a short one, which the report checks."""
     rng = np.random.default_rng(seed)
     is_long = np.arange(n) % (n // n_long) == n // n_long - 1
-    mu = np.where(is_long, rng.uniform(90, 110, n), rng.uniform(0.8, 1.3, n))
+    mu = np.where(is_long, rng.uniform(*mu_long, n), rng.uniform(0.8, 1.3, n))
     end = np.where(is_long, turns * (1.614 * mu + 3), 3.0)  # a turn of the limit cycle at large mu takes (3 - 2 log 2) mu
+    end = end if end_long is None else np.where(is_long, end_long, end)
     times = np.linspace(1 / n_time, 1, n_time) * end[:, None]
     values = np.array([o.simulate(van_der_pol_rhs, [2.0, 0.0], 0.0, t, [m], 1e-10, 1e-10)[:, :1] for t, m in zip(times, mu)])
     sigma = 0.01

@@ -96,6 +96,21 @@ void measurements_copy(const struct measurements *to, size_t at, const struct me
     }
 }
 
+/* With n_byte constant, each copy is one move. */
+#define PICK(n_byte) \
+    for (size_t i = 0; i < n; i++) \
+        memcpy(target + i * (n_byte), source + order[i] * (n_byte), (n_byte))
+
+static void pick(size_t size, const size_t *order, size_t n, const char *source, char *target)
+{
+    if (size == sizeof(double))
+        PICK(sizeof(double));
+    else if (size == sizeof(uint32_t))
+        PICK(sizeof(uint32_t));
+    else
+        PICK(size);
+}
+
 void measurements_pick(const struct measurements *to, const struct measurements *from, const size_t *order, size_t n)
 {
     for (int c = 0; c < N_MEASUREMENT; c++) {
@@ -106,7 +121,7 @@ void measurements_pick(const struct measurements *to, const struct measurements 
             continue;
         if (!source)
             clear(c, target, n);
-        for (size_t i = 0; source && i < n; i++)
-            memcpy(target + i * size, source + order[i] * size, size);
+        else
+            pick(size, order, n, source, target);
     }
 }

@@ -163,8 +163,8 @@ static void print_certificate(FILE *file, const struct result_info *info, const 
     fputs("  certificate", file);
     if (record->rtol < 0.9 * recipe.ode.rtol) /* a tenth or less; its last digits may differ */
         fprintf(file, ", at rtol %.6g (tightened from %.6g)", record->rtol, recipe.ode.rtol);
-    fprintf(file, ": with a tenth of the tolerances the objective changes by %.2g, and a step could lower it by %.2g: %s\n",
-            record->tight_change, record->tight_decrease,
+    fprintf(file, ": with a tenth of the tolerances the objective changes by %.2g or less, and a "
+            "step could lower it by %.2g: %s\n", record->tight_change, record->tight_decrease,
             !outcome_is_success((enum outcome)record->outcome) ? "not confirmed (the fit did not converge)"
             : record->notes & NOTE_not_certified               ? "NOT the same optimum"
                                                                : "the same optimum");

@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One fit in so many is checked by the other engine; keeps the random numbers apart from those of other purposes. */
-enum { CHECKED = 64 };
+/* One fit in CHECKED is checked by the other engine, and one in CHECKED_OF_MANY from dataset MANY on: a
+ * sample of a given size shows a fault of the lanes as well in a long run as in a short one. PURPOSE_CHECK
+ * keeps the random numbers apart from those of other purposes. */
+enum { CHECKED = 64, CHECKED_OF_MANY = 1024, MANY = 4096 };
 static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
 /* A stalled search is repeated with tolerances this many times tighter. */
 static const double STALLED_FACTOR = 100;
@@ -216,19 +218,25 @@ static struct fit_certificate certify(struct fit_asker *asker, struct arena *are
     struct fit_certificate certificate = {.change = NAN, .decrease = NAN};
     if (!asker->options->certify)
         return certificate;
-    if (end->outcome == OUTCOME_stalled)
+    if (end->outcome == OUTCOME_stalled) {
         certificate.factor = STALLED_FACTOR;
-    else if (outcome_is_success(end->outcome) && point
-             && fit_certify(asker, asker->accuracy, point, end->best->f, arena, &certificate) == ASKED_END
-             && asker->outcome == OUTCOME_out_of_memory)
-        end->outcome = OUTCOME_out_of_memory;
+    } else if (outcome_is_success(end->outcome) && point) {
+        enum asked asked = ASKED_FAILED;
+        if (end->looser && point == end->best)
+            asked = fit_certify_landing(asker, end, arena, &certificate);
+        if (asked == ASKED_FAILED)
+            asked = fit_certify(asker, asker->accuracy, point, end->best->f, arena, &certificate);
+        if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
+            end->outcome = OUTCOME_out_of_memory;
+    }
     return certificate;
 }
 
-/* Whether CVODES checks the certificate that lanes give this fit: one fit in 64. */
+/* Whether CVODES checks the certificate that lanes give this fit. */
 static bool is_sample(const struct fit_problem *problem)
 {
-    return random_below(0, random_stream(PURPOSE_CHECK, problem->dataset), problem->start_number, CHECKED) == 0;
+    uint64_t part = problem->dataset < MANY ? CHECKED : CHECKED_OF_MANY;
+    return random_below(0, random_stream(PURPOSE_CHECK, problem->dataset), problem->start_number, part) == 0;
 }
 
 /* A second certificate, by CVODES, in place of one from lanes: for a sample, and where that one confirms nothing. */

@@ -208,6 +208,8 @@ static double guess_normal(double p)
 
 double distribution_normal_quantile(double p)
 {
+    if (p == 0.975) /* for intervals of 95 %: every fit asks for it */
+        return 0x1.f5c0331eeff84p+0;
     return symmetric(&(struct distribution){above_normal, 0, 0}, p, guess_normal(p));
 }
 

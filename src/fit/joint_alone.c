@@ -110,7 +110,7 @@ bool joint_pilot_take(struct joint *joint)
 void joint_pilot_begin(const struct joint_work *work)
 {
     const struct fit_map *map = &work->region.asker.map;
-    work->block->radius = INFINITY;
+    work->block->reach = trust_reach_begin(work->joint->options->is_near);
     memset(work->block->best.scale, 0, work->n * sizeof(double));
     for (size_t k = 0; k < work->n; k++)
         work->block->best.theta[k] =

@@ -104,7 +104,7 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
     enum asked asked = evaluate(work, own, shared, reduced);
     while (asked == ASKED_END && change_method(work, arena)) {
         if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
-            joint_region_schur(&work->region, best, joint_least(work->joint), &work->block->radius);
+            joint_region_schur(&work->region, best, joint_least(work->joint), &work->block->reach);
         asked = evaluate(work, own, shared, reduced);
     }
     if (asked == ASKED_END)
@@ -151,11 +151,13 @@ static bool adapt_radius(struct joint_work *work, double gain)
     double missing = block->promise - block->decrease, unit = fmax(gain, fabs(block->promise));
     if (missing > POOR * unit) { /* if nothing was promised, the shared step is to blame */
         if (block->promise > 0)
-            block->radius = SHORTER * fmin(block->radius, model->length);
+            block->reach.radius = SHORTER * fmin(block->reach.radius, model->length);
         return block->promise > 0;
     }
+    if (trust_model_is_limited(model))
+        trust_reach_grow(&block->reach);
     if (missing < GOOD * gain || !model->is_restricted)
-        block->radius = fmax(block->radius, 2 * model->length);
+        block->reach.radius = fmax(block->reach.radius, 2 * model->length);
     return false;
 }
 
@@ -167,7 +169,7 @@ static void follow(struct joint_work *work)
     double *shared_step = work->move + work->n;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
-    joint_region_set(&work->region, &block->best, block->best.theta, shared_step, &block->radius);
+    joint_region_set(&work->region, &block->best, block->best.theta, shared_step, &block->reach);
     if (work->n > 0)
         trust_model_step(model, &work->region.point);
     trust_model_target(model, &work->region.point, work->region.rhs);
@@ -213,7 +215,7 @@ static void end_step(struct joint_work *work)
 {
     struct joint_block *block = work->block;
     if (!block->has_failed)
-        joint_region_schur(&work->region, &block->trial, joint_least(work->joint), &block->radius);
+        joint_region_schur(&work->region, &block->trial, joint_least(work->joint), &block->reach);
     else
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
 }
@@ -224,13 +226,13 @@ static void step(struct joint_work *work, struct arena *arena)
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     struct trust_model *model = &work->region.model;
-    double *shared_step = work->move + work->n, radius = block->radius;
+    double *shared_step = work->move + work->n, radius = block->reach.radius;
     bool is_kept = false, is_bounded = false;
     block->has_failed = true;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
     for (int i = 0; i < MAX_TRY; i++) {
-        joint_region_set(&work->region, &block->best, block->best.theta, shared_step, &block->radius);
+        joint_region_set(&work->region, &block->best, block->best.theta, shared_step, &block->reach);
         if (work->n > 0 && i + 1 < MAX_TRY)
             trust_model_step(model, &work->region.point);
         else
@@ -241,7 +243,7 @@ static void step(struct joint_work *work, struct arena *arena)
         if (asked == ASKED_END)
             return;
         if (asked == ASKED_FAILED) {
-            block->radius = SHORTER * fmin(block->radius, model->length);
+            block->reach.radius = SHORTER * fmin(block->reach.radius, model->length);
             if (work->n == 0 || is_kept)
                 break;
             continue;
@@ -253,11 +255,11 @@ static void step(struct joint_work *work, struct arena *arena)
             || !(model->promise > joint->options->f_tolerance * block->best.misfit))
             break;
     }
-    block->radius = block->has_failed ? radius : block->radius;
+    block->reach.radius = block->has_failed ? radius : block->reach.radius;
     note_bounded(work, is_bounded && !block->has_failed);
-    if (block->radius != radius)
+    if (block->reach.radius != radius)
         joint_region_schur(&work->region, &block->best, joint_least(joint),
-                          &block->radius); /* in case that the trial is rejected */
+                          &block->reach); /* in case that the trial is rejected */
     end_step(work);
 }
 
@@ -266,7 +268,7 @@ static void step_along(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
     joint_kinks_take(work);
-    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->radius);
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
     memcpy(work->region.model.step, block->inner.step, work->n * sizeof *block->inner.step);
     block->has_failed = true;
     if (try_step(work, arena) == ASKED_END)
@@ -351,7 +353,7 @@ static enum asked evaluate_again(struct joint_work *work)
     /* The metric halves what it remembers: twice the value gives the same one. */
     for (size_t j = 0; j < work->n; j++)
         block->best.scale[j] *= 2;
-    joint_region_schur(&work->region, &block->best, joint_least(work->joint), &block->radius);
+    joint_region_schur(&work->region, &block->best, joint_least(work->joint), &block->reach);
     return ASKED_OK;
 }
 
@@ -361,7 +363,7 @@ static enum asked evaluate_trial(struct joint_work *work, struct arena *arena)
     const struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     if (joint->pass == JOINT_BEGIN) {
-        block->radius = INFINITY;
+        block->reach = trust_reach_begin(joint->options->is_near);
         memset(block->best.scale, 0, work->n * sizeof(double));
         for (size_t k = 0; k < work->n; k++)
             block->best.theta[k] = work->region.asker.map.start[k];
@@ -415,7 +417,7 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
         sum_leaps(work);
     if (is_own && !joint->options->is_near && !leave_start(work, arena))
         return;
-    joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->radius);
+    joint_region_schur(&work->region, &block->trial, joint_least(joint), &block->reach);
     if (joint->pass != JOINT_CHECK && joint->pass != JOINT_DESCRIBE && !joint->options->evaluates)
         return;
     keep(work);

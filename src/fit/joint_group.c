@@ -28,7 +28,7 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
     for (size_t g = 0; g < count; g++) {
         struct joint_group *group = &joint->above.group[g];
         struct joint_reduced *reduced = &group->reduced;
-        group->radius = INFINITY;
+        group->reach = trust_reach_begin(joint->options->is_near);
         group->is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
         group->hold.is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
         group->hold.is_stopped = arena_calloc(arena, n + 1, sizeof *group->is_held);
@@ -116,7 +116,7 @@ static bool reduce_group(struct joint *joint, struct joint_group *group, enum jo
         return true;
     }
     reduced->theta = at;
-    joint_region_schur(own, reduced, joint_least(joint), &group->radius);
+    joint_region_schur(own, reduced, joint_least(joint), &group->reach);
     reduced->theta = kept;
     for (size_t j = 0; j < joint->above.n_group; j++)
         group->is_held[j] = fit_point_is_held(&own->asker.map, &own->point, j);
@@ -158,12 +158,13 @@ void joint_groups_step(struct joint *joint)
         struct joint_group *group = &joint->above.group[g];
         for (size_t k = 0; k < joint->above.s; k++)
             own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
-        joint_region_set(own, &group->reduced, group->reduced.theta, own->rhs, &group->radius);
+        joint_region_set(own, &group->reduced, group->reduced.theta, own->rhs, &group->reach);
         if (joint->above.n_group > 0)
             trust_model_step(&own->model, &own->point);
         trust_model_target(&own->model, &own->point, group->trial);
         group->step = own->model.length;
         group->is_restricted = own->model.is_restricted;
+        group->is_limited = trust_model_is_limited(&own->model);
     }
 }
 
@@ -181,6 +182,6 @@ void joint_groups_adapt(struct joint *joint)
         }
         double ratio = has_failed ? -1 : promise > 0 ? decrease / promise : 1;
         if (group->step > 0)
-            trust_radius_adapt(&group->radius, group->step, group->is_restricted, ratio, SHORTER, 2);
+            trust_reach_adapt(&group->reach, group->step, group->is_restricted, group->is_limited, ratio, SHORTER, 2);
     }
 }

@@ -19,9 +19,9 @@ bool joint_region_init(struct joint_region *own, const struct fit_map *map, cons
 /* Sets the model around `theta` for a step of the parameters above (NULL: none). */
 void joint_region_set(struct joint_region *own, const struct joint_reduced *reduced, const double *theta,
                       const double *shared_step,
-                   double *radius);
+                   struct trust_reach *reach);
 /* What is left for the parameters above, from the triangle; least: joint_least. */
-void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least, double *radius);
+void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least, struct trust_reach *reach);
 /* The map of some parameters, all that a trust model uses. */
 bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena);
 

@@ -17,8 +17,8 @@ void joint_kinks_reduce(struct joint *joint, struct joint_group *group)
     struct joint_reduced reduced = group->reduced;
     reduced.scale = group->line_scale;
     struct joint_region *own = joint->above.group_region;
-    double radius = group->radius;
-    joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &radius);
+    struct trust_reach reach = group->reach;
+    joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &reach);
     if (joint->line.begins && !joint->line.holds)
         memcpy(group->hold.is_held, group->is_held, joint->above.n_group * sizeof *group->is_held);
     for (size_t k = 0; k < joint->above.n_group && joint->line.begins && !joint->line.holds; k++)
@@ -36,8 +36,8 @@ void joint_kinks_groups_step(struct joint *joint)
     for (size_t g = 0; g < joint_n_group(joint); g++) {
         struct joint_group *group = &joint->above.group[g];
         struct joint_reduced reduced = group->reduced;
-        double radius = group->radius;
-        joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &radius);
+        struct trust_reach reach = group->reach;
+        joint_region_set(own, &group->reduced, group->reduced.theta, NULL, &reach);
         reduced.scale = group->line_scale;
         for (size_t k = 0; k < joint->above.s; k++)
             own->rhs[k] = joint->above.trial[k] - joint->above.theta[k];
@@ -113,7 +113,7 @@ static void begin(struct joint_work *work, const struct inner_value *inner)
     joint_block_reduce(work, &inner->answer, CURVATURE_EXPECTED, NULL, reduced->triangle, reduced->rhs);
     for (size_t k = 0; k < all; k++)
         block->inner.scale[k] = sqrt(matrix_squares(k + 1, reduced->triangle + k * all));
-    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->radius);
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
     joint_hold_begin(&work->region, &block->inner.hold);
 }
 
@@ -160,7 +160,7 @@ bool joint_kinks_value(struct joint_work *work, struct arena *arena)
     double *shared_step = work->move + work->n;
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
-    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->radius);
+    joint_region_set(&work->region, &block->best, block->best.theta, NULL, &block->reach);
     struct joint_inner *own = &block->inner;
     own->is_stopped = joint_damped_follow(&work->region, &own->reduced, &own->hold, line->damping, shared_step);
     block->inner.candidate_distance = 0;

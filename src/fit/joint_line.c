@@ -105,19 +105,19 @@ static enum asked set_step(struct joint *joint)
 {
     struct trust_model *model = &joint->search.model;
     size_t bytes = joint->above.s * sizeof *model->scale;
-    double radius = model->radius;
+    double radius = model->reach.radius;
     if (!measure(joint))
         return joint_end_short(joint);
     memcpy(joint->line.kept, model->scale, bytes);
     enum asked asked = joint_set_model(joint, JOINT_INNER);
     if (asked != ASKED_OK)
         return asked;
-    model->radius = INFINITY;
+    model->reach.radius = INFINITY;
     if (joint->above.s > 0)
         trust_model_step(model, &joint->point);
     trust_model_target(model, &joint->point, joint->above.trial);
     joint_kinks_groups_step(joint);
-    model->radius = radius;
+    model->reach.radius = radius;
     memcpy(model->scale, joint->line.kept, bytes);
     return ASKED_OK;
 }

@@ -65,6 +65,16 @@ void joint_take(struct joint *joint)
     joint_take_trials(joint);
 }
 
+/* Steps over kinks are kept short by a damping of their own. */
+static void free_reaches(struct joint *joint)
+{
+    joint->search.model.reach.part = 1;
+    for (size_t i = 0; i < joint->part.n_active; i++)
+        joint_active(joint, i)->reach.part = 1;
+    for (size_t g = 0; g < joint_n_group(joint); g++)
+        joint->above.group[g].reach.part = 1;
+}
+
 void joint_begin_stopping(struct joint *joint)
 {
     struct stopping *stopping = &joint->search.stopping;
@@ -81,6 +91,8 @@ void joint_begin_stopping(struct joint *joint)
     joint_agree(joint, &facts);
     joint->asker.objective.has_offset = facts.any & OFFSET;
     joint->has_kinks = facts.any & KINKS;
+    if (joint->has_kinks)
+        free_reaches(joint);
     joint->asker.is_sigma_known = !(facts.any & UNKNOWN);
     measure(joint);
 }

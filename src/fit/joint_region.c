@@ -10,7 +10,7 @@
 
 void joint_region_set(struct joint_region *own, const struct joint_reduced *reduced, const double *theta,
                       const double *shared_step,
-                   double *radius)
+                   struct trust_reach *reach)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, all = n + own->s;
@@ -24,16 +24,16 @@ void joint_region_set(struct joint_region *own, const struct joint_reduced *redu
     for (size_t j = 0; j < n; j++)
         own->point.gradient[j] = joint_slope(model->triangle, n, model->rhs, j);
     memcpy(model->scale, reduced->scale, n * sizeof(double));
-    model->radius = *radius;
+    model->reach = *reach;
     trust_model_adopt(model, &own->point);
-    *radius = model->radius;
+    *reach = model->reach;
 }
 
-void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least, double *radius)
+void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least, struct trust_reach *reach)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, s = own->s, all = n + s;
-    joint_region_set(own, reduced, reduced->theta, NULL, radius);
+    joint_region_set(own, reduced, reduced->theta, NULL, reach);
     memcpy(reduced->scale, model->scale, n * sizeof(double));
     if (n > 0)
         trust_model_step(model, &own->point);

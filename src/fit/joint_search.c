@@ -104,7 +104,7 @@ static void take_start(struct joint *joint)
 
 static void forget_radius(struct joint *joint)
 {
-    joint->search.model.radius = INFINITY;
+    joint->search.model.reach = trust_reach_begin(joint->options->is_near);
     memset(joint->search.model.scale, 0, joint->above.s * sizeof *joint->search.model.scale);
 }
 
@@ -219,7 +219,7 @@ static enum asked find_decrease(struct joint *joint, double *decrease)
     if (joint->has_kinks || !stopping_is_hidden(stopping, model->promise, &joint->point, by_value, by_slopes)
         || by_value > NOISE_ERRORS * joint_total(joint, noise_of))
         return ASKED_OK;
-    double before = stopping->beyond.promise, radius = model->radius;
+    double before = stopping->beyond.promise, radius = model->reach.radius;
     before += joint->above.s > 0 ? trust_model_promise_free(model, &joint->point) : 0;
     enum asked asked = joint_set_model(joint, JOINT_TRIAL);
     if (asked == ASKED_FAILED)
@@ -227,7 +227,7 @@ static enum asked find_decrease(struct joint *joint, double *decrease)
     if (asked != ASKED_OK)
         return asked;
     double after = joint_promise_free(joint, JOINT_TRIAL);
-    model->radius = radius;
+    model->reach.radius = radius;
     *decrease = stopping_by_gradient(stopping, by_value, by_slopes, !(after > 0.5 * before));
     return ASKED_OK;
 }
@@ -238,7 +238,8 @@ static void adapt_radius(struct joint *joint, double decrease)
     /* The promise is negative where blocks cannot follow the shared step. */
     double ratio = model->promise > 0 ? decrease / model->promise : -1;
     double part = trust_radius_part(joint_total(joint, slope_of), decrease);
-    trust_radius_adapt(&model->radius, model->length, model->is_restricted, ratio, part, 2);
+    bool is_limited = trust_model_is_limited(model);
+    trust_reach_adapt(&model->reach, model->length, model->is_restricted, is_limited, ratio, part, 2);
 }
 
 /* The trials of all blocks have been evaluated, or some could not be. */

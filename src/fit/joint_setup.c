@@ -186,7 +186,7 @@ static bool make_block(struct joint_work *work)
         return true;
     }
     block->n_row = (size_t)joint_weight(work->joint, (size_t)(block - work->joint->block)) * work->asker->objective.n_row;
-    block->radius = INFINITY;
+    block->reach = trust_reach_begin(work->joint->options->is_near);
     return true;
 }
 

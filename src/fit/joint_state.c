@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { FORMAT = 10, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 11, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -40,14 +40,14 @@ static void pass_group(struct cursor *cursor, struct joint_group *group, size_t 
 {
     ARRAY(group->reduced.theta, n);
     ARRAY(group->reduced.scale, n);
-    FIELD(group->radius);
+    FIELD(group->reach);
 }
 
 static void pass_arrays(struct cursor *cursor, struct joint *joint)
 {
     struct trust_model *shared = &joint->search.model;
     size_t s = joint->above.s;
-    FIELD(shared->radius);
+    FIELD(shared->reach);
     ARRAY(joint->above.theta, s);
     ARRAY(shared->scale, s);
     for (size_t g = 0; joint->levels.n_column && g < joint->levels.n_group[0]; g++) {
@@ -60,7 +60,7 @@ static void pass_block(struct cursor *cursor, struct joint_block *block)
 {
     FIELD(block->n);
     FIELD(block->n_row);
-    FIELD(block->radius);
+    FIELD(block->reach);
     FIELD(block->n_bounded);
     FIELD(block->is_curved);
     FIELD(block->best.is_curved);

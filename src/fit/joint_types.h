@@ -5,6 +5,7 @@
 #include "fit/certificate.h"
 #include "fit/kinks.h"
 #include "fit/leap.h"
+#include "fit/trust_model.h"
 
 /* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
 struct joint_reduced {
@@ -110,7 +111,7 @@ struct joint_block {
     size_t n_memory, n_copied, n_at; /* and not the n_at of the best point and the trial, with kinks */
     bool is_swapped;          /* the trial's arrays come first */
     struct joint_reduced best, trial;
-    double radius;            /* of the own trust region */
+    struct trust_reach reach; /* of own steps */
     struct joint_inner inner; /* with kinks */
     uint32_t n_bounded;       /* steps in a row that it bounded; */
     bool is_curved;           /* after many: so is the next trial */
@@ -160,8 +161,9 @@ struct joint_group {
     struct joint_hold hold;   /* with kinks */
     bool is_stopped;
     double *line_scale;       /* with kinks: the metric of steps, in joint->line.scale */
-    double radius, step;      /* step: the length of the latest one */
-    bool is_restricted;       /* that one */
+    struct trust_reach reach; /* of own steps */
+    double step;              /* the length of the latest one */
+    bool is_restricted, is_limited; /* that one */
     double *error_rows;       /* for standard errors: of its loose parameters and those above, and */
     size_t n_loose;
 };

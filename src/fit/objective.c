@@ -77,6 +77,12 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
 bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
                          double *weight, double *value)
 {
+    if (objective->is_plain) {
+        *weight = answer->weight[i];
+        *r = answer->residual[i];
+        *value = objective->measured.value[i];
+        return true;
+    }
     bool is_log = fit_objective_loss(objective, i)->is_log;
     double y = objective->measured.value[i], m = answer->prediction[i];
     *weight = 1 / fit_objective_sigma(objective, answer, i);
@@ -323,32 +329,59 @@ static void add_observable(const struct fit_objective *objective, const struct f
         }
 }
 
-struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
-                                           uint32_t n_observable)
+/* The sums over all rows of a plain objective, whose weights and residuals are known: the same as below. */
+static void add_plain(const struct fit_objective *objective, const struct fit_answer *answer, struct fit_criteria *criteria)
 {
-    struct fit_criteria criteria = {.total_squares = 0};
+    double sigma = NAN, log_sigma = NAN;
+    for (size_t i = 0; i < objective->n_row; i++) {
+        double own = fit_objective_sigma(objective, answer, i), r = answer->residual[i];
+        if (own != sigma) { /* most have the one before */
+            sigma = own;
+            log_sigma = log(sigma);
+        }
+        double constant = log_sigma + fit_objective_loss(objective, i)->log_constant + 0;
+        criteria->deviance += 2 * (0.5 * r * r + constant);
+        criteria->chi_square += r * r;
+        criteria->squares += r * r;
+        criteria->constants += 2 * constant;
+    }
+    criteria->scaling = 1;
+}
+
+static void add_rows(const struct fit_objective *objective, const struct fit_answer *answer, struct fit_criteria *criteria)
+{
     struct fit_objective full = *objective;
     size_t n_square = 0, n_kink = 0;
     full.likelihood = true;
-    for (uint32_t observable = 0; observable < n_observable; observable++)
-        add_observable(objective, answer, observable, &criteria);
     for (size_t i = 0; i < objective->n_row; i++) {
         double r, weight, value;
         struct row row = row_at(&full, answer, i, CURVATURE_ABOVE);
-        criteria.deviance += 2 * row.f;
+        criteria->deviance += 2 * row.f;
         const struct fit_loss *loss = fit_objective_loss(objective, i);
         n_square += error_kind_is_square(loss->error);
         n_kink += loss->has_kink;
         if (!fit_objective_plain(objective, answer, i, &r, &weight, &value))
             continue;
         struct loss_terms terms = fit_loss_at(loss, r);
-        criteria.deviance -= 2 * fit_loss_rounding(loss, r);
-        criteria.chi_square += terms.weight * r * r;
-        criteria.distances += loss->has_kink ? terms.weight * r * r : 0;
-        criteria.squares += r * r;
-        criteria.constants += 2 * row.constant; /* not f - rho, which has lost its digits if residuals are large */
+        criteria->deviance -= 2 * fit_loss_rounding(loss, r);
+        criteria->chi_square += terms.weight * r * r;
+        criteria->distances += loss->has_kink ? terms.weight * r * r : 0;
+        criteria->squares += r * r;
+        criteria->constants += 2 * row.constant; /* not f - rho, which has lost its digits if residuals are large */
     }
-    criteria.scaling = n_kink == objective->n_row ? 2 : n_square == objective->n_row;
+    criteria->scaling = n_kink == objective->n_row ? 2 : n_square == objective->n_row;
+}
+
+struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
+                                           uint32_t n_observable)
+{
+    struct fit_criteria criteria = {.total_squares = 0};
+    for (uint32_t observable = 0; observable < n_observable; observable++)
+        add_observable(objective, answer, observable, &criteria);
+    if (objective->is_plain && objective->n_row > 0)
+        add_plain(objective, answer, &criteria);
+    else
+        add_rows(objective, answer, &criteria);
     return criteria;
 }
 

@@ -622,8 +622,11 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct
     if (asked != ASKED_OK)
         return asked;
     asker->meets_jump = false;
-    for (size_t e = 0; e < n_experiment; e++)
+    point->n_step = 0;
+    for (size_t e = 0; e < n_experiment; e++) {
+        point->n_step += asker->evaluation[e].n_step;
         asker->meets_jump = asker->meets_jump || (asker->evaluation[e].crosses && asker->evaluation[e].n_sens > 0);
+    }
     if (asker->meets_jump)
         return fit_asker_end(asker, OUTCOME_stalled, "the trajectory has no derivative at a switch or an event");
     return judge_answer(asker, accuracy, point, with_derivatives);

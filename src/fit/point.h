@@ -108,6 +108,7 @@ struct fit_point {
     double *theta, *gradient, *chain; /* n_free */
     double *p;                        /* n_parameter */
     double f;
+    int64_t n_step;                   /* of the integrations of its predictions */
     double *prediction, *d_prediction, *noise, *d_noise; /* as in struct evaluation */
     double *weight, *residual;                           /* as in struct fit_answer */
 };

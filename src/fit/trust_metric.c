@@ -7,6 +7,9 @@
 
 #include <math.h>
 
+/* The reach's first part of the longest valid step, and its growth. */
+static const double FIRST_PART = 0.125, PART_GROWTH = 2;
+
 static double size_of(const struct trust_model *model, const struct fit_point *point, size_t j)
 {
     enum parameter_scale scale = model->asker->map.scale[j];
@@ -74,13 +77,23 @@ double trust_radius_part(double slope, double decrease)
     return decrease < 0 ? fmin(0.5, fmax(0.1, 0.5 * slope / (slope + decrease))) : 0.5;
 }
 
-enum trust_radius trust_radius_adapt(double *radius, double length, bool is_restricted, double ratio, double part,
-                                     double growth)
+struct trust_reach trust_reach_begin(bool is_near)
 {
+    return (struct trust_reach){.radius = INFINITY, .part = is_near ? 1 : FIRST_PART};
+}
+
+void trust_reach_grow(struct trust_reach *reach) { reach->part = fmin(1, PART_GROWTH * reach->part); }
+
+enum trust_radius trust_reach_adapt(struct trust_reach *reach, double length, bool is_restricted, bool is_limited,
+                                    double ratio, double part, double growth)
+{
+    double *radius = &reach->radius;
     if (!(ratio >= TRUST_RATIO_POOR)) {
         *radius = part * fmin(*radius, length);
         return TRUST_RADIUS_SHRINKS;
     }
+    if (is_limited)
+        trust_reach_grow(reach);
     if (ratio <= TRUST_RATIO_GOOD && is_restricted)
         return TRUST_RADIUS_STAYS;
     *radius = fmax(*radius, growth * length);

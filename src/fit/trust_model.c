@@ -14,6 +14,8 @@ enum { MAX_DAMPING_ITERATION = 30, MAX_BOX_DAMPING = 12 };
 static const double SCALE_MEMORY = 0.5;
 /* A step whose length is within this part of the radius is accepted (More 1978). */
 static const double RADIUS_SLACK = 0.1;
+/* A step of this part of a parameter's reach is limited by it: bent steps end a little before it. */
+static const double LIMITED = 0.9;
 /* An acceleration larger than this part of the step is not reliable (Transtrum & Sethna 2012). */
 static const double BEND_MOST = 0.75;
 
@@ -44,7 +46,7 @@ void trust_model_forget(struct trust_model *model)
     memset(model->scale, 0, model->n * sizeof *model->scale);
     for (size_t j = 0; j < model->n; j++)
         model->limit[j] = trust_model_longest_step(model->asker->map.scale[j]);
-    model->radius = INFINITY;
+    model->reach = trust_reach_begin(model->asker->is_near);
     trust_model_forget_curvature(model);
 }
 
@@ -54,12 +56,25 @@ void trust_model_forget_curvature(struct trust_model *model)
     model->is_current = false;
 }
 
+double trust_model_reach(const struct trust_model *model, size_t j)
+{
+    return fmin(model->limit[j], model->reach.part * trust_model_longest_step(model->asker->map.scale[j]));
+}
+
+bool trust_model_is_limited(const struct trust_model *model)
+{
+    for (size_t j = 0; j < model->n && model->reach.part < 1; j++)
+        if (fabs(model->step[j]) >= LIMITED * model->reach.part * trust_model_longest_step(model->asker->map.scale[j]))
+            return true;
+    return false;
+}
+
 void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit)
 {
     const struct fit_map *map = &model->asker->map;
     model->limit[j] = fmin(limit, trust_model_longest_step(map->scale[j]));
-    model->low[j] = fmax(map->lower[j] - point->theta[j], -model->limit[j]);
-    model->high[j] = fmin(map->upper[j] - point->theta[j], model->limit[j]);
+    model->low[j] = fmax(map->lower[j] - point->theta[j], -trust_model_reach(model, j));
+    model->high[j] = fmin(map->upper[j] - point->theta[j], trust_model_reach(model, j));
     model->promised_free = NAN;
 }
 
@@ -81,7 +96,7 @@ void trust_model_forget_singular(struct trust_model *model)
 bool trust_model_adopt(struct trust_model *model, const struct fit_point *point)
 {
     size_t n = model->n;
-    bool first = !(model->radius < INFINITY), finite = true;
+    bool first = !(model->reach.radius < INFINITY), finite = true;
     for (size_t j = 0; j < n; j++) {
         double norm = sqrt(matrix_squares(j + 1, model->triangle + j * n));
         finite = finite && isfinite(norm) && isfinite(model->rhs[j]);
@@ -90,7 +105,7 @@ bool trust_model_adopt(struct trust_model *model, const struct fit_point *point)
     }
     trust_model_replace_zeros(model, point);
     if (first)
-        model->radius = trust_model_first_radius(model, point);
+        model->reach.radius = trust_model_first_radius(model, point);
     trust_model_forget_singular(model);
     model->is_current = true;
     return finite;
@@ -364,7 +379,7 @@ static void solve(struct trust_model *model, const struct fit_point *point)
     model->damping = 0;
     model->is_restricted = model->is_inverted = false;
     find_loose(model, point);
-    if (!model->first.is_known && solve_free(model, model->radius, model->inverse, step)) {
+    if (!model->first.is_known && solve_free(model, model->reach.radius, model->inverse, step)) {
         model->is_inverted = true;
         return;
     }
@@ -372,13 +387,13 @@ static void solve(struct trust_model *model, const struct fit_point *point)
     if (!model->first.is_known)
         decompose(model, step, &model->first, model->coefficient);
     model->singular = &model->first;
-    model->damping = find_damping(model, model->radius, model->scratch + 2 * model->n);
+    model->damping = find_damping(model, model->reach.radius, model->scratch + 2 * model->n);
     model->is_restricted = model->damping > 0;
     if (!solve_box(model, point, step))
         return;
     model->is_restricted = true;
-    if (model->radius < INFINITY)
-        adapt_damping(model, point, model->radius, step);
+    if (model->reach.radius < INFINITY)
+        adapt_damping(model, point, model->reach.radius, step);
 }
 
 void trust_model_step(struct trust_model *model, const struct fit_point *point)

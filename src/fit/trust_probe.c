@@ -121,7 +121,7 @@ static enum asked try_radius(struct trust_probe *probe, struct trust_model *mode
 enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model, const struct fit_point *best,
                             struct fit_point *trial)
 {
-    double radius = model->radius, found_radius = radius;
+    double radius = model->reach.radius, found_radius = radius;
     probe->gap *= 0.5;
     bool is_rejected = !isnan(probe->found_f); /* the step found from here: with derivatives it was no good */
     if (is_rejected || !probe->is_needed || !model->is_restricted || !(model->promise > GAPS * probe->gap))
@@ -132,13 +132,13 @@ enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model
         double ratio, before = probe->found_f;
         asked = try_radius(probe, model, best, trial, &ratio);
         bool is_better = probe->found_f < before || isnan(before) > isnan(probe->found_f);
-        found_radius = is_better ? model->radius : found_radius;
+        found_radius = is_better ? model->reach.radius : found_radius;
         shrinks = isnan(probe->found_f);
         if (!probe->is_needed || (shrinks && !(ratio < TRUST_RATIO_POOR)))
             break;
         if (!shrinks && (!is_better || !(ratio > TRUST_RATIO_GOOD) || found_radius < radius || !model->is_restricted))
             break;
-        model->radius = shrinks ? SHORTER * fmin(model->radius, model->length) : LONGER * model->radius;
+        model->reach.radius = shrinks ? SHORTER * fmin(model->reach.radius, model->length) : LONGER * model->reach.radius;
         trust_model_step(model, best);
         if (memcmp(model->step, probe->straight, model->n * sizeof *model->step) == 0)
             break; /* bounds and limits hold it, not the radius */
@@ -146,7 +146,7 @@ enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model
     if (asked == ASKED_END)
         return asked;
     if (!isnan(probe->found_f) || !probe->is_needed)
-        model->radius = found_radius;
+        model->reach.radius = found_radius;
     trust_model_step(model, best);
     if (!isnan(probe->found_f))
         memcpy(model->step, probe->step, model->n * sizeof *model->step);

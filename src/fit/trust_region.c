@@ -19,8 +19,6 @@ static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY
 /* The next step of such a parameter, in units of its size; the growth of the limit after a good step of that length. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
 enum { MAX_BACK = 12 };
-/* The first limit of each parameter's steps, as a part of the longest valid one. */
-static const double FIRST_LIMIT = 0.5;
 /* How often the search goes on by Gauss and Newton's model alone, where the estimated second derivatives promise no more. */
 enum { MAX_PLAIN = 1 };
 /* Only far from the optimum do other parameters' gains hide such a step: until the misfit falls to this part of the start's. */
@@ -28,8 +26,8 @@ static const double FAR = 1e-3;
 
 /* Evaluations that the first steps leave for others: a step takes up to two, and so does its successor. */
 enum { KEPT = 4 };
-/* The best, the lowest, the latest rejected, and the trial. */
-enum { N_POINT = 4 };
+/* The best, the lowest, the latest rejected, the one before the landing, and the trial. */
+enum { N_POINT = 5 };
 
 struct trust_region {
     struct fit_search search;     /* the first field: the method's functions get it */
@@ -44,18 +42,12 @@ struct trust_region {
     struct fit_leap leap;
     int n_back;               /* how often a step was taken back */
     int n_plain;              /* how often the estimated second derivatives were forgotten rather than believed */
+    const struct fit_point *looser; /* the one before the latest landing; NULL: none */
+    double ratio;             /* of its tolerance to the one after it */
     double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
 };
 
 static struct trust_region *region_of(struct fit_search *search) { return (struct trust_region *)search; }
-
-/* The first steps may be one decade long, not two: from far away the model may be wrong for one parameter, and what leads it
- * onto a plateau gains in the others' directions. Limits grow with good steps. */
-static void shorten_limits(struct trust_model *model)
-{
-    for (size_t j = 0; j < model->n; j++)
-        model->limit[j] *= FIRST_LIMIT;
-}
 
 static struct trust_region *new_region(struct fit_asker *asker, struct arena *arena, const double *start)
 {
@@ -81,7 +73,8 @@ static void free_trial(struct trust_region *region)
 {
     for (size_t k = 0; k < N_POINT; k++) {
         struct fit_point *point = &region->points[k];
-        if (point != region->search.best && point != region->lowest && point != region->missed)
+        if (point != region->search.best && point != region->lowest && point != region->missed
+            && point != region->looser)
             region->trial = point;
     }
 }
@@ -111,7 +104,9 @@ static void adapt_radius(struct trust_region *region, double decrease)
     for (size_t j = 0; j < region->n; j++)
         slope += region->search.best->gradient[j] * model->step[j];
     double part = trust_radius_part(slope, decrease);
-    switch (trust_radius_adapt(&model->radius, model->length, model->is_restricted, ratio, part, 2 * region->lost)) {
+    bool is_limited = trust_model_is_limited(model);
+    double growth = 2 * region->lost;
+    switch (trust_reach_adapt(&model->reach, model->length, model->is_restricted, is_limited, ratio, part, growth)) {
     case TRUST_RADIUS_SHRINKS:
         region->probe.is_needed = true;
         region->lost = isfinite(decrease) ? 1 : fmin(region->lost / part, LOST_MOST);
@@ -159,7 +154,7 @@ static bool went_too_far(struct trust_region *region)
         double size = map->scale[j] == SCALE_LIN ? fabs(region->search.best->theta[j]) : fit_map_size(map, j, 0);
         if (!is_too_far(region, j, size))
             continue;
-        trust_model_limit(model, region->search.best, j, fmin(BACK_PART * size, 0.5 * model->limit[j]));
+        trust_model_limit(model, region->search.best, j, fmin(BACK_PART * size, 0.5 * trust_model_reach(model, j)));
         any = true;
     }
     region->n_back += any;
@@ -297,11 +292,11 @@ static enum asked begin(struct fit_search *search)
     struct trust_region *region = region_of(search);
     search->best = NULL;
     forget_values(region);
+    region->looser = NULL;
     free_trial(region);
     region->probe.is_needed = false;
     region->lost = 1;
     trust_model_forget(&search->model);
-    shorten_limits(&search->model);
     stopping_init(&search->stopping, search->asker);
     return evaluate(region, region->start);
 }
@@ -313,16 +308,20 @@ static enum asked land(struct fit_search *search)
     struct trust_region *region = region_of(search);
     const struct fit_point *loose = search->best;
     double margin = stopping_noise_ceiling(&search->stopping, loose);
+    region->ratio = search->stopping.accuracy / fit_asker_rtol(search->asker, search->asker->accuracy.tighter);
     stopping_init(&search->stopping, search->asker);
     trust_model_target(&search->model, loose, region->trial->theta);
     enum asked asked = fit_ask(search->asker, search->asker->accuracy, region->trial, true);
     forget_values(region);
-    if (asked == ASKED_OK && region->trial->f <= loose->f + margin && !went_too_far(region)) {
+    region->looser = loose;
+    bool is_good = asked == ASKED_OK && region->trial->f <= loose->f + margin && !went_too_far(region);
+    if (is_good) {
         search->n_iteration++;
         take_trial(region, false);
-        return ASKED_OK;
+    } else if (asked != ASKED_END) {
+        asked = evaluate(region, loose->theta);
     }
-    return asked == ASKED_END ? ASKED_END : evaluate(region, loose->theta);
+    return asked;
 }
 
 static bool has_budget(const struct fit_search *search)
@@ -385,5 +384,7 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
         fit_asker_end(asker, OUTCOME_stalled, "the search ended at %.6g, above the best point: its derivatives are wrong",
                       search->best->f);
     }
+    end->looser = region->looser;
+    end->ratio = region->ratio;
     end->n_iteration = search->n_iteration;
 }

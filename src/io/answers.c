@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "io/checksum.h"
 #include "io/journal_format.h"
 
 #include <dirent.h>
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 enum { FORMAT = 1, HEADER = 56, FRAME = 12, WINDOW = 64 * 1024, NAME = 48 };
 static const unsigned char magic[4] = {'S', 'T', 'F', 'A'};
@@ -161,14 +161,14 @@ static uint32_t header_of(const struct answers *answers, unsigned char header[HE
     bytes_put_64(header + 8, dataset);
     bytes_put_32(header + 16, (uint32_t)(answers->fit % n_task));
     memcpy(header + 20, answers->folder->identity, 32);
-    uint32_t crc = (uint32_t)crc32(0, header, HEADER - 4);
+    uint32_t crc = checksum(0, header, HEADER - 4);
     bytes_put_32(header + HEADER - 4, crc);
     return crc;
 }
 
 static uint32_t frame_crc(uint32_t header_crc, const unsigned char *frame, size_t n)
 {
-    return (uint32_t)crc32(header_crc, frame + 8, (uInt)(4 + n));
+    return checksum(header_crc, frame + 8, 4 + n);
 }
 
 /* Stops reading and keeping; an existing file stays. */

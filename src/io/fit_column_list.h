@@ -75,7 +75,7 @@
       "derivative of the objective by each parameter, natural scale; NaN: it is fixed", \
       .part = FIT_PART_EVALUATION, .sigma_power = 1, .table = 5) \
     X(TIGHT_CHANGE, "/fits/tight_objective_change", DOUBLE, PER_FIT, tight_change, \
-      "certificate: objective at tighter integrator tolerances minus objective", \
+      "certificate: objective at tighter integrator tolerances minus objective, or a bound of it", \
       .sigma_power = 1, .table = 10) \
     X(TIGHT_DECREASE, "/fits/tight_decrease", DOUBLE, PER_FIT, tight_decrease, \
       "certificate: predicted decrease of a Gauss-Newton step at tighter integrator tolerances", \

@@ -1,7 +1,8 @@
-/* The journal. Appends records, one write(2) each to a file that only this process writes: threads need no lock, because
- * O_APPEND puts each record after all others, and the kernel serialises writes to an open file; only a partial write (a full
- * disk) needs care. Reads them: one pass over all files of the directory makes an index, 16 bytes per fit; records are then
- * read through a few windows, since they are needed in nearly the order of the files. And removes journals.
+/* The journal. Appends complete records by one write(2) to a file that only this process writes: threads
+ * need no lock, because O_APPEND puts the bytes of each after all others, and the kernel serialises writes
+ * to an open file; only a partial write (a full disk) needs care. Reads them: one pass over all files of the
+ * directory makes an index, 16 bytes per fit; records are then read through a few windows, since they are
+ * needed in nearly the order of the files. And removes journals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal.h"
 
@@ -274,7 +275,7 @@ static bool is_tail(int file, const unsigned char *bytes, size_t n, off_t *start
 
 /* Appends everything or returns an error. A record torn by a full disk is cut off again, unless another thread's record follows
  * it: then readers skip the torn one. */
-static enum status append_bytes(struct journal *journal, const unsigned char *bytes, size_t n, struct error *error)
+enum status journal_append_bytes(struct journal *journal, const unsigned char *bytes, size_t n, struct error *error)
 {
     size_t done = 0;
     int failure = 0;
@@ -321,7 +322,7 @@ enum status journal_open(struct journal **journal, const char *directory, const 
     if (status)
         goto done;
     journal_encode_header(identity, header);
-    status = append_bytes(made, header, sizeof header, error);
+    status = journal_append_bytes(made, header, sizeof header, error);
     if (!status)
         status = durable_sync(made->file, made->path, error);
     if (!status)
@@ -336,17 +337,27 @@ done:
     return status;
 }
 
+size_t journal_size(const struct journal *journal, const struct fit_record *record)
+{
+    return record_size(record, journal->n_parameter, journal->n_start);
+}
+
+size_t journal_encode(const struct journal *journal, const struct fit_record *record, unsigned char *bytes)
+{
+    return encode_record(record, journal->n_parameter, journal->n_start, bytes);
+}
+
 enum status journal_append(struct journal *journal, const struct fit_record *record, struct error *error)
 {
     unsigned char here[ON_STACK], *bytes = here;
-    size_t size = record_size(record, journal->n_parameter, journal->n_start);
+    size_t size = journal_size(journal, record);
     if (size > sizeof here) {
         bytes = malloc(size);
         if (!bytes)
             return error_set(error, STATUS_NO_MEMORY, "out of memory for a record of the journal");
     }
-    size_t n = encode_record(record, journal->n_parameter, journal->n_start, bytes);
-    enum status status = append_bytes(journal, bytes, n, error);
+    size_t n = journal_encode(journal, record, bytes);
+    enum status status = journal_append_bytes(journal, bytes, n, error);
     if (bytes != here)
         free(bytes);
     return status;

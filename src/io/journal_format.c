@@ -4,10 +4,10 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "io/checksum.h"
 
 #include <ctype.h>
 #include <string.h>
-#include <zlib.h>
 
 enum { N_DESCRIPTION = 1020 };
 static const unsigned char magic[4] = {'S', 'T', 'F', 'J'};
@@ -17,11 +17,6 @@ static unsigned char *put_bytes(unsigned char *out, const void *bytes, size_t n)
     if (n)
         memcpy(out, bytes, n);
     return out + n;
-}
-
-static uint32_t checksum(uint32_t before, const unsigned char *bytes, size_t n)
-{
-    return (uint32_t)crc32(before, bytes, (uInt)n);
 }
 
 /* Checksum of the list of columns: only a program with the same list can read the records. */

@@ -131,6 +131,22 @@ static void hash_doubles(struct sha256 *hash, const double *values, size_t n)
     }
 }
 
+/* sha256_add_uint64 for each value, likewise. */
+static void hash_numbers(struct sha256 *hash, const uint32_t *values, size_t n)
+{
+    unsigned char bytes[512 * 8];
+    while (n > 0) {
+        size_t m = n < 512 ? n : 512;
+        memset(bytes, 0, 8 * m);
+        for (size_t i = 0; i < m; i++)
+            for (int k = 0; k < 4; k++)
+                bytes[8 * i + (size_t)k] = (unsigned char)(values[i] >> (8 * k));
+        sha256_add(hash, bytes, 8 * m);
+        values += m;
+        n -= m;
+    }
+}
+
 static void hash_byte(struct sha256 *hash, int value)
 {
     unsigned char byte = (unsigned char)value;
@@ -186,8 +202,7 @@ static void hash_rows(struct sha256 *hash, const struct problem_block *block, si
         switch (measurement_columns[c].kind) {
         case MEASUREMENT_DOUBLE: hash_doubles(hash, cells, n); break;
         case MEASUREMENT_UINT32:
-            for (size_t i = 0; i < n; i++)
-                sha256_add_uint64(hash, ((const uint32_t *)cells)[i]);
+            hash_numbers(hash, cells, n);
             break;
         case MEASUREMENT_INT8:
             for (size_t i = 0; i < n; i++)
@@ -255,6 +270,8 @@ static enum status count_pairs(struct problem *problem, const struct problem_blo
 {
     for (size_t e = 0; e < block->n_experiment; e++) {
         size_t first = block->first_substitute[e], end = block->first_substitute[e + 1], n = 0, n_pair = 0;
+        if (first == end)
+            continue;
         uint64_t *pair = malloc((end - first + 1) * sizeof *pair);
         if (!pair)
             return problem_no_memory(problem, error);

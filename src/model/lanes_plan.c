@@ -226,7 +226,8 @@ static uint64_t hash(uint64_t key, const void *list, size_t n_number)
 static uint64_t key_of(const struct lanes_plan *plan)
 {
     const struct lanes_rows *rows[] = {&plan->jacobian, &plan->forward, &plan->lower, &plan->upper};
-    uint64_t key = hash(0xcbf29ce484222325, plan->order, plan->n);
+    enum { VERSION = 2 }; /* of the functions of struct stiffit_lanes_algebra */
+    uint64_t key = hash(0xcbf29ce484222325 + VERSION, plan->order, plan->n);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         key = hash(key, rows[i]->start, plan->n + 1);
         key = hash(key, rows[i]->term, 2 * (size_t)rows[i]->start[plan->n]);
@@ -234,6 +235,8 @@ static uint64_t key_of(const struct lanes_plan *plan)
     key = hash(key, plan->place, (size_t)plan->jacobian.start[plan->n]);
     key = hash(key, plan->diagonal, plan->n);
     key = hash(key, plan->scale, (size_t)plan->scale_start[plan->n]);
+    key = hash(key, plan->by_time, 2 * plan->n_time);
+    key = hash(key, plan->entry, 4 * plan->n_entry);
     return hash(key, plan->update, 3 * (size_t)plan->update_start[plan->n]);
 }
 

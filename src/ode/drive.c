@@ -258,16 +258,23 @@ static bool answer_one(const struct integrator *integrator, struct simulation *s
     return true;
 }
 
+/* Those of the seats whose next measurement is in their latest step; of seats that have met a stop, before it. Which they are
+ * is nearly random: without a branch. */
+static unsigned find_waiting(const struct batch *b, unsigned seats, unsigned stopped)
+{
+    unsigned waiting = 0;
+    EACH_SEAT(k, seats) {
+        double t = b->seat[k]->t, next = next_measurement(b->seat[k]);
+        waiting |= ((unsigned)(next < t) | ((unsigned)(next == t) & ~(stopped >> k) & 1u)) << k;
+    }
+    return waiting;
+}
+
 /* Answers the measurements in the latest steps of these seats; of those that have met a stop, the ones before it. */
 static void answer(struct batch *b, unsigned waiting, unsigned stopped)
 {
     for (;;) {
-        EACH_SEAT(k, waiting) {
-            double t = b->seat[k]->t, next = next_measurement(b->seat[k]);
-            if (next > t || (stopped & bit(k) && next == t))
-                waiting &= ~bit(k);
-        }
-        waiting &= b->live;
+        waiting = find_waiting(b, waiting, stopped) & b->live;
         if (!waiting)
             return;
         unsigned finished = b->integrator->seats ? b->integrator->seats->answer(b, waiting)

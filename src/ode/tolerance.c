@@ -111,6 +111,10 @@ static void look_at_idle(struct simulation *sim, const double *y)
         sim->tolerance.is_idle[i] = sim->tolerance.is_idle[i] && known && f[i] == 0;
 }
 
+/* fmax and fmin are library calls; these are inlined. */
+static inline double larger(double a, double b) { return a > b ? a : b; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
+
 bool tolerance_inflow(struct simulation *sim, double t, const double *y, const double *amount, double *inflow, double *decay)
 {
     const struct stiffit_model *abi = sim->abi;
@@ -128,12 +132,21 @@ bool tolerance_inflow(struct simulation *sim, double t, const double *y, const d
         for (size_t k = first; k < end; k++) {
             size_t i = sparse ? (size_t)abi->row_index[k] : k - first;
             if (i == j)
-                decay[i] = fmax(0, -sim->tolerance.jacobian[k]);
+                decay[i] = larger(0, -sim->tolerance.jacobian[k]);
             else
                 inflow[i] += fabs(sim->tolerance.jacobian[k] * amount[j]);
         }
     }
     return true;
+}
+
+/* Whether the right-hand side is known not to depend on time: functions of lanes have its derivative by time, and where that is
+ * 0 but for jumps, there are switching or forcing functions. */
+static bool is_autonomous(const struct stiffit_model *abi)
+{
+    const int32_t *start = abi->lanes ? abi->lanes->by_state.start : NULL;
+    bool may_jump = abi->n_input > 0 || abi->n_switching > 0 || abi->n_forcing > 0;
+    return start && !may_jump && start[abi->n_state] == start[abi->n_state + 1];
 }
 
 /* Sets what drives each state at y, with the sign of its direction, and how fast it decays. *changes: whether the right-hand
@@ -205,7 +218,7 @@ static void estimate_reach(struct simulation *sim, const double *y, double span,
     span = span < INFINITY ? span : 0;
     memset(reach, 0, n * sizeof *reach);
     memcpy(probe, y, n * sizeof *probe);
-    bool changes = true;
+    bool may_change = !is_autonomous(sim->abi), changes = may_change;
     for (size_t k = 0, left = 1 + MORE_ROUNDS; left > 0 && k < n + MORE_ROUNDS; k++, left--) {
         if (!find_drive(sim, probe, span, &changes, drive, decay))
             break;
@@ -214,10 +227,10 @@ static void estimate_reach(struct simulation *sim, const double *y, double span,
             double rate = per_span + decay[i];
             if (!rests[i] || !(rate > 0))
                 continue;
-            double now = fmax(fabs(y[i]), fmin(fabs(drive[i]) / rate, MOST));
+            double now = larger(smaller(fabs(drive[i]) / rate, MOST), fabs(y[i]));
             bool is_new = now > 0 && reach[i] == 0;
             left = is_new ? 1 + MORE_ROUNDS : left;
-            changes = changes || is_new; /* what it multiplies was hidden by its zero */
+            changes = changes || (is_new && may_change); /* what it multiplies was hidden by its zero */
             settled = settled && fabs(now - reach[i]) <= SETTLED * now;
             reach[i] = now;
             probe[i] = now > fabs(y[i]) ? copysign(now, drive[i]) : y[i];
@@ -230,7 +243,7 @@ static void estimate_reach(struct simulation *sim, const double *y, double span,
         return;
     for (size_t i = 0; i < n; i++)
         if (rests[i] && per_span + decay[i] > 0 && found[i] > NOISY * fabs(drive[i]))
-            noise[i] = fmin(found[i] / (per_span + decay[i]), reach[i]);
+            noise[i] = smaller(found[i] / (per_span + decay[i]), reach[i]);
 }
 
 /* Estimates from the rate of change at y, and from all that drives it, how large a state at rest becomes until the next
@@ -412,9 +425,6 @@ void tolerance_begin(struct simulation *sim, const double *y)
     if (least <= TOLERANCE_REST * largest && sim->tolerance.atol == 0)
         guess_sizes(sim, y, span_after(sim, sim->t, sim->t), TOLERANCE_REST);
 }
-
-/* fmax is a library call; this is inlined. */
-static inline double larger(double a, double b) { return a > b ? a : b; }
 
 void tolerance_follow(struct simulation *sim, const double *y)
 {

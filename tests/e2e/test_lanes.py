@@ -255,7 +255,7 @@ def test_the_use_of_lanes_is_told(tmp):
     for engine_name in ("lanes", "cvodes"):
         done = h.stiffit("run", tmp / "p.h5", "--only", ids[0], "--trace", "-", f"--engine={engine_name}")
         engines = [row["engine"] for row in csv.DictReader(io.StringIO(done.stdout)) if row["kind"] != "end"]
-        assert engines.count(engine_name) >= len(engines) - 1 > 3, engines  # a certificate may be CVODES'
+        assert engines.count(engine_name) >= len(engines) - 1 > 2, engines  # a certificate may be CVODES'
 
 
 def test_killed_in_lanes(tmp):

@@ -92,15 +92,18 @@ def test_unknown_kernel(tmp):
 
 
 def test_code_and_lists(tmp):
-    """A model's own code for the linear algebra does what the kernel does by its lists for models without such code."""
-    for name, times in (("robertson", "1:40:4"), ("alpha-pinene", "1000:36000:5000"), ("hires", "1:300:20")):
+    """A model's own code for the stages of a step does what the kernel does by its lists for models without such code: all
+    stages at once for small models, one after the other for larger ones; with time, inputs and infusions in them; and with one
+    fit, whose sensitivities share the lanes, as with many."""
+    for name, times, form in (("robertson", "1:40:4", "lanes_stages"), ("alpha-pinene", "1000:36000:5000", "lanes_stages"),
+                              ("hires", "1:300:20", "lanes_columns")):
         p, source = tmp / f"{name}.h5", tmp / f"{name}.c"
         text = h.ROOT / "models" / name / f"{name}.ode"
         h.stiffit("simulate", "-m", text, "--times", times, "--datasets", 12, "--noise", 0.02, "-o", p)
         h.stiffit("model", "build", text, "--c", source)
         code = source.read_text()
         lists, n = re.subn(r"\.key = \d+u", ".key = 1u", code)
-        assert n == 1 and "lanes_solve_0" in code, name
+        assert n == 1 and f"{form}(" in code, name
         bits = [run(p, tmp / "r.h5", "--model", h.compile_plugin(each, tmp / f"{name}-{i}.so"))[0]
                 for i, each in enumerate((code, lists))]
         test_same_bits.assert_same(*bits, name)
@@ -158,11 +161,11 @@ def test_a_crash_in_a_lane(tmp):
     (tmp / "m.ode").write_text(HOSTILE)
     source = tmp / "m.c"
     h.stiffit("model", "build", tmp / "m.ode", "--c", source)
-    before = "static void lanes_derive("
+    before = "void lanes_derive_at("
     text = source.read_text()
     assert text.count(before) == 1
     at = text.index("{", text.index(before)) + 1
-    text = text[:at] + "\n    for (int k = 0; k < STIFFIT_LANES; k++)\n        if (at->covariate[k] == 9.0)\n" \
+    text = text[:at] + "\n    for (int k = 0; k < WIDTH; k++)\n        if (at->covariate[k] == 9.0)\n" \
         "            *(volatile int *)8 = 1;\n" + text[at:]
     plugin = h.compile_plugin(text, tmp / "m.so")
     n = 60

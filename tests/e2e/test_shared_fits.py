@@ -153,14 +153,14 @@ def test_own_budgets(tmp):
     y, plate, inhibitor = sample(3, 6, seed=3)
     y[6:12] = 0.08 + 0.3 * np.sin(TIMES * (1 + np.arange(6)[:, None])) ** 2  # which no curve describes
     path, model = write(tmp / "p.h5", y, plate, inhibitor)
-    found = run(path, model, "--share", "kcat@plate", "--max-evaluations", 40, code=1)
+    found = run(path, model, "--share", "kcat@plate", "--max-evaluations", 60, code=1)
     assert found["status"].tolist() == 6 * [1] + 6 * [3] + 6 * [1], found["status"]
     said = set(found["message"][6:12])
     culprit = [m for m in said if m.startswith(b"dataset 'w")]
     assert len(said) == 2 and len(culprit) == 1, said
-    assert culprit[0].endswith(b"': the budget of 40 evaluations is used up (--max-evaluations)"), culprit
+    assert culprit[0].endswith(b"': the budget of 60 evaluations is used up (--max-evaluations)"), culprit
     healthy = run(*write(tmp / "q.h5", y, plate, inhibitor, which=np.r_[:6, 12:18]), "--share", "kcat@plate",
-                  "--max-evaluations", 40)
+                  "--max-evaluations", 60)
     faults.same_fits(rows(found, np.r_[:6, 12:18]), rows(healthy, slice(None)))
 
 

@@ -153,8 +153,9 @@ def test_same_bits(tmp):
     renamed, model = write(tmp / "q.h5", EQUATIONS, y, {"plate": 100 - plate, "other": plate})
     found = run(renamed, model, "--share", "ka,b@other")  # the same groups in the same order
     faults.same_fits(found, whole)
-    found = run(renamed, model, "--share", "ka,b@plate", "--overwrite")  # in another order: sums differ by rounding
-    np.testing.assert_allclose(found["parameters"], whole["parameters"], rtol=1e-7, atol=1e-9)
+    # In another order sums differ by rounding, and adaptive steps make of that what the integrator's tolerance allows.
+    found = run(renamed, model, "--share", "ka,b@plate", "--overwrite")
+    assert np.all(np.abs(found["parameters"] - whole["parameters"]) < 1e-4 * whole["standard_error"])
 
 
 def test_left_out(tmp):

@@ -66,7 +66,8 @@ def test_near(tmp):
     path, model = write_formula(tmp / "a.h5", FORMULA, y, 0.05)
     plain = run(path, model, *exact)
     found = run(path, model, *exact, "--warm-start", "pilot", "--overwrite")
-    np.testing.assert_allclose(found["parameters"], plain["parameters"], rtol=1e-6)
+    # 1e-13 of an objective of 31 is 2.5e-6 standard errors, and steps that promise less are not taken
+    assert np.all(np.abs(found["parameters"] - plain["parameters"]) < 3e-5 * plain["standard_error"])
     path, model = write_formula(tmp / "b.h5", FORMULA, y[:3], 0.05)
     plain = run(path, model, "--share", "ka")
     found = run(path, model, "--share", "ka", "--warm-start", "pilot", "--overwrite")

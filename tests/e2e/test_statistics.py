@@ -269,6 +269,24 @@ def test_certificate_is_the_evaluation_that_it_says(tmp):
         np.testing.assert_allclose(loose["tight_decrease"][i], 0.5 * np.sum((q.T @ residual) ** 2), rtol=0.6)
 
 
+def test_certificates_without_an_evaluation_are_bounds(tmp):
+    """The exact objective at the parameters, from the closed form, lies within what the certificate says of it."""
+    h.decay_problem(tmp / "p.h5", 300, known_sigma=True)
+    with h5py.File(tmp / "p.h5") as f:
+        dataset, t, y, sigma = (f[f"measurements/{k}"][:] for k in ("dataset", "time", "value", "sigma"))
+    for engine in ("lanes", "cvodes"):
+        h.stiffit("run", tmp / "p.h5", "-q", "--trust", "--engine", engine, "--overwrite", "--model",
+                  h.ROOT / "models/decay/decay.ode", "-o", tmp / f"{engine}.h5")
+        fits = columns(tmp / f"{engine}.h5")
+        assert set(fits["status"]) == {1} and not np.any(fits["notes"] & 1 << 11)
+        k, a = fits["parameters"][dataset].T
+        exact = 0.5 * np.bincount(dataset, ((a * np.exp(-k * t) - y) / sigma) ** 2)
+        off, change = np.abs(fits["objective"] - exact), np.abs(fits["tight_objective_change"])
+        # 0.9 of the error is what a tenth of the tolerances shows; its first order may cancel in a difference of two tolerances
+        part = np.mean(off <= 1.2 * change + 1e-12 * exact)
+        assert part > 0.9 and np.all(off < 1e-3), (engine, part, off.max())  # 0.001 is what a certificate allows
+
+
 def test_loose_tolerances_are_mended(tmp):
     """A sigma of 1 % asks for more than --rtol 1e-2 or 1e-3: fits go on until they have it, and say so; without a certificate,
     or without evaluations left for it, they cannot."""

@@ -11,6 +11,7 @@ struct tight_host {
     double shift[ROWS];
     bool fails, cancels, is_wild; /* wild: tighter ones agree with none */
     int n_tight;
+    double power; /* of the tolerances, to which steps are in inverse proportion */
 };
 static struct tight_host tight;
 
@@ -145,6 +146,42 @@ static void test_bound(void **state)
     case_free(self);
 }
 
+/* As tighten, with errors in proportion to all tolerances. */
+static bool improve(struct fit_case *self, struct evaluation *evaluation)
+{
+    tight.n_tight += evaluation->tighter > 1;
+    for (size_t i = 0; i < ROWS; i++)
+        evaluation->prediction[i] += tight.shift[i] / evaluation->tighter;
+    evaluation->n_step = (int64_t)(100 * pow(evaluation->tighter, tight.power));
+    (void)self;
+    return true;
+}
+
+/* The last tightening of the tolerances, from 1e-5 to 1e-6, is as good as a certificate if it changed little, and if it changed
+ * the steps. */
+static void test_landing(void **state)
+{
+    (void)state;
+    struct fit_case *self = make(&integrated);
+    self->spoil = improve;
+    self->options.accuracy = 1e-6;
+    const double sizes[] = {1e-5, 1e-5, 1e-2}, powers[] = {0.2, 0.05, 0.2};
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < ROWS; i++)
+            tight.shift[i] = sizes[k];
+        tight.power = powers[k];
+        tight.n_tight = 0;
+        const struct fit_record *result = case_run(self);
+        assert_int_equal(result->outcome, OUTCOME_converged);
+        assert_false(result->notes & NOTE_not_certified);
+        assert_true(k > 0 ? tight.n_tight > 0 : tight.n_tight == 0);
+        double size = (k > 0 ? 0.9 : 9) * sizes[k]; /* in n_row residuals at right angles to e: see test_numbers */
+        if (k < 2)
+            assert_true(fabs(result->tight_change - ROWS * size * size / 2) < 1e-13);
+    }
+    case_free(self);
+}
+
 static void test_failures(void **state)
 {
     (void)state;
@@ -194,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_goes_on),
                                        cmocka_unit_test(test_never_agrees),
                                        cmocka_unit_test(test_bound), cmocka_unit_test(test_failures),
+                                       cmocka_unit_test(test_landing),
                                        cmocka_unit_test(test_closed_form)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,7 +198,7 @@ static void test_without_radius(void **state)
     for (uint64_t k = 0; k < PROBLEMS; k++) {
         struct problem *self = make(k);
         struct trust_model *model = &self->model;
-        model->radius = 1e300;
+        model->reach.radius = 1e300;
         trust_model_step(model, &self->point);
         check_box(self);
         double best[N], gain = -brute_force(self, 1e-13, best);
@@ -222,13 +222,13 @@ static void test_radius(void **state)
     for (uint64_t k = 0; k < PROBLEMS; k++) {
         struct problem *self = make(k);
         struct trust_model *model = &self->model;
-        model->radius = 5 * pow(10, 3 * uniform(k, 900) - 2);
+        model->reach.radius = 5 * pow(10, 3 * uniform(k, 900) - 2);
         trust_model_step(model, &self->point);
         check_box(self);
         /* More's slack of a tenth */
-        assert_true(model->length <= 1.1 * model->radius * (1 + 1e-12));
+        assert_true(model->length <= 1.1 * model->reach.radius * (1 + 1e-12));
         assert_true(fabs(model->length - length(self, model->step)) <= 1e-12 * model->length);
-        double best = best_decrease(self, model->radius);
+        double best = best_decrease(self, model->reach.radius);
         if (best > 1e-9 * self->point.f)
             worst = fmin(worst, model->promise / best);
         n_restricted += model->is_restricted;
@@ -252,10 +252,10 @@ static void test_flat(void **state)
         memcpy(self->a + 2 * ROWS, self->a, ROWS * sizeof(double));
         self->gradient[1] = 0;
         self->gradient[2] = self->gradient[0];
-        self->model.radius = INFINITY;
+        self->model.reach.radius = INFINITY;
         assert_true(trust_model_update(model, &self->point));
-        assert_true(isfinite(model->radius));
-        model->radius = 1e300;
+        assert_true(isfinite(model->reach.radius));
+        model->reach.radius = 1e300;
         trust_model_step(model, &self->point);
         check_box(self);
         assert_true(model->step[1] == 0);
@@ -264,6 +264,24 @@ static void test_flat(void **state)
         double best[N], gain = -brute_force(self, 1e-10, best);
         assert_true(model->promise >= gain - 1e-6 * self->point.f);
         drop(self);
+    }
+}
+
+/* A decade of a logarithm is far: the first step is a quarter of one, and steps double if that limited them and they gained
+ * enough, up to two. */
+static void test_reach(void **state)
+{
+    (void)state;
+    static const double longest[] = {0.25, 0.5, 1, 2, 2};
+    double two = trust_model_longest_step(SCALE_LOG10);
+    struct trust_reach reach = trust_reach_begin(false);
+    assert_true(trust_reach_begin(true).part * two == 2);
+    for (size_t i = 0; i < sizeof longest / sizeof *longest; i++) {
+        assert_true(reach.part * two == longest[i]);
+        trust_reach_adapt(&reach, 1, true, true, 0.2, 0.5, 2); /* a poor step */
+        trust_reach_adapt(&reach, 1, true, false, 1, 0.5, 2);  /* something else has limited it */
+        assert_true(reach.part * two == longest[i]);
+        trust_reach_adapt(&reach, 1, true, true, 0.5, 0.5, 2);
     }
 }
 
@@ -308,7 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_radius), cmocka_unit_test(test_radius), cmocka_unit_test(test_flat),
-        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_second_derivatives),
+        cmocka_unit_test(test_reach), cmocka_unit_test(test_not_finite), cmocka_unit_test(test_second_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

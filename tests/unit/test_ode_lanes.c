@@ -537,9 +537,86 @@ static void test_refused(void **state)
     assert_non_null(strstr(error.message, "patterns"));
 }
 
+/* y' = -rate (y - cos t) - sin t with y = cos t: stiff while the rate is high, which is between t = 2 and 4. */
+static double bump_rate(const double *p, double t)
+{
+    double x = (t - 3) / 0.9, square = x * x;
+    return 1 + p[0] * exp(-square * square * square);
+}
+static int bump_rhs(const struct stiffit_point *at, double *f)
+{
+    f[0] = -bump_rate(at->p, at->t) * (at->y[0] - cos(at->t)) - sin(at->t);
+    return STIFFIT_OK;
+}
+static void bump_lanes_rhs(const struct stiffit_lanes_point *at, double *out)
+{
+    for (int k = 0; k < STIFFIT_LANES; k++)
+        out[k] = -bump_rate(&at->p[k], at->t[k]) * (at->y[k] - cos(at->t[k])) - sin(at->t[k]);
+}
+static void bump_lanes_derive(const struct stiffit_lanes_point *at, double *out)
+{
+    bump_lanes_rhs(at, out);
+    for (int k = 0; k < STIFFIT_LANES; k++) {
+        double t = at->t[k], rate = bump_rate(&at->p[k], t), x = (t - 3) / 0.9, off = at->y[k] - cos(t);
+        out[8 + k] = -rate;
+        out[16 + k] = (rate - 1) * 6 * pow(x, 5) / 0.9 * off - rate * sin(t) - cos(t);
+        out[24 + k] = -(rate - 1) / at->p[k] * off;
+    }
+}
+static void bump_lanes_curve(const struct stiffit_lanes_point *at, double *out)
+{
+    for (int k = 0; k < STIFFIT_LANES; k++) {
+        double t = at->t[k], p = at->p[k], rate = bump_rate(&p, t), x = (t - 3) / 0.9, off = at->y[k] - cos(t);
+        double by_t = -(rate - 1) * 6 * pow(x, 5) / 0.9; /* of the rate */
+        out[k] = -by_t * at->direction[8 + k];
+        out[8 + k] = -(rate - 1) / p * at->direction[k] - (by_t / p * off + (rate - 1) / p * sin(t)) * at->direction[8 + k];
+    }
+}
+static const struct stiffit_lanes bump_lanes = {
+    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES, .rhs = bump_lanes_rhs, .derive = bump_lanes_derive,
+    .curve = bump_lanes_curve, .by_state = {zero_one, zeros}, .by_parameter = {zero_one, zeros},
+    .curve_state = {zero_one, zeros}, .curve_parameter = {zero_one, zeros}};
+static const struct stiffit_model bump = {STIFFIT_MODEL_HEADER, .name = "bump", .n_state = 1, .n_parameter = 1,
+                                          .n_observable = 1, .state_name = names, .rhs = bump_rhs, .initial = initial,
+                                          .observe = observe};
+
+/* An evaluation changes to the implicit method where it is stiff, and comes back; the next one knows where. */
+static void test_methods(void **state)
+{
+    (void)state;
+    enum { N_BUMP = 60 };
+    static struct request r, next;
+    double time[N_BUMP], p = 3e5, mild = 2;
+    struct side s;
+    for (int i = 0; i < N_BUMP; i++)
+        time[i] = 0.5 * (1 + i);
+    side_init(&s, &engine_lanes, &bump, &bump_lanes, 1e-7, 1);
+    request_init(&r, &bump, &mild, NULL, N_BUMP, time);
+    run(&s, &r);
+    assert_int_equal(r.evaluation.n_factor, 0); /* never implicit */
+    assert_false(r.evaluation.course.is_stiff);
+    request_init(&r, &bump, &p, NULL, N_BUMP, time);
+    run(&s, &r);
+    for (int i = 0; i < N_BUMP; i++) /* some tolerances, at the measurements */
+        assert_close(r.prediction[i], cos(time[i]), 1e-5, "y", i, 0);
+    int64_t n_explicit = r.evaluation.n_rhs / 8 - r.evaluation.n_factor;
+    print_message("%lld explicit attempts, %lld implicit ones\n", (long long)n_explicit, (long long)r.evaluation.n_factor);
+    /* an explicit method alone would need 3e5 * 1.8 / 5 steps */
+    assert_true(r.evaluation.n_factor > 30 && n_explicit > 10 && r.evaluation.n_rhs < 8 * 2000);
+    assert_true(r.evaluation.course.is_stiff);
+    request_init(&next, &bump, &p, NULL, N_BUMP, time);
+    next.evaluation.course = r.evaluation.course;
+    run(&s, &next);
+    for (int i = 0; i < N_BUMP; i++)
+        assert_close(next.prediction[i], cos(time[i]), 1e-5, "y", i, 0);
+    assert_true(next.evaluation.n_rhs / 8 - next.evaluation.n_factor < n_explicit);
+    side_fini(&s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_methods),
+                                       
         cmocka_unit_test(test_closed_form), cmocka_unit_test(test_outcomes), cmocka_unit_test(test_company),
         cmocka_unit_test(test_cvodes), cmocka_unit_test(test_withdraw), cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_budgets), cmocka_unit_test(test_together), cmocka_unit_test(test_choice),

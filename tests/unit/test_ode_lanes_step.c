@@ -76,7 +76,7 @@ static void track_init(struct track *track, enum lanes_method_kind method, const
     track->plan = lanes_plan_new(&track->abi, &is_wrong);
     assert_non_null(track->plan);
     assert_true(lanes_room_init(&track->room, track->plan, lanes_methods[method], 0));
-    assert_true(lanes_room_set_columns(&track->room, n_parameter, columns));
+    assert_true(lanes_room_set_columns(&track->room, n_parameter, columns, 1));
     track->kernel = lanes_kernel_choose(NULL, NULL);
     for (int k = 0; k < N_LANE; k++) {
         track->room.live[k] = -1;
@@ -248,8 +248,58 @@ static void test_frozen(void **state)
     frozen(METHOD_EXPLICIT, &clock_lanes, 3, 3, clock_p, clock_y, steps, 30, 3e-7);
 }
 
+/* Evaluations whose sensitivities are spread over 2, 4 or 8 lanes take the same steps, to the bit, as with all in one lane; also
+ * where the sensitivities limit the steps. */
+static void test_shared_lanes(void **state)
+{
+    (void)state;
+    enum { N = 3, N_STEP = 12 };
+    static const uint32_t columns[N] = {0, 1, 2};
+    double expected[N_METHOD][N_STEP][1 + N + N * N];
+    for (int share = 1; share <= N_LANE; share *= 2)
+        for (int m = 0; m < N_METHOD; m++) {
+            struct track track;
+            track_init(&track, m, &clock_lanes, N, N);
+            assert_true(lanes_room_set_columns(&track.room, N, columns, share));
+            for (int k = 0; k < N_LANE; k++) {
+                track.room.h[k] = 0.01;
+                track.room.tolerance.rtol[k] = 1e-7;
+                track.room.control.by_accepted[k] = 1;
+                track.room.longest[k] = 1;
+                track.room.p[0][k] = 2, track.room.p[1][k] = 1.5, track.room.p[2][k] = 3;
+                for (int i = 0; i < N; i++) {
+                    track.room.y[i][k] = i == 0 ? 0.2 : 1;
+                    track.room.tolerance.beyond[i][k] = 1e-9;
+                }
+                for (int j = 0; j < N; j++) {
+                    track.room.unit[j][k] = 1;
+                    track.room.active[j][k] = -(j * share + k % share < N);
+                }
+            }
+            track.room.fresh = 255;
+            for (int i_step = 0; i_step < N_STEP; i_step++) {
+                double now[1 + N + N * N];
+                track.kernel->attempt[m](&track.room);
+                now[0] = track.room.t[0];
+                for (int i = 0; i < N; i++) {
+                    now[1 + i] = track.room.y[i][0];
+                    for (int j = 0; j < N; j++) {
+                        const struct lanes_block *block = track.room.block;
+                        now[1 + N + i * N + j] = block->sens[i * (int)block->width + j / share][j % share];
+                    }
+                }
+                if (share == 1)
+                    memcpy(expected[m][i_step], now, sizeof now);
+                assert_memory_equal(now, expected[m][i_step], sizeof now);
+            }
+            assert_true(track.room.t[0] > 0);
+            track_fini(&track);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_frozen)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_frozen),
+                                       cmocka_unit_test(test_shared_lanes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

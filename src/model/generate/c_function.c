@@ -269,9 +269,9 @@ static void put_head(const struct writer *w, bool is_part)
     FILE *out = w->printer->out;
     if (w->printer->form == C_LANES)
         fprintf(out, is_part ? "static%s void %s_%u(POINT *at, RESULT out,\n"
-                               "    lanes *restrict place, const int k)\n{\n    (void)at, (void)out, (void)place, (void)k;\n"
+                               "    lanes *restrict place)\n{\n    enum { k = 0 };\n    (void)at, (void)out, (void)place;\n"
                              : "static%s void %s(POINT *at, RESULT out)\n{\n",
-                !is_part ? "" : w->parts->n_part > 1 ? " __attribute__((noinline))" : " inline", w->function->name,
+                !is_part ? "" : w->parts->n_part > 1 ? " __attribute__((noinline))" : " inline INLINE", w->function->name,
                 (unsigned)w->part + 1);
     else if (w->printer->form == C_RANGE && is_part)
         fprintf(out, "static __attribute__((noinline)) void %s_%u(const struct stiffit_point *at, const range span,\n"
@@ -298,15 +298,24 @@ static void put_in_parts(struct writer *w)
         fputs("}\n\n", out);
     }
     bool lanes = w->printer->form == C_LANES;
-    put_head(w, false);
+    if (lanes)
+        fprintf(out, "static%s void %s_at(POINT *at, RESULT out)\n{\n",
+                w->parts->n_part > 1 ? "" : " inline INLINE", w->function->name);
+    else
+        put_head(w, false);
     fprintf(out, "    %s place[%u]; /* for what one part leaves for another */\n", types[w->printer->form],
             (unsigned)w->parts->n_place + 1);
     put_zeros(w);
-    fputs(lanes ? "    for (int k = 0; k < STIFFIT_LANES; k += WIDTH) {\n" : "", out);
     for (uint32_t part = 0; part < w->parts->n_part; part++)
-        fprintf(out, lanes ? "        %s_%u(at, out, place, k);\n" : "    %s_%u(at, %sout, place);\n", w->function->name,
+        fprintf(out, lanes ? "    %s_%u(at, out, place);\n" : "    %s_%u(at, %sout, place);\n", w->function->name,
                 (unsigned)part + 1, w->printer->form == C_RANGE ? "span, " : "");
-    fputs(lanes ? "    }\n" : "", out);
+    if (!lanes)
+        return;
+    fputs("}\n\n", out);
+    put_head(w, false);
+    fprintf(out, "    for (int k = 0; k < STIFFIT_LANES; k += WIDTH) {\n"
+                 "        POINT here = lanes_from(at, k);\n        %s_at(&here, out + k);\n    }\n",
+            w->function->name);
 }
 
 enum status c_function(const struct c_printer *printer, const struct c_function *function, struct error *error)

@@ -31,6 +31,13 @@ static const char prelude[] =
     "#define all(value) ((value) - (lanes){0})\n"
     "#define opposite(which) (~(which))\n"
     "#define truth(which) ((lanes)((mask)(which) & (mask)all(1.0)))\n"
+    "#define INLINE __attribute__((always_inline))\n"
+    "/* The point of the lanes from k on, which are the first ones there. */\n"
+    "static inline INLINE struct stiffit_lanes_point lanes_from(const struct stiffit_lanes_point *at, int k)\n{\n"
+    "    return (struct stiffit_lanes_point){.t = at->t + k, .y = at->y + k, .p = at->p + k, .covariate = at->covariate + k,\n"
+    "        .work = at->work + k, .direction = at->direction + k, .input = at->input + k,\n"
+    "        .input_slope = at->input_slope + k};\n"
+    "}\n"
     "#define LANES(name) static inline __attribute__((always_inline, unused)) lanes lanes_##name\n"
     "LANES(choose)(mask which, lanes a, lanes b) { return (lanes)((which & (mask)a) | (~which & (mask)b)); }\n"
     "#define choose(which, a, b) lanes_choose((mask)(which), a, b)\n"
@@ -62,7 +69,7 @@ static enum status algebra(const struct functions *functions, FILE *out, struct 
     struct lanes_plan *plan = lanes_plan_new(&abi, &is_wrong);
     if (!plan)
         return error_set(error, STATUS_NO_MEMORY, "no memory for the functions of lanes");
-    c_algebra(plan, out);
+    c_stages(plan, out);
     lanes_plan_free(plan);
     return STATUS_OK;
 }

@@ -19,6 +19,8 @@ typedef double lanes;
 typedef long mask;
 #define POINT const struct point
 #define RESULT __global double *restrict
+#define INLINE
+#define lanes_from(at, k) (*(at))
 #define STIFFIT_LANES 1
 #define WIDTH 1
 #define get(from, i, k) ((from)[i])

@@ -23,7 +23,7 @@ static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 }
 
 /* Factors I/(h gamma) - J. */
-static void factorize(struct lanes_room *room, part inverse, int h)
+static void factorize(const struct lanes_room *room, part inverse, int h)
 {
     const struct lanes_plan *plan = room->plan;
     size_t n = plan->n, n_jacobian = (size_t)plan->jacobian.start[n];
@@ -127,29 +127,29 @@ INLINE void solve_part(const struct lanes_room *room, int i, size_t width, const
  * `sens`, if there are such. Overwrites right. */
 INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *sens, lanes *right, lanes *out)
 {
-    stiffit_lanes_solve *code = room->plan->algebra.solve[sens ? width : 0];
-    if (code)
-        code((const double *)room->scratch.derived[i], (const double *)room->scratch.factor,
-             (const double *)sens, (const double *)right,
-             (double *)out);
+    if (!sens && room->plan->algebra.solve)
+        room->plan->algebra.solve((const double *)room->scratch.factor, (const double *)right, (double *)out, room->n_lane);
     else
-        for (int h = 0; h < N_PART; h++)
+        EACH_PART(room)
             solve_part(room, i, width, sens, right, out, h);
 }
 
-/* Finds the lanes in which x, the first stage for `right`, is accurate: the solution for its residual is small. Overwrites
- * right. */
-static void find_safe(const struct lanes_room *room, struct attempt *now, const lanes *x, lanes *right)
+/* The solution for the residual of x, the first stage for `right`. Overwrites right. */
+static void refine(const struct lanes_room *room, const struct attempt *now, const lanes *x, lanes *right, lanes *correction)
 {
-    lanes *correction = room->scratch.argument;
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         for (size_t i = 0; i < room->plan->n; i++) {
             part sum = fused(-now[h].inverse, PART(x, i), PART(right, i));
             add_terms(&room->plan->jacobian, i, room->scratch.derived[0], x, 1, false, &sum, h);
             PART(right, i) = sum;
         }
     solve(room, 0, 1, NULL, right, correction);
-    for (int h = 0; h < N_PART; h++)
+}
+
+/* Finds the lanes in which x, the first stage, is accurate: its correction is small. */
+static void find_safe(const struct lanes_room *room, struct attempt *now, const lanes *x, const lanes *correction)
+{
+    EACH_PART(room)
         for (size_t i = 0; i < room->plan->n; i++) {
             part size = larger(magnitude(PART(room->y, i)), magnitude(PART(x, i)));
             part tolerance = fused(PART(&room->tolerance.rtol, 0), size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY);
@@ -164,21 +164,25 @@ INLINE void block_stage(struct lanes_room *room, const struct attempt *now, cons
     size_t n_number = room->plan->n * width;
     lanes *right = room->scratch.right;
     const lanes *entries = room->scratch.entry[i];
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         combine(i, &now[h], n_number, block->sens, block->stage, block->sens + n_number, right, h);
-        for (size_t q = 0; q < block->n_entry; q++)
-            PART(right, block->entry[q].row) += PART(entries, block->entry[q].value);
+        for (size_t q = 0; q < block->n_entry; q++) {
+            const struct stiffit_lanes_entry *entry = &block->entry[q];
+            add_entry(room, entry, PART((const double *)entries + entry->value, 0), right, h);
+        }
         infuse(room, block->minus_rate, n_number, right, h);
     }
     solve(room, i, width, block->sens, right, block->stage[i]);
 }
 
-/* The end of the step, and its error. */
-INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width, int h)
+/* The end of the step of columns first <= c < first + width, and its error. */
+INLINE void block_end(const struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t first,
+                      size_t width, int h)
 {
-    const lanes *error = block->stage[METHOD.n_stage - 1], *unit = room->unit + block->first;
-    const lanes *sens = block->sens, *moved = sens + room->plan->n * width, *base = room->scratch.base;
-    lanes *sens_new = block->sens_new;
+    size_t at = room->by_column ? first * room->plan->n : 0;
+    const lanes *error = block->stage[METHOD.n_stage - 1] + at, *unit = room->unit + block->first + first;
+    const lanes *sens = block->sens + at, *moved = sens + room->plan->n * block->width, *base = room->scratch.base;
+    lanes *sens_new = block->sens_new + at;
     part most[8], finite[8], rtol = PART(&room->tolerance.rtol, 0);
     for (size_t c = 0; c < width; c++)
         most[c] = finite[c] = (part){0};
@@ -191,10 +195,28 @@ INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct
             finite[c] = fused((part){0}, end, finite[c]); /* NaN where the end is infinite */
         }
     for (size_t c = 0; c < width; c++) {
-        part_mask active = MASK(room->active, block->first + c);
+        part_mask active = MASK(room->active, block->first + first + c);
         now->good &= (finite[c] == 0) | ~active;
         now->worst = pick((most[c] > now->worst) & active, most[c], now->worst);
     }
+}
+
+/* The same by the model's function, for matrices by column. */
+static void columns_stage(const struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, int i)
+{
+    const struct lanes_scratch *scratch = &room->scratch;
+    size_t n_number = room->plan->n * block->width;
+    lanes *argument = block->sens + n_number;
+    EACH_PART(room)
+        combine(i, &now[h], n_number, block->sens, block->stage, argument, scratch->right, h);
+    const struct stiffit_lanes_columns stage = {
+        .derived = (const double *)scratch->derived[i], .factor = (const double *)scratch->factor,
+        .entry = (const double *)scratch->entry[i], .sens = (const double *)block->sens,
+        .argument = (const double *)argument, .right = (double *)scratch->right, .out = (double *)block->stage[i],
+        .minus_rate = room->outside.infused ? (const double *)block->minus_rate : NULL,
+        .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL, .place = block->entry,
+        .n_place = (int32_t)block->n_entry, .n_column = (int32_t)block->width, .n_lane = room->n_lane};
+    room->plan->algebra.columns(&stage);
 }
 
 /* i: a stage; n_stage: the end. */
@@ -204,58 +226,116 @@ INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct
     { \
         if (i < METHOD.n_stage) \
             block_stage(room, now, block, width, i); \
-        for (int h = 0; h < N_PART && i == METHOD.n_stage; h++) \
-            block_end(room, &now[h], block, width, h); \
+        else \
+            EACH_PART(room) block_end(room, &now[h], block, 0, width, h); \
     }
 WIDTHS(BLOCK)
 #define ROW(width) [width] = block_##width,
-static void (*const block_do[])(struct lanes_room *, struct attempt *, const struct lanes_block *, int) = {WIDTHS(ROW)};
+static void (*const block_by_row[])(struct lanes_room *, struct attempt *, const struct lanes_block *, int) = {WIDTHS(ROW)};
 
-/* Stage i of the states: u_i, and what the sensitivities need of it. */
-static void state_stage(struct lanes_room *room, struct attempt *now, const struct stiffit_lanes_point *base, int i)
+static void block_do(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, int i)
+{
+    if (!room->by_column)
+        block_by_row[block->width](room, now, block, i);
+    else if (i < METHOD.n_stage)
+        columns_stage(room, now, block, i);
+    else
+        EACH_PART(room)
+            for (size_t c = 0; c < block->width; c++)
+                block_end(room, &now[h], block, c, 1, h);
+}
+
+/* Stage i of the states after `combine`: u_i, and what the sensitivities need of it. base->direction: u_i. */
+static void state_stage(const struct lanes_room *room, struct attempt *now, const struct stiffit_lanes_point *at,
+                        const struct stiffit_lanes_point *base, int i)
 {
     const struct lanes_plan *plan = room->plan;
     const struct stiffit_lanes *model = plan->lanes;
+    const struct lanes_scratch *scratch = &room->scratch;
     size_t n = plan->n;
-    lanes t, *right = room->scratch.right, *input = room->scratch.input + plan->abi->n_input;
-    struct stiffit_lanes_point at = *base;
-    for (int h = 0; h < N_PART; h++) {
-        combine(i, &now[h], n, room->y, room->scratch.stage, room->scratch.argument, right, h);
-        set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now[h].h, &t, input, h);
-    }
-    at.t = (const double *)&t;
-    at.input = (const double *)input;
-    at.y = (const double *)room->scratch.argument;
-    if (i > 0) /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
-        model->derive(&at, (double *)room->scratch.derived[i]);
-    for (int h = 0; h < N_PART; h++) {
-        part direct = METHOD.gamma_i[i] * now[h].h;
+    lanes *right = scratch->right, *derived = scratch->derived[i], *curved = scratch->curved[i];
+    /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
+    model->derive(at, (double *)derived);
+    if (i == 0)
+        EACH_PART(room) factorize(room, now[h].inverse, h);
+    EACH_PART(room) {
+        part direct = PART(scratch->stage[i], n);
         for (size_t k = 0; k < n; k++)
-            PART(right, k) += PART(room->scratch.derived[i], k);
+            PART(right, k) += PART(derived, k);
         infuse(room, room->outside.minus_rate, n, right, h);
         for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
-            PART(right, term->row) = fused(direct, PART(room->scratch.derived[0], term->value), PART(right, term->row));
-        if (i == 0)
-            for (size_t k = 0; k < n; k++)
-                PART(room->scratch.base, k) = PART(right, k);
-        PART(room->scratch.stage[i], n) = direct;
+            PART(right, term->row) = fused(direct, PART(scratch->derived[0], term->value), PART(right, term->row));
+        for (size_t k = 0; k < n && i == 0; k++)
+            PART(scratch->base, k) = PART(right, k);
     }
-    solve(room, i, 1, NULL, right, room->scratch.stage[i]);
-    if (i == 0)
-        find_safe(room, now, room->scratch.stage[0], room->scratch.base);
+    solve(room, i, 1, NULL, right, scratch->stage[i]);
     if (room->n_column == 0)
         return;
-    at = *base;
-    at.direction = (const double *)room->scratch.stage[i];
-    model->curve(&at, (double *)room->scratch.curved[i]);
-    const lanes *derived = room->scratch.derived[i], *curved = room->scratch.curved[i];
-    lanes *entries = room->scratch.entry[i];
-    for (int h = 0; h < N_PART; h++)
+    model->curve(base, (double *)curved);
+    EACH_PART(room)
         for (size_t k = 0; k < plan->n_entry; k++) {
             const struct lanes_entry *entry = &plan->entry[k];
             part value = PART(derived, entry->value);
-            PART(entries, k) = entry->curve < 0 ? value : value + PART(curved, entry->curve);
+            PART(scratch->entry[i], k) = entry->curve < 0 ? value : value + PART(curved, entry->curve);
         }
+}
+
+/* The same by the model's function. */
+static void states_stage(const struct lanes_room *room, const lanes *inverse, const struct stiffit_lanes_point *at,
+                         const struct stiffit_lanes_point *base, int i)
+{
+    const struct lanes_scratch *scratch = &room->scratch;
+    const struct stiffit_lanes_states stage = {
+        .at = at, .base = base, .inverse = i == 0 ? (const double *)inverse : NULL,
+        .direct = (const double *)(scratch->stage[i] + room->plan->n),
+        .minus_rate = room->outside.infused ? (const double *)room->outside.minus_rate : NULL,
+        .first = (const double *)scratch->derived[0], .right = (double *)scratch->right,
+        .derived = (double *)scratch->derived[i], .curved = (double *)scratch->curved[i],
+        .entry = (double *)scratch->entry[i], .factor = (double *)scratch->factor,
+        .correction = (double *)scratch->base, .out = (double *)scratch->stage[i], .n_lane = room->n_lane,
+        .has_columns = room->n_column > 0};
+    room->plan->algebra.states(&stage);
+}
+
+/* Where the model's functions are evaluated. Set once: copies of what was just written in parts would wait for it. */
+struct points {
+    lanes t, t_stage, inverse; /* inverse: 1/(h gamma) */
+    struct stiffit_lanes_point base, stage;
+};
+
+static void set_points(const struct lanes_room *room, struct points *points)
+{
+    points->base = (struct stiffit_lanes_point){
+        .t = (const double *)&points->t, .y = (const double *)room->y, .p = (const double *)room->p,
+        .covariate = (const double *)room->covariate, .work = (const double *)room->work,
+        .input = (const double *)room->scratch.input, .input_slope = (const double *)room->outside.input_slope};
+    points->stage = (struct stiffit_lanes_point){
+        .t = (const double *)&points->t_stage, .y = (const double *)room->scratch.argument, .p = (const double *)room->p,
+        .covariate = (const double *)room->covariate, .work = (const double *)room->work,
+        .input = (const double *)(room->scratch.input + room->plan->abi->n_input),
+        .input_slope = (const double *)room->outside.input_slope};
+}
+
+/* Stage i of the states. */
+static void stage_do(struct lanes_room *room, struct attempt *now, struct points *points, int i)
+{
+    const struct lanes_scratch *scratch = &room->scratch;
+    size_t n = room->plan->n;
+    lanes *input = scratch->input + room->plan->abi->n_input;
+    EACH_PART(room) {
+        combine(i, &now[h], n, room->y, scratch->stage, scratch->argument, scratch->right, h);
+        set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now[h].h, &points->t_stage, input, h);
+        PART(scratch->stage[i], n) = METHOD.gamma_i[i] * now[h].h;
+    }
+    points->base.direction = (const double *)scratch->stage[i];
+    if (room->plan->algebra.states)
+        states_stage(room, &points->inverse, &points->stage, &points->base, i);
+    else
+        state_stage(room, now, &points->stage, &points->base, i);
+    if (i == 0) {
+        refine(room, now, scratch->stage[0], scratch->base, scratch->argument);
+        find_safe(room, now, scratch->stage[0], scratch->argument);
+    }
 }
 
 static void state_end(struct lanes_room *room, struct attempt *now, int h)
@@ -278,22 +358,22 @@ static void state_end(struct lanes_room *room, struct attempt *now, int h)
 /* The error test sees the end of a step only. Where a stiff state follows a slow one, its error is small there and large
  * inside: in lanes with a measurement inside of a step that is acceptable otherwise, the error of the dense output in its
  * middle is estimated from what it leaves of the differential equation, by the linear solver. */
-static void check_inside(struct lanes_room *room, struct attempt *now, const struct stiffit_lanes_point *base)
+static void check_inside(const struct lanes_room *room, struct attempt *now, struct points *points)
 {
     part_mask inside[N_PART];
     unsigned any = 0;
     size_t n = room->plan->n;
-    lanes t, *slope = room->scratch.base, *f = room->scratch.right, *argument = room->scratch.argument;
+    lanes *slope = room->scratch.base, *f = room->scratch.right, *argument = room->scratch.argument;
     lanes *input = room->scratch.input + room->plan->abi->n_input;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (PART(&room->t_next, 0) < now[h].end) &
                     MASK(&room->live, 0);
         any |= bits(inside[h]);
     }
     if (!any)
         return;
-    for (int h = 0; h < N_PART; h++) {
-        set_time(room, PART(&room->t, 0) + 0.5 * now[h].h, &t, input, h);
+    EACH_PART(room) {
+        set_time(room, PART(&room->t, 0) + 0.5 * now[h].h, &points->t_stage, input, h);
         for (size_t i = 0; i < n; i++) {
             part before = PART(room->y, i), after = PART(room->y_before, i), inner = {0}, by_s = {0};
             for (int k = METHOD.n_dense; k-- > 0;) {
@@ -307,18 +387,14 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
             PART(slope, i) = (after - before + 0.25 * by_s) * now[h].per_h;
         }
     }
-    struct stiffit_lanes_point at = *base;
-    at.t = (const double *)&t;
-    at.y = (const double *)argument;
-    at.input = (const double *)input;
-    room->plan->lanes->rhs(&at, (double *)f);
-    for (int h = 0; h < N_PART; h++) {
+    room->plan->lanes->rhs(&points->stage, (double *)f);
+    EACH_PART(room) {
         infuse(room, room->outside.minus_rate, n, f, h);
         for (size_t i = 0; i < n; i++)
             PART(f, i) -= PART(slope, i);
     }
     solve(room, 0, 1, NULL, f, argument);
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         part worst = {0}, finite = {0}, rtol = PART(&room->tolerance.rtol, 0);
         for (size_t i = 0; i < n; i++) {
             part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
@@ -331,49 +407,99 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     }
 }
 
+/* An attempt in which the model's function makes all stages. */
+struct stages {
+    const struct lanes_room *room;
+    const struct attempt *now;
+    struct points *points;
+    struct stiffit_lanes_states states;
+};
+
+static void begin_stage(void *context, int32_t i)
+{
+    struct stages *stages = context;
+    const struct lanes_room *room = stages->room;
+    const struct lanes_scratch *scratch = &room->scratch;
+    size_t n = room->plan->n;
+    lanes *input = scratch->input + room->plan->abi->n_input;
+    EACH_PART(room) {
+        const struct attempt *now = &stages->now[h];
+        combine(i, now, n, room->y, scratch->stage, scratch->argument, scratch->right, h);
+        set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now->h, &stages->points->t_stage, input, h);
+        PART(scratch->stage[i], n) = METHOD.gamma_i[i] * now->h;
+        for (size_t b = 0; b < room->n_block; b++) {
+            const struct lanes_block *block = &room->block[b];
+            size_t n_number = n * block->width;
+            combine(i, now, n_number, block->sens, block->stage, block->sens + n_number, room->right + n * block->first, h);
+        }
+    }
+    stages->states.inverse = i == 0 ? (const double *)&stages->points->inverse : NULL;
+    stages->states.out = (double *)scratch->stage[i];
+    stages->states.direct = (const double *)(scratch->stage[i] + n);
+    for (size_t b = 0; b < room->n_block; b++)
+        room->columns[b].out = (double *)room->block[b].stage[i];
+}
+
+static void stages_do(struct lanes_room *room, struct attempt *now, struct points *points)
+{
+    const struct lanes_scratch *scratch = &room->scratch;
+    size_t n = room->plan->n;
+    struct stages stages = {
+        .room = room, .now = now, .points = points,
+        .states = {.at = &points->stage, .base = &points->base, .first = (const double *)scratch->derived[0],
+                   .minus_rate = room->outside.infused ? (const double *)room->outside.minus_rate : NULL,
+                   .right = (double *)scratch->right, .derived = (double *)scratch->derived[0],
+                   .factor = (double *)scratch->factor, .correction = (double *)scratch->base, .n_lane = room->n_lane,
+                   .has_columns = room->n_column > 0}};
+    for (size_t b = 0; b < room->n_block; b++) {
+        const struct lanes_block *block = &room->block[b];
+        room->columns[b] = (struct stiffit_lanes_columns){
+            .sens = (const double *)block->sens, .argument = (const double *)(block->sens + n * block->width),
+            .minus_rate = room->outside.infused ? (const double *)block->minus_rate : NULL,
+            .of_rank = room->n_share > 1 ? (const double *)room->of_rank : NULL, .place = block->entry, .which = block->which,
+            .right = (double *)(room->right + n * block->first), .n_place = (int32_t)block->n_entry,
+            .n_column = (int32_t)block->width, .n_lane = room->n_lane};
+    }
+    const struct stiffit_lanes_stages all = {.begin = begin_stage, .context = &stages, .states = &stages.states,
+                                             .block = room->columns, .n_stage = METHOD.n_stage,
+                                             .n_block = (int32_t)room->n_block};
+    room->plan->algebra.stages(&all);
+    find_safe(room, now, scratch->stage[0], scratch->base);
+}
+
 static struct lanes_events attempt(struct lanes_room *room)
 {
-    const struct lanes_plan *plan = room->plan;
     struct attempt now[N_PART];
-    lanes t;
-    struct stiffit_lanes_point at = {.t = (const double *)&t, .y = (const double *)room->y, .p = (const double *)room->p,
-                                     .covariate = (const double *)room->covariate, .work = (const double *)room->work,
-                                     .input = (const double *)room->scratch.input,
-                                     .input_slope = (const double *)room->outside.input_slope};
-    for (int h = 0; h < N_PART; h++)
-        set_time(room, PART(&room->t, 0), &t, room->scratch.input, h);
-    plan->lanes->derive(&at, (double *)room->scratch.derived[0]);
-    lanes inverse;
-    for (int h = 0; h < N_PART; h++) {
+    struct points points;
+    set_points(room, &points);
+    EACH_PART(room) {
+        set_time(room, PART(&room->t, 0), &points.t, room->scratch.input, h);
         begin_attempt(room, &now[h], h);
-        PART(&inverse, 0) = now[h].inverse;
+        PART(&points.inverse, 0) = now[h].inverse;
     }
-    if (plan->algebra.factorize)
-        plan->algebra.factorize((const double *)room->scratch.derived[0], (const double *)&inverse,
-                                (double *)room->scratch.factor);
-    else
-        for (int h = 0; h < N_PART; h++)
-            factorize(room, now[h].inverse, h);
     /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache
      * together. */
-    bool together = room->n_block == 1;
-    for (int i = 0; i < METHOD.n_stage; i++) {
-        state_stage(room, now, &at, i);
+    bool is_done = room->plan->algebra.stages, together = is_done || room->n_block == 1;
+    if (is_done)
+        stages_do(room, now, &points);
+    for (int i = 0; i < METHOD.n_stage && !is_done; i++) {
+        stage_do(room, now, &points, i);
         if (together)
-            block_do[room->block->width](room, now, room->block, i);
+            block_do(room, now, room->block, i);
     }
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         state_end(room, &now[h], h);
     for (size_t b = 0; b < room->n_block; b++)
         for (int i = together ? METHOD.n_stage : 0; i <= METHOD.n_stage; i++)
-            block_do[room->block[b].width](room, now, &room->block[b], i);
+            block_do(room, now, &room->block[b], i);
 
-    for (int h = 0; h < N_PART; h++)
+    agree(room, now);
+    EACH_PART(room)
         now[h].worst *= PART(&room->control.by_accepted, 0);
-    check_inside(room, now, &at);
+    check_inside(room, now, &points);
     return conclude(room, now, &METHOD);
 }
 
 extern const struct lanes_kernel KERNEL;
-const struct lanes_kernel KERNEL = {KERNEL_NAME, {attempt_explicit, attempt}, {inside_explicit, inside_implicit}, drop_vanished,
-                                    observe};
+const struct lanes_kernel KERNEL = {
+    KERNEL_NAME, N_LANE / N_PART, {attempt_explicit, attempt}, {inside_explicit, inside_implicit}, drop_vanished, observe};

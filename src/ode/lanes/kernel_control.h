@@ -115,7 +115,7 @@ static void swap(lanes **a, lanes **b)
 static void move(struct lanes_room *room, const part_mask *accepted)
 {
     bool all = true;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         all = all && bits(accepted[h]) == (1u << (N_LANE / N_PART)) - 1;
         for (size_t i = 0; i < room->plan->n; i++)
             PART(room->y_before, i) = pick(accepted[h], PART(room->y_before, i), PART(room->y, i));
@@ -123,8 +123,8 @@ static void move(struct lanes_room *room, const part_mask *accepted)
     swap(&room->y, &room->y_before);
     for (size_t b = 0; b < room->n_block; b++) {
         struct lanes_block *block = &room->block[b];
-        for (int h = 0; h < N_PART && !all; h++)
-            for (size_t e = 0; e < room->plan->n * block->width; e++)
+        EACH_PART(room)
+            for (size_t e = 0; !all && e < room->plan->n * block->width; e++)
                 PART(block->sens_new, e) = pick(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
         swap(&block->sens, &block->sens_new);
     }
@@ -156,8 +156,8 @@ static void report(struct lanes_room *room, struct lanes_events *events, part_ma
 INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now, const struct lanes_method *method)
 {
     struct lanes_events events = {0};
-    part_mask accepted[N_PART];
-    for (int h = 0; h < N_PART; h++) {
+    part_mask accepted[N_PART] = {{0}};
+    EACH_PART(room) {
         accepted[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & MASK(&room->live, 0);
         control(room, &now[h], accepted[h], method, h);
         PART(&room->t_before, 0) = PART(&room->t, 0);
@@ -169,7 +169,7 @@ INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now
         MASK(&room->control.n_sign, 0) = n_sign - 2 * (now[h].sign & MASK(&room->live, 0)) + none;
     }
     move(room, accepted);
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         if (room->tolerance.follows_sizes)
             follow_sizes(room, now[h].h, accepted[h], h);
         report(room, &events, accepted[h], h);

@@ -27,7 +27,7 @@ INLINE void interpolate(const struct lanes_method *method, const struct weights 
 INLINE void inside_by(const struct lanes_method *method, const struct lanes_room *room, const lanes *at, lanes *out)
 {
     size_t n = room->plan->n;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         part s = PART(at, 0);
         struct weights weights = {.before = 1 - s, .after = s, .at_end = bits(s == 1) == (1u << (N_LANE / N_PART)) - 1};
         for (int j = 0; j < method->n_stage; j++) {
@@ -41,7 +41,8 @@ INLINE void inside_by(const struct lanes_method *method, const struct lanes_room
         interpolate(method, &weights, n, 1, room->y_before, room->y, room->scratch.stage, out, h);
         for (size_t b = 0; b < room->n_block; b++) {
             const struct lanes_block *block = &room->block[b];
-            interpolate(method, &weights, n, block->width, block->sens_new, block->sens, block->stage,
+            size_t width = room->by_column ? 1 : block->width, n_row = n * block->width / width;
+            interpolate(method, &weights, n_row, width, block->sens_new, block->sens, block->stage,
                         out + n * (1 + block->first), h);
         }
     }
@@ -54,7 +55,7 @@ static void inside_explicit(const struct lanes_room *room, const lanes *at, lane
 static void drop_vanished(const struct lanes_room *room, lanes *inside)
 {
     size_t n = room->plan->n;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         part share = PART(&room->tolerance.rtol, 0) * PART(&room->tolerance.fraction, 0), square = share * share;
         for (size_t i = 0; i < n; i++) {
             part least = square * PART(room->tolerance.size, i);
@@ -95,7 +96,7 @@ static void observe(const struct lanes_room *room, const lanes *time, const lane
 {
     const struct stiffit_model *abi = room->plan->abi;
     lanes *input = room->scratch.input + abi->n_input;
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         set_inputs(room, PART(time, 0), input, h);
     const struct stiffit_lanes_point at = {.t = (const double *)time, .y = (const double *)inside, .p = (const double *)room->p,
                                            .covariate = (const double *)room->covariate, .work = (const double *)room->work,
@@ -103,8 +104,8 @@ static void observe(const struct lanes_room *room, const lanes *time, const lane
                                            .input_slope = (const double *)room->outside.input_slope};
     room->plan->lanes->observe(&at, (double *)values);
     for (size_t o = 0; o < abi->n_observable; o++)
-        for (int h = 0; h < N_PART && is_wanted[o]; h++)
-            observe_one(room, o, values, inside, out, h);
+        if (is_wanted[o])
+            EACH_PART(room) observe_one(room, o, values, inside, out, h);
 }
 
 #endif

@@ -36,7 +36,7 @@ INLINE void block_explicit(const struct lanes_room *room, struct attempt *now, c
 {
     size_t n_number = room->plan->n * width;
     const lanes *from = i == 0 ? block->sens : i == LAST_SLOPE ? block->sens_new : block->sens + n_number;
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         if (i == N_SLOPE)
             weigh_block(room, &now[h], block, width, h);
         else if (i > 0)
@@ -64,7 +64,7 @@ static void state_slope(struct lanes_room *room, const struct attempt *now, cons
     lanes t, *input = room->scratch.input + room->plan->abi->n_input;
     lanes *argument = i == 0 ? room->y : i == LAST_SLOPE ? room->y_before : room->scratch.argument;
     struct stiffit_lanes_point at = *base;
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         part time = fused(spread(EXPLICIT.alpha[i]), now[h].h, PART(&room->t, 0));
         set_time(room, EXPLICIT.alpha[i] == 1 ? now[h].end : time, &t, input, h);
         if (i > 0)
@@ -75,7 +75,7 @@ static void state_slope(struct lanes_room *room, const struct attempt *now, cons
     at.y = (const double *)argument;
     /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
     room->plan->lanes->derive(&at, (double *)room->scratch.derived[i]);
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         for (size_t k = 0; k < n; k++)
             PART(room->scratch.stage[i], k) = PART(room->scratch.derived[i], k);
         infuse(room, room->outside.minus_rate, n, room->scratch.stage[i], h);
@@ -110,7 +110,7 @@ static void keep_last(const struct lanes_room *room, size_t n, lanes **slope, bo
     if (all)
         swap(&slope[0], &slope[LAST_SLOPE]);
     else
-        for (int h = 0; h < N_PART; h++)
+        EACH_PART(room)
             for (size_t e = 0; e < n; e++)
                 PART(slope[0], e) = pick(MASK(&room->advanced, 0), PART(slope[LAST_SLOPE], e), PART(slope[0], e));
 }
@@ -126,7 +126,7 @@ static void begin_explicit(struct lanes_room *room, const struct attempt *now, c
             block_explicit_do[room->block[b].width](room, (struct attempt *)now, &room->block[b], 0);
         return;
     }
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         all = all && bits(MASK(&room->advanced, 0) | ~MASK(&room->live, 0)) == (1u << (N_LANE / N_PART)) - 1;
     keep_last(room, room->plan->n, room->scratch.stage, all);
     for (size_t b = 0; b < room->n_block; b++)
@@ -140,7 +140,7 @@ static struct lanes_events attempt_explicit(struct lanes_room *room)
                                      .work = (const double *)room->work,
                                      .input_slope = (const double *)room->outside.input_slope};
     bool together = room->n_block == 1;
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         plan_step(room, &now[h], h);
     begin_explicit(room, now, &at);
     for (int i = 1; i < N_SLOPE; i++) {
@@ -148,12 +148,13 @@ static struct lanes_events attempt_explicit(struct lanes_room *room)
         if (together)
             block_explicit_do[room->block->width](room, now, room->block, i);
     }
-    for (int h = 0; h < N_PART; h++)
+    EACH_PART(room)
         weigh_states(room, &now[h], h);
     for (size_t b = 0; b < room->n_block; b++)
         for (int i = together ? N_SLOPE : 1; i <= N_SLOPE; i++)
             block_explicit_do[room->block[b].width](room, now, &room->block[b], i);
-    for (int h = 0; h < N_PART; h++) {
+    agree(room, now);
+    EACH_PART(room) {
         /* the error inside of a step is about as large as the estimate, that of its end far smaller */
         part_mask inside = PART(&room->t_next, 0) < now[h].end;
         part by = PART(&room->control.by_accepted, 0);

@@ -24,6 +24,8 @@ typedef double part __attribute__((vector_size(8 * N_LANE / N_PART)));
 typedef int64_t part_mask __attribute__((vector_size(8 * N_LANE / N_PART)));
 #define PART(array, e) (((part *)(array))[(size_t)(e) * N_PART + (size_t)h])
 #define MASK(array, e) (((part_mask *)(array))[(size_t)(e) * N_PART + (size_t)h])
+/* The parts of a room that are in use. */
+#define EACH_PART(room) for (int h = 0; N_PART == 1 ? h < 1 : h * (N_LANE / N_PART) < (room)->n_lane; h++)
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -3,7 +3,7 @@
 #ifndef ODE_LANES_KERNEL_SLOPES_H
 #define ODE_LANES_KERNEL_SLOPES_H
 
-#include "ode/lanes/kernel_control.h"
+#include "ode/lanes/kernel_share.h"
 #include "ode/lanes/kernel_stops.h"
 
 /* The last stage's argument is the end of the step. */
@@ -52,7 +52,7 @@ INLINE void multiply(const struct lanes_room *room, const struct lanes_block *bl
     const struct lanes_rows *jacobian = &plan->jacobian;
     const lanes *derived = room->scratch.derived[i];
     lanes *slope = block->stage[i];
-    for (int h = 0; h < N_PART; h++) {
+    EACH_PART(room) {
         for (size_t r = 0; r < plan->n; r++) {
             const struct lanes_term *end = jacobian->term + jacobian->start[r + 1];
             part sum[8];
@@ -67,8 +67,10 @@ INLINE void multiply(const struct lanes_room *room, const struct lanes_block *bl
             for (size_t c = 0; c < width; c++)
                 PART(slope, r * width + c) = sum[c];
         }
-        for (size_t q = 0; q < block->n_entry; q++)
-            PART(slope, block->entry[q].row) += PART(derived, plan->entry[block->entry[q].value].value);
+        for (size_t q = 0; q < block->n_entry; q++) {
+            const struct stiffit_lanes_entry *entry = &block->entry[q];
+            add_entry(room, entry, PART(derived, plan->entry[entry->value / N_LANE].value), slope, h);
+        }
         infuse(room, block->minus_rate, plan->n * width, slope, h);
     }
 }

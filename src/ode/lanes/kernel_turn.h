@@ -15,14 +15,21 @@ INLINE void look_for_stiffness(const struct lanes_room *room, struct attempt *no
     now->sign = (rtol * rtol * change > SEEN * SEEN) & (slope > UNSTABLE * UNSTABLE * change);
 }
 
-/* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. */
+/* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. They are at least the diagonal, which decides
+ * alone in most steps of what is stiff. */
 static void look_for_calm(const struct lanes_room *room, struct attempt *now, int h)
 {
     const struct lanes_rows *jacobian = &room->plan->jacobian;
     const lanes *derived = room->scratch.derived[0];
     lanes *tolerance = room->scratch.right;
     part rtol = PART(&room->tolerance.rtol, 0);
-    now->sign = ~(part_mask){0};
+    now->sign = MASK(&room->live, 0);
+    for (size_t i = 0; i < room->plan->n; i++)
+        for (int32_t k = jacobian->start[i]; k < jacobian->start[i + 1]; k++)
+            if (jacobian->term[k].row == (int32_t)i)
+                now->sign &= magnitude(PART(derived, jacobian->term[k].value)) * now->h <= CALM;
+    if (!bits(now->sign))
+        return;
     for (size_t i = 0; i < room->plan->n; i++)
         PART(tolerance, i) =
             fused(rtol, magnitude(PART(room->y, i)), PART(room->tolerance.beyond, i) + TOLERANCE_TINY);

@@ -67,7 +67,9 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, con
 {
     size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other, n_input = plan->abi->n_input;
     bool good = true;
-    *room = (struct lanes_room){.plan = plan, .method = method};
+    bool has_code = plan->algebra.columns || plan->algebra.stages;
+    *room = (struct lanes_room){.plan = plan, .method = method, .by_column = has_code && !method->has_slopes,
+                                .n_lane = N_LANE, .n_share = 1};
     for (int k = 0; k < N_LANE; k++) {
         room->outside.since[k] = -INFINITY;
         room->outside.until[k] = INFINITY;
@@ -87,6 +89,7 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, con
                   {&outside->input_slope, n_input}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
+    good = (room->entry = calloc(plan->n_entry + 1, sizeof *room->entry)) && good;
     for (int i = 0; i < method->n_stage; i++) {
         room->scratch.derived[i] = new_lanes(plan->n_derive + plan->n_curve);
         room->scratch.curved[i] = room->scratch.derived[i] + plan->n_derive;
@@ -97,25 +100,13 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, con
     return good;
 }
 
-static void free_blocks(struct lanes_room *room)
-{
-    for (size_t b = 0; b < room->n_block; b++) {
-        struct lanes_block *block = &room->block[b];
-        free(block->sens);
-        free(block->sens_new);
-        free(block->minus_rate);
-        for (int i = 0; i < METHOD_STAGES; i++)
-            free(block->stage[i]);
-        free(block->entry);
-    }
-    free(room->block);
-    room->block = NULL;
-    room->n_block = room->n_column = 0;
-}
-
 void lanes_room_fini(struct lanes_room *room)
 {
-    free_blocks(room);
+    free(room->block);
+    free(room->memory);
+    free(room->entry);
+    free(room->columns);
+    free(room->which);
     const struct lanes_tolerance *tolerance = &room->tolerance;
     const struct lanes_outside *outside = &room->outside;
     const struct lanes_scratch *scratch = &room->scratch;
@@ -133,45 +124,96 @@ void lanes_room_fini(struct lanes_room *room)
     }
 }
 
-static bool block_init(struct lanes_block *block, const struct lanes_room *room, const uint32_t *parameter)
+/* Matrices of a block: sens and sens_new, with one that follows each, and minus_rate; then the stages. */
+enum { N_ZERO = 5, N_MATRIX = N_ZERO + METHOD_STAGES };
+
+/* parameter: those of the room's columns, n of them. Its entries go to `entry`. */
+static void block_init(struct lanes_block *block, const struct lanes_room *room, size_t n, const uint32_t *parameter,
+                       struct stiffit_lanes_entry *entry)
 {
     const struct lanes_plan *plan = room->plan;
-    size_t n_number = plan->n * block->width;
-    bool good = (block->sens = new_lanes(2 * n_number)) && (block->sens_new = new_lanes(2 * n_number)) &&
-                (block->minus_rate = new_lanes(n_number)) &&
-                (block->entry = calloc(plan->n_entry + 1, sizeof *block->entry));
-    for (int i = 0; i < room->method->n_stage; i++)
-        good = (block->stage[i] = new_lanes(n_number)) && good;
-    if (!good)
-        return false;
+    size_t n_number = plan->n * block->width, n_share = (size_t)room->n_share;
+    size_t first = block->first * n_share, end = (block->first + block->width) * n_share;
+    lanes *at = room->memory + plan->n * block->first * N_MATRIX;
+    memset(at, 0, N_ZERO * n_number * sizeof *at);
+    block->sens = at;
+    block->sens_new = at + 2 * n_number;
+    block->minus_rate = at + 4 * n_number;
+    for (size_t i = 0; i < METHOD_STAGES; i++)
+        block->stage[i] = at + (N_ZERO + i) * n_number;
+    block->entry = entry;
+    block->n_entry = 0;
+    block->which = room->which + plan->n * block->first;
+    for (size_t e = 0; e < n_number; e++)
+        block->which[e] = (int64_t)(N_LANE * plan->n_entry);
     for (size_t k = 0; k < plan->n_entry; k++)
-        for (size_t c = 0; c < block->width; c++)
-            if ((uint32_t)plan->entry[k].parameter == parameter[block->first + c])
-                block->entry[block->n_entry++] =
-                    (struct lanes_term){(int32_t)k, plan->entry[k].row * (int32_t)block->width + (int32_t)c};
-    return true;
+        for (size_t i = first; i < end && i < n; i++)
+            if ((uint32_t)plan->entry[k].parameter == parameter[i])
+                block->entry[block->n_entry++] = (struct stiffit_lanes_entry){
+                    .value = (int64_t)(N_LANE * k),
+                    .row = (int64_t)(N_LANE * lanes_place(room, block, (size_t)plan->entry[k].row, (i - first) / n_share)),
+                    .rank = (int64_t)(N_LANE * (i % n_share))};
+    for (; n_share == 1 && room->by_column && plan->algebra.stages && block->n_entry > 0; block->n_entry--) {
+        const struct stiffit_lanes_entry *last = &entry[block->n_entry - 1];
+        block->which[last->row / N_LANE] = last->value;
+    }
 }
 
-bool lanes_room_set_columns(struct lanes_room *room, size_t n_column, const uint32_t *parameter)
+static bool reserve(struct lanes_room *room, size_t n_matrix, size_t n_block)
 {
-    enum { WIDEST = 8 };
-    size_t n_block = (n_column + WIDEST - 1) / WIDEST, first = 0;
-    free_blocks(room);
-    if (n_column == 0)
-        return true;
-    room->block = calloc(n_block, sizeof *room->block);
-    if (!room->block)
+    size_t n_number = n_matrix * (N_MATRIX + 1);
+    if (n_number > room->n_memory) {
+        free(room->memory);
+        free(room->which);
+        room->memory = new_lanes(n_number);
+        room->which = calloc(n_matrix, sizeof *room->which);
+        room->n_memory = room->memory && room->which ? n_number : 0;
+    }
+    if (n_block > room->most_blocks) {
+        free(room->block);
+        room->block = calloc(n_block, sizeof *room->block);
+        free(room->columns);
+        room->columns = calloc(n_block, sizeof *room->columns);
+        room->most_blocks = room->block && room->columns ? n_block : 0;
+    }
+    return n_number <= room->n_memory && n_block <= room->most_blocks;
+}
+
+static void set_ranks(struct lanes_room *room, int n_share)
+{
+    room->n_share = n_share;
+    for (int rank = 0; rank < N_LANE; rank++)
+        for (int k = 0; k < N_LANE; k++)
+            room->of_rank[rank][k] = -(k % n_share == rank);
+}
+
+/* Columns of a block: the kernel's functions share what they load of the model over as many as the registers hold; where the
+ * model's functions do not need that, the block's numbers of all stages fit the first-level cache (of 48 KiB). */
+static size_t widest_block(const struct lanes_room *room)
+{
+    enum { WIDEST = 8, NARROWEST = 2, CACHE = 44 * 1024 };
+    size_t fit = CACHE / ((size_t)(room->method->n_stage + 3) * room->plan->n * sizeof(lanes));
+    return !room->by_column || fit > WIDEST ? WIDEST : fit < NARROWEST ? NARROWEST : fit;
+}
+
+bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter, int n_share)
+{
+    size_t n_column = (n + (size_t)n_share - 1) / (size_t)n_share, widest = widest_block(room);
+    size_t n_block = (n_column + widest - 1) / widest, first = 0;
+    struct stiffit_lanes_entry *entry = room->entry;
+    room->n_block = room->n_column = 0;
+    set_ranks(room, n_share);
+    if (!reserve(room, room->plan->n * n_column, n_block))
         return false;
+    room->right = room->memory + room->plan->n * n_column * N_MATRIX;
     room->n_block = n_block;
     for (size_t b = 0; b < n_block; b++) {
         struct lanes_block *block = &room->block[b];
         block->first = first;
         block->width = (n_column - first) / (n_block - b);
         first += block->width;
-        if (!block_init(block, room, parameter)) {
-            free_blocks(room);
-            return false;
-        }
+        block_init(block, room, n, parameter, entry);
+        entry += block->n_entry;
     }
     room->n_column = n_column;
     return true;

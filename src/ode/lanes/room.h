@@ -18,14 +18,16 @@ enum { N_LANE = STIFFIT_LANES };
 typedef double lanes __attribute__((vector_size(8 * N_LANE)));
 typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
 
-/* Sensitivities by some parameters; an n_state x width matrix is stored row by row. */
+/* Sensitivities by some parameters; an n_state x width matrix is stored row by row, or by column for the model's functions of
+ * stages. */
 struct lanes_block {
     size_t first, width;      /* columns first <= c < first + width of the room */
     lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
     lanes *minus_rate;        /* matrix: of infusions, as below */
     lanes *stage[METHOD_STAGES];
-    size_t n_entry;           /* of df/dp; */
-    struct lanes_term *entry; /* value: its number among the plan's entries; row: its place in the matrix */
+    size_t n_entry;           /* of df/dp; 0 where `which` says the same */
+    struct stiffit_lanes_entry *entry;
+    int64_t *which;           /* as in stiffit_lanes_columns */
 };
 
 /* The lanes' tolerances and sizes of states, as in struct tolerance. */
@@ -65,11 +67,25 @@ struct lanes_scratch {
     lanes *input; /* n_input at the beginning of the step, then n_input in a stage */
 };
 
+/* An evaluation is in `n_share` neighbouring lanes, whose first one's number is a multiple of n_share: all of them integrate
+ * its states, and each has a part of its sensitivities. Of the parameters in the order of lanes_room_set_columns, number i is
+ * in column i / n_share of the lane of rank i % n_share. Errors are compared over all of them, so all make the same steps. */
 struct lanes_room {
     const struct lanes_plan *plan;
     const struct lanes_method *method;
+    bool by_column;      /* matrices are stored by column */
+    int n_lane, n_share; /* n_lane: lanes from there on are in no use, and may be left out */
     size_t n_column, n_block;
     struct lanes_block *block;
+    /* the blocks' memory, and its size */
+    lanes *memory;
+    struct stiffit_lanes_entry *entry;
+    int64_t *which;
+    size_t n_memory, most_blocks;
+    /* for the model's function of all stages: the right-hand sides of all columns, and its argument by block */
+    lanes *right;
+    struct stiffit_lanes_columns *columns;
+    lanes_mask of_rank[N_LANE]; /* k: lanes of that rank */
     struct lanes_tolerance tolerance;
     struct lanes_outside outside;
     struct lanes_control control;
@@ -103,8 +119,15 @@ struct lanes_events {
     unsigned turned;    /* the other method would cost less from here on */
 };
 
+/* Number of state i and column c of a block in its matrices. */
+static inline size_t lanes_place(const struct lanes_room *room, const struct lanes_block *block, size_t i, size_t c)
+{
+    return room->by_column ? c * room->plan->n + i : i * block->width + c;
+}
+
 struct lanes_kernel {
     const char *name;
+    int width; /* lanes in a register */
     struct lanes_events (*attempt[N_METHOD])(struct lanes_room *room);
     /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers, column by column. */
     void (*inside[N_METHOD])(const struct lanes_room *room, const lanes *s, lanes *out);
@@ -129,6 +152,7 @@ bool lanes_kernel_is_fast(void);
  * zero. */
 bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_other);
 void lanes_room_fini(struct lanes_room *room);
-/* Sets the parameters that have columns (n_parameter and more: what the right-hand side does not depend on). All sensitivities
- * are zero then. False: out of memory; there are no columns then. */
-bool lanes_room_set_columns(struct lanes_room *room, size_t n_column, const uint32_t *parameter);
+/* Sets the parameters that have sensitivities (n_parameter and more: what the right-hand side does not depend on), and how many
+ * lanes share those of an evaluation. All sensitivities are zero then. False: out of memory, which cannot be if there were as
+ * many columns before; there are no columns then. */
+bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter, int n_share);

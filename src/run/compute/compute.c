@@ -25,7 +25,9 @@ enum status compute_read_journal(struct compute *compute, struct error *error)
     compute->earlier = NULL;
     counter_set(phase, BOARD_PREPARING);
     const struct run_plan *plan = &compute->campaign.plan;
-    enum status status = journal_read(&compute->earlier, plan->paths.journal, &plan->identity, error);
+    enum status status = record_batch_flush(&compute->batch, error);
+    if (!status)
+        status = journal_read(&compute->earlier, plan->paths.journal, &plan->identity, error);
     counter_set(phase, before);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "run/supervise/board.h"
 #include "run/plan/campaign.h"
 #include "run/compute/block_ring.h"
+#include "run/compute/record_batch.h"
 #include "run/compute/replay.h"
 #include "run/compute/schedule.h"
 #include "run/compute/trace.h"
@@ -79,6 +80,7 @@ struct compute {
     struct pass pass;
     struct trouble trouble;
     struct journal *journal;
+    struct record_batch batch;    /* for it */
     struct journal_reader *earlier;
     struct death death;           /* on the death of an earlier process; not in `earlier` */
     struct crashes crashes;

@@ -365,6 +365,8 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
         if (!goes_on || status)
             break;
         status = block_ring_read(&compute->pass.ring, 20, &did, error);
+        if (!status)
+            status = record_batch_flush(&compute->batch, error);
         if (status)
             break;
         int64_t now = clock_now_ns();

@@ -22,8 +22,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* An engine that holds more evaluations gets no more than a worker's share of the fits. */
-enum { MANY_LANES = 16 };
+/* Lanes that a worker of an engine with many has at least, of few fits. */
+enum { FEWEST_LANES = 8 };
 
 /* Reports parameters without bounds: their starts are drawn from a default range. */
 static void say_unbounded(struct compute *compute)
@@ -147,6 +147,8 @@ static enum status open_journal(struct compute *compute, const struct run_option
         status = compute_read_journal(compute, error);
     if (!status)
         status = journal_open(&compute->journal, paths->journal, &plan->identity, error);
+    if (!status && !record_batch_init(&compute->batch, compute->journal))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
     if (!status && compute_is_first(compute))
         status = skeleton_write(&compute->campaign, options->command_line, options->model, error);
     if (!status && options->trace)
@@ -157,6 +159,13 @@ static enum status open_journal(struct compute *compute, const struct run_option
     if (!status && !replays_init(&compute->replays, paths->journal, &plan->identity))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
     return status;
+}
+
+/* Evaluations that each worker holds: all that its engine can, but not so many that others have less than half as much. */
+static size_t choose_n_lane(size_t capacity, uint64_t most, size_t n_worker)
+{
+    uint64_t fair = (most + n_worker - 1) / n_worker, least = capacity < 2 * FEWEST_LANES ? (capacity + 1) / 2 : FEWEST_LANES;
+    return fair < least ? (size_t)least : fair < capacity ? (size_t)fair : capacity;
 }
 
 static enum status make_pool(struct compute *compute, const struct run_options *options, struct error *error)
@@ -177,11 +186,7 @@ static enum status make_pool(struct compute *compute, const struct run_options *
     workers->pool = engine_pool_new(&campaign->model, &ode, 2 * workers->n, workers->n, error);
     workers->n_lane = 1;
     if (workers->pool && !options->trace) /* rows of a trace are in order */
-        workers->n_lane = engine_capacity(workers->pool);
-    /* Of few fits no worker takes those of others. */
-    size_t share = (most + workers->n - 1) / workers->n;
-    if (workers->n_lane > MANY_LANES && workers->n_lane > share)
-        workers->n_lane = share > MANY_LANES ? share : MANY_LANES;
+        workers->n_lane = choose_n_lane(engine_capacity(workers->pool), most, workers->n);
     return workers->pool ? STATUS_OK : error->status;
 }
 
@@ -225,7 +230,8 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
     if (engine_pool_tell(compute->workers.pool, true, told, sizeof told))
         compute_say(compute, "%s", told);
     struct error sync_error;
-    if (journal_sync(compute->journal, &sync_error) && !status) {
+    bool is_lost = record_batch_flush(&compute->batch, &sync_error);
+    if ((is_lost || journal_sync(compute->journal, &sync_error)) && !status) {
         *error = sync_error;
         status = error->status;
     }
@@ -268,6 +274,7 @@ static void compute_fini(struct compute *compute)
     free(compute->crashes.of);
     free(compute->pass.suspects);
     death_fini(&compute->death);
+    record_batch_fini(&compute->batch);
     journal_close(compute->journal);
     journal_reader_free(compute->earlier);
     replays_fini(&compute->replays);

@@ -55,7 +55,7 @@ static bool finish_fit(struct compute *compute, const struct fit_record *record)
     if (record->outcome == OUTCOME_out_of_memory &&
         is_put_off(compute, record->dataset * compute->campaign.n_task + record->start))
         return false;
-    if (journal_append(compute->journal, record, &error)) {
+    if (record_batch_add(&compute->batch, record, &error)) {
         break_off(compute, &error);
         return false;
     }

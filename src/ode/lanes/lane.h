@@ -1,0 +1,36 @@
+/* One evaluation of the lanes' integrator outside of any lane: what an engine that integrates elsewhere begins with.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "ode/lanes/method.h"
+#include "ode/simulation.h"
+
+/* The least distance, relative to the times, from the beginning of an integration to its end. */
+#define LANES_CLOSEST (64 * DBL_EPSILON)
+
+/* An evaluation in a lane, or set aside. */
+struct lane {
+    struct simulation sim;
+    double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
+    uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
+    enum lanes_method_kind method;
+    double t_turn;      /* an explicit method goes no further */
+    int64_t patience_back; /* of the next implicit method */
+    double t_calm;      /* as in struct lanes_room */
+    /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
+    double by_accepted, by_inside; /* as in struct lanes_room */
+    double h, log_h, log_error;
+    double bound;       /* where the next step must end (forcing.h) */
+    int64_t n_attempt, trouble, n_sign, patience;
+    bool rejected, watched;
+};
+
+/* Functions of struct integrator; the plan is not used. */
+struct simulation *lane_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options);
+void lane_free(struct simulation *simulation);
+/* Chooses the method, if the evaluation is new, and the first step. False: the evaluation is finished. */
+bool lane_start(struct lane *lane, bool is_new);
+/* Where steps must end at the latest. */
+double lane_stop_time(const struct lane *lane);
+/* Sets by_accepted and by_inside for its method. */
+void lane_set_accepted(struct lane *lane);
