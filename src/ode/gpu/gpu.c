@@ -5,16 +5,12 @@
 #include "base/clock.h"
 #include "ode/drive.h"
 #include "ode/gpu/device.h"
-#include "ode/gpu/record.h"
-#include "ode/lanes/lane.h"
-#include "ode/lanes/room.h"
-#include "ode/observation.h"
+#include "ode/gpu/exchange.h"
 #include "ode/outcome.h"
 #include "ode/tolerance.h"
 #include "par/monitor.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +45,7 @@ struct gpu_pool {
     struct record_size size;  /* of the program */
     cl_handle program;
     char why[300];            /* the first loss; "": none */
-    atomic_size_t n_done, n_left, n_lost; /* evaluations that the device did, or left to the CPU; workers that lost it */
+    size_t n_done, n_left, n_lost; /* evaluations that the device did, or left to the CPU; workers that lost it */
 };
 
 /* A place on the device. */
@@ -57,7 +53,6 @@ struct seat {
     struct evaluation *evaluation; /* NULL: free */
     size_t first_row;              /* the first one that the device answers */
     int64_t n_rhs, n_jacobian, n_factor; /* of the beginning */
-    int32_t *of_sens;              /* n_parameter: the column of each wanted parameter is its number; -1: none has a block */
 };
 
 /* Evaluations in the order in which they came. */
@@ -72,6 +67,7 @@ struct gpu_engine {
     size_t n_cpu;              /* evaluations in it */
     struct line for_device, for_cpu;
     struct batch batch;        /* its only seat has the simulation with which evaluations begin */
+    size_t n_done, n_left;     /* not yet counted in the pool */
     bool has_looked;           /* some evaluations wait for the kernel go_on */
     bool is_lost;              /* the device failed: everything goes to the CPU */
     size_t n_seat, n_busy;
@@ -206,7 +202,9 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
 static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t size)
 {
     struct gpu_pool *pool = (struct gpu_pool *)(uintptr_t)base;
-    size_t n_done = atomic_load(&pool->n_done), n_left = atomic_load(&pool->n_left), n_lost = atomic_load(&pool->n_lost);
+    monitor_enter(&pool->monitor);
+    size_t n_done = pool->n_done, n_left = pool->n_left, n_lost = pool->n_lost;
+    monitor_leave(&pool->monitor);
     if (!is_end)
         snprintf(line, size, "device: %s; up to %.0f MiB", pool->device.name, (double)pool->n_byte / 0x1p20);
     else if (n_lost)
@@ -422,7 +420,9 @@ static bool copy_records(struct gpu_engine *own, bool is_load, size_t n, size_t 
 static void lose_device(struct gpu_engine *own)
 {
     own->is_lost = true;
-    atomic_fetch_add(&own->pool->n_lost, 1);
+    monitor_enter(&own->pool->monitor);
+    own->pool->n_lost++;
+    monitor_leave(&own->pool->monitor);
     for (size_t i = 0; own->seat && i < MOST_ON_DEVICE; i++) {
         if (own->seat[i].evaluation)
             line_add(&own->for_cpu, own->seat[i].evaluation);
@@ -442,8 +442,6 @@ static void gpu_free(struct engine *base)
         lane_free(own->batch.seat[0]);
     if (own->cpu)
         engine_free(own->cpu);
-    for (size_t i = 0; own->seat && i < MOST_ON_DEVICE; i++)
-        free(own->seat[i].of_sens);
     free(own->seat);
     free(own->number);
     free(own->state);
@@ -464,8 +462,6 @@ static struct engine *gpu_new(struct engine_pool *base, struct error *error)
     own->number = calloc(MOST_COPIED, sizeof *own->number);
     own->state = calloc(MOST_ON_DEVICE, sizeof *own->state);
     bool good = own->batch.seat[0] && own->seat && own->number && own->state;
-    for (size_t i = 0; good && i < MOST_ON_DEVICE; i++)
-        good = (own->seat[i].of_sens = calloc(pool->abi->n_parameter, sizeof(int32_t)));
     if (!good)
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engine");
     own->cpu = good ? engine_new(pool->cpu, error) : NULL;
@@ -480,133 +476,6 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     struct gpu_engine *own = (struct gpu_engine *)base;
     bool is_for_device = !own->is_lost && !evaluation->state && suits_device(own->pool, evaluation);
     line_add(is_for_device ? &own->for_device : &own->for_cpu, evaluation);
-}
-
-static void put_long(double *record, size_t place, int64_t value) { memcpy(&record[place], &value, sizeof value); }
-
-static int64_t get_long(const double *record, size_t place)
-{
-    int64_t value;
-    memcpy(&value, &record[place], sizeof value);
-    return value;
-}
-
-/* The task and the measurements of a record. */
-static void put_task(const struct gpu_engine *own, double *to)
-{
-    const struct record *at = &own->record;
-    const struct simulation *sim = &lane_of(own)->sim;
-    const struct ode_task *task = sim->evaluation->task;
-    size_t row = sim->rows.i_row;
-    memcpy(to + at->time, task->time, task->n_time * sizeof(double));
-    for (size_t i = sim->rows.i_time; i <= task->n_time; i++) {
-        put_long(to, at->row_of + i, (int64_t)row);
-        while (i < task->n_time && row < task->n_row && task->row_time[row] <= i)
-            row++;
-    }
-    for (size_t i = 0; i < task->n_row; i++)
-        put_long(to, at->observable + i, task->row_observable[i]);
-    put_long(to, at->i_time, (int64_t)sim->rows.i_time);
-    put_long(to, at->n_time, (int64_t)task->n_time);
-    to[at->t0] = task->t0;
-}
-
-static void put_columns(const struct gpu_engine *own, struct seat *seat, double *to)
-{
-    const struct record *at = &own->record;
-    const struct lane *lane = lane_of(own);
-    const struct simulation *sim = &lane->sim;
-    size_t n = sim->n_state, n_sens = sim->evaluation->n_sens;
-    put_long(to, at->n_column, (int64_t)n_sens);
-    for (size_t k = 0; k < n_sens; k++) {
-        int32_t block = sim->blocks.of_sens[k];
-        seat->of_sens[k] = block;
-        put_long(to, at->id + k, sim->blocks.sens[k]);
-        put_long(to, at->active + k, block >= 0);
-        to[at->unit + k] = block >= 0 ? sim->blocks.unit[block] : 0;
-        for (size_t i = 0; i < n; i++)
-            to[at->sens + i * own->size.n_column + k] = block >= 0 ? lane->y[(1 + (size_t)block) * n + i] : 0;
-    }
-}
-
-/* The control of steps, for both methods. */
-static void put_control(const struct gpu_engine *own, double *to)
-{
-    const struct record *at = &own->record;
-    struct lane *lane = lane_of(own);
-    const struct evaluation *evaluation = lane->sim.evaluation;
-    double tighter = evaluation->tighter;
-    enum lanes_method_kind method = lane->method;
-    lane->method = METHOD_IMPLICIT;
-    lane_set_accepted(lane);
-    to[at->accepted_implicit] = lane->by_accepted;
-    lane->method = METHOD_EXPLICIT;
-    lane_set_accepted(lane);
-    to[at->accepted_explicit] = lane->by_accepted;
-    to[at->by_inside] = lane->by_inside;
-    lane->method = method;
-    put_long(to, at->method, method);
-    put_long(to, at->is_tight, tighter > 1);
-    to[at->tight_explicit] = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[METHOD_EXPLICIT]->order) : 1;
-    to[at->tight_implicit] = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[METHOD_IMPLICIT]->order) : 1;
-    put_long(to, at->is_stiff, evaluation->course.is_stiff);
-    to[at->stiff_from] = evaluation->course.stiff_from;
-    put_long(to, at->n_step, evaluation->n_step);
-    put_long(to, at->n_explicit, 0);
-    put_long(to, at->n_implicit, 0);
-    put_long(to, at->n_attempt, 0);
-    put_long(to, at->n_rhs, 0);
-    put_long(to, at->n_jacobian, 0);
-    put_long(to, at->flip, 0);
-    put_long(to, at->turned, 0);
-    put_long(to, at->fresh, 1);
-    put_long(to, at->rejected, lane->rejected);
-    put_long(to, at->max_steps, evaluation->max_steps);
-    put_long(to, at->n_sign, lane->n_sign);
-    put_long(to, at->patience, lane->patience);
-    put_long(to, at->patience_back, lane->patience_back);
-    put_long(to, at->trouble, lane->trouble);
-    to[at->h] = lane->h;
-    to[at->t_stop] = lane_stop_time(lane);
-    to[at->longest] = lane->sim.max_step / ROOM_STRETCH;
-    to[at->log_h] = lane->log_h;
-    to[at->log_error] = lane->log_error;
-    to[at->t_turn] = lane->method == METHOD_EXPLICIT ? lane->t_turn : INFINITY;
-    to[at->t_calm] = lane->t_calm;
-}
-
-/* The beginning of an evaluation, as group_load puts it into a lane. */
-static void put_record(const struct gpu_engine *own, struct seat *seat, double *to)
-{
-    const struct record *at = &own->record;
-    const struct lane *lane = lane_of(own);
-    const struct simulation *sim = &lane->sim;
-    const struct stiffit_point *point = &sim->model.at;
-    size_t n = sim->n_state, n_byte = n * sizeof(double);
-    put_long(to, at->status, GPU_LIVE);
-    to[at->t] = sim->t;
-    to[at->since] = sim->model.since;
-    to[at->until] = sim->model.until;
-    to[at->rtol] = sim->tolerance.rtol;
-    to[at->fraction] = sim->tolerance.fraction;
-    to[at->at_rest] = sim->tolerance.at_rest;
-    put_long(to, at->is_relative, sim->tolerance.is_relative);
-    put_long(to, at->grows, sim->tolerance.grows);
-    memcpy(to + at->p, point->p, sim->abi->n_parameter * sizeof(double));
-    if (sim->abi->n_covariate)
-        memcpy(to + at->covariate, point->covariate, sim->abi->n_covariate * sizeof(double));
-    for (size_t i = 0; i < sim->abi->n_work; i++)
-        to[at->work + i] = point->work ? point->work[i] : 0;
-    memcpy(to + at->y, lane->y, n_byte);
-    memcpy(to + at->size, sim->tolerance.sizes, n_byte);
-    memcpy(to + at->guess, sim->tolerance.sizes + n, n_byte);
-    memcpy(to + at->beyond, sim->tolerance.beyond, n_byte);
-    memcpy(to + at->born, sim->tolerance.born, n_byte);
-    memcpy(to + at->reach, sim->tolerance.reach, n_byte);
-    memcpy(to + at->noise, sim->tolerance.noise, n_byte);
-    put_control(own, to);
-    put_columns(own, seat, to);
-    put_task(own, to);
 }
 
 /* Begins an evaluation in a free seat. False: it has ended, or is for the CPU. */
@@ -626,8 +495,8 @@ static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *
         return false;
     }
     *seat = (struct seat){.evaluation = evaluation, .first_row = sim->rows.i_row, .n_rhs = sim->model.n_rhs,
-                          .n_jacobian = sim->model.n_jacobian, .n_factor = sim->n_factor, .of_sens = seat->of_sens};
-    put_record(own, seat, to);
+                          .n_jacobian = sim->model.n_jacobian, .n_factor = sim->n_factor};
+    exchange_put(&(struct exchange){&own->record, own->size.n_column, lane_of(own)}, to);
     return true;
 }
 
@@ -676,78 +545,34 @@ static bool advance(struct gpu_engine *own)
     return good && run_kernel(own, KERNEL_report, own->n_seat) && own->pool->device.cl.clFlush(own->queue) == 0;
 }
 
-/* Whether some rows ask for relative tolerances, with which the evaluation must begin again. */
-static bool asks_relative(const struct gpu_engine *own, const struct seat *seat, const double *answer)
-{
-    struct simulation *sim = own->batch.seat[0];
-    const struct evaluation *evaluation = seat->evaluation;
-    const struct ode_task *task = evaluation->task;
-    const double *excess = answer + own->record.excess - own->record.n_scratch;
-    sim->evaluation = seat->evaluation;
-    tolerance_set(sim, false);
-    if (sim->tolerance.atol > 0)
-        return false;
-    memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
-    for (size_t first = seat->first_row, last; first < task->n_row; first = last) {
-        for (last = first; last < task->n_row && task->row_time[last] == task->row_time[first]; last++)
-            sim->rows.h[task->row_observable[last]] = excess[last];
-        if (observation_rows_ask_relative(sim, first, last, sim->rows.h))
-            return true;
-    }
-    return false;
-}
-
-/* Predictions and their derivatives. False: something is not finite. */
-static bool take_answer(const struct gpu_engine *own, const struct seat *seat, const double *answer)
-{
-    const struct evaluation *evaluation = seat->evaluation;
-    size_t n_row = evaluation->task->n_row, stride = evaluation->stride ? evaluation->stride : n_row;
-    const struct record *record = &own->record;
-    const double *prediction = answer + record->prediction - record->n_scratch;
-    const double *derivative = answer + record->derivative - record->n_scratch;
-    double odd = 0;
-    for (size_t i = seat->first_row; i < n_row; i++) {
-        evaluation->prediction[i] = prediction[i];
-        odd += 0 * answer[record->excess - record->n_scratch + i];
-    }
-    const uint32_t *to = evaluation->column;
-    for (size_t k = 0; evaluation->d_prediction && to && k < evaluation->n_sens; k++)
-        memset(evaluation->d_prediction + seat->first_row + to[k] * stride, 0, (n_row - seat->first_row) * sizeof(double));
-    for (size_t k = 0; evaluation->d_prediction && k < evaluation->n_sens; k++)
-        for (size_t i = seat->first_row; i < n_row; i++) {
-            double *place = &evaluation->d_prediction[i + (to ? to[k] : k) * stride];
-            double each = derivative[i * own->size.n_column + k];
-            *place = to ? *place + each : each;
-        }
-    return odd == 0;
-}
-
 /* The evaluation of a seat has ended on the device. head, answer: these parts of its record. */
 static void end(struct gpu_engine *own, struct seat *seat, const double *head, const double *answer, struct line *done)
 {
     const struct record *at = &own->record;
     struct evaluation *evaluation = seat->evaluation;
-    bool is_done = get_long(head, at->status) == GPU_DONE && take_answer(own, seat, answer) &&
-                   !asks_relative(own, seat, answer);
+    const struct exchange exchange = {&own->record, own->size.n_column, lane_of(own)};
+    bool is_done = exchange_long(head, at->status) == GPU_DONE &&
+                   exchange_take_answer(&exchange, evaluation, seat->first_row, answer) &&
+                   !exchange_asks_relative(&exchange, evaluation, seat->first_row, answer);
     seat->evaluation = NULL;
     own->n_busy--;
-    atomic_fetch_add(is_done ? &own->pool->n_done : &own->pool->n_left, 1);
+    *(is_done ? &own->n_done : &own->n_left) += 1;
     if (!is_done) {
         line_add(&own->for_cpu, evaluation);
         return;
     }
     const struct lanes_method *const *method = lanes_methods;
-    int64_t n_explicit = get_long(head, at->n_explicit), n_implicit = get_long(head, at->n_implicit);
-    *(get_long(head, at->method) == METHOD_EXPLICIT ? &n_explicit : &n_implicit) += get_long(head, at->n_attempt);
+    int64_t n_explicit = exchange_long(head, at->n_explicit), n_implicit = exchange_long(head, at->n_implicit);
+    *(exchange_long(head, at->method) == METHOD_EXPLICIT ? &n_explicit : &n_implicit) += exchange_long(head, at->n_attempt);
     evaluation->outcome = EVALUATION_OK;
     evaluation->reason[0] = '\0';
     evaluation->t_reached = head[at->t];
-    evaluation->n_step = get_long(head, at->n_step);
-    evaluation->n_rhs = seat->n_rhs + get_long(head, at->n_rhs) + n_explicit * (method[METHOD_EXPLICIT]->n_stage - 1) +
+    evaluation->n_step = exchange_long(head, at->n_step);
+    evaluation->n_rhs = seat->n_rhs + exchange_long(head, at->n_rhs) + n_explicit * (method[METHOD_EXPLICIT]->n_stage - 1) +
                         n_implicit * method[METHOD_IMPLICIT]->n_stage;
-    evaluation->n_jacobian = seat->n_jacobian + get_long(head, at->n_jacobian) + n_implicit;
+    evaluation->n_jacobian = seat->n_jacobian + exchange_long(head, at->n_jacobian) + n_implicit;
     evaluation->n_factor = seat->n_factor + n_implicit;
-    evaluation->course = (struct evaluation_course){get_long(head, at->is_stiff) != 0, head[at->stiff_from]};
+    evaluation->course = (struct evaluation_course){exchange_long(head, at->is_stiff) != 0, head[at->stiff_from]};
     line_add(done, evaluation);
 }
 
@@ -763,38 +588,22 @@ static bool take(struct gpu_engine *own, size_t n, struct line *done)
     for (size_t i = 0; i < n && good; i++)
         end(own, &own->seat[own->number[i]], head + i * n_head, own->copy + i * n_answer, done);
     free(head);
+    monitor_enter(&own->pool->monitor);
+    own->pool->n_done += own->n_done;
+    own->pool->n_left += own->n_left;
+    monitor_leave(&own->pool->monitor);
+    own->n_done = own->n_left = 0;
     return good;
 }
 
-/* Estimates the reach of states anew, as a lane does after a measurement. record: the first numbers of a record, and the other
- * state. */
-static void look(struct gpu_engine *own, const struct seat *seat, double *record)
+/* record: the beginning of the evaluation's. */
+static void look(struct gpu_engine *own, struct evaluation *evaluation, double *record)
 {
-    const struct record *at = &own->record;
-    struct simulation *sim = own->batch.seat[0];
-    size_t n = sim->n_state, n_byte = n * sizeof(double);
-    const double *y = record + (get_long(record, at->flip) ? at->y_other : at->y);
-    struct evaluation_course course = seat->evaluation->course;
-    sim->request = seat->evaluation;
+    struct evaluation_course course = evaluation->course;
+    own->batch.seat[0]->request = evaluation;
     (void)drive_begin(&own->batch); /* as before: it is pure */
-    seat->evaluation->course = course;
-    int64_t n_rhs = sim->model.n_rhs, n_jacobian = sim->model.n_jacobian;
-    sim->t = record[at->t];
-    sim->rows.i_time = (size_t)get_long(record, at->i_time);
-    sim->tolerance.grows = true;
-    memcpy(sim->tolerance.sizes, record + at->size, n_byte);
-    memcpy(sim->tolerance.sizes + n, record + at->guess, n_byte);
-    memcpy(sim->tolerance.beyond, record + at->beyond, n_byte);
-    memcpy(sim->tolerance.born, record + at->born, n_byte);
-    memcpy(sim->tolerance.reach, record + at->reach, n_byte);
-    memcpy(sim->tolerance.noise, record + at->noise, n_byte);
-    tolerance_look(sim, y);
-    memcpy(record + at->reach, sim->tolerance.reach, n_byte);
-    memcpy(record + at->noise, sim->tolerance.noise, n_byte);
-    put_long(record, at->grows, sim->tolerance.grows);
-    put_long(record, at->n_rhs, get_long(record, at->n_rhs) + sim->model.n_rhs - n_rhs);
-    put_long(record, at->n_jacobian, get_long(record, at->n_jacobian) + sim->model.n_jacobian - n_jacobian);
-    put_long(record, at->status, GPU_LOOKED);
+    evaluation->course = course;
+    exchange_look(&(struct exchange){&own->record, own->size.n_column, lane_of(own)}, record);
 }
 
 /* The same for n seats, in own->number. */
@@ -805,7 +614,7 @@ static bool look_at(struct gpu_engine *own, size_t n)
     if (!copy_records(own, false, n, 0, n_number))
         return false;
     for (size_t i = 0; i < n; i++)
-        look(own, &own->seat[own->number[i]], own->copy + i * n_number);
+        look(own, own->seat[own->number[i]].evaluation, own->copy + i * n_number);
     return copy_records(own, true, n, 0, n_number);
 }
 

@@ -121,8 +121,11 @@ static void look_for_calm(__global double *r, __global const double *y)
         tolerance[i] = fused(rtol, fabs(y[i]), A(beyond)[i] + TOLERANCE_TINY);
     for (int i = 0; i < N; i++) {
         double sum = 0;
-        for (int k = jacobian_start[i]; k < jacobian_start[i + 1]; k++)
-            sum = fused(fabs(DERIVED(0)[jacobian_value[k]]), tolerance[jacobian_row[k]], sum);
+        for (int k = jacobian_start[i]; k < jacobian_start[i + 1]; k++) {
+            double magnitude = fabs(DERIVED(0)[jacobian_value[k]]);
+            calm = calm && (jacobian_row[k] != i || magnitude * D(now_h) <= CALM);
+            sum = fused(magnitude, tolerance[jacobian_row[k]], sum);
+        }
         calm = calm && sum * D(now_h) <= CALM * tolerance[i];
     }
     L(sign) = calm;

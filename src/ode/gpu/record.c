@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/gpu/record.h"
 
-#include "ode/lanes/lane.h"
 #include "ode/lanes/room.h"
 #include "ode/lanes/kernel_constants.h"
 #include "ode/positive.h"

@@ -1,0 +1,206 @@
+/* Numbers of records from and to simulations and evaluations.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/gpu/exchange.h"
+
+#include "ode/lanes/room.h"
+#include "ode/observation.h"
+#include "ode/tolerance.h"
+
+#include <math.h>
+#include <string.h>
+
+static void put_long(double *record, size_t place, int64_t value) { memcpy(&record[place], &value, sizeof value); }
+
+int64_t exchange_long(const double *record, size_t place)
+{
+    int64_t value;
+    memcpy(&value, &record[place], sizeof value);
+    return value;
+}
+
+/* The task and the measurements of a record. */
+static void put_task(const struct exchange *own, double *to)
+{
+    const struct record *at = own->record;
+    const struct simulation *sim = &own->lane->sim;
+    const struct ode_task *task = sim->evaluation->task;
+    size_t row = sim->rows.i_row;
+    memcpy(to + at->time, task->time, task->n_time * sizeof(double));
+    for (size_t i = sim->rows.i_time; i <= task->n_time; i++) {
+        put_long(to, at->row_of + i, (int64_t)row);
+        while (i < task->n_time && row < task->n_row && task->row_time[row] <= i)
+            row++;
+    }
+    for (size_t i = 0; i < task->n_row; i++)
+        put_long(to, at->observable + i, task->row_observable[i]);
+    put_long(to, at->i_time, (int64_t)sim->rows.i_time);
+    put_long(to, at->n_time, (int64_t)task->n_time);
+    to[at->t0] = task->t0;
+}
+
+static void put_columns(const struct exchange *own, double *to)
+{
+    const struct record *at = own->record;
+    const struct lane *lane = own->lane;
+    const struct simulation *sim = &lane->sim;
+    size_t n = sim->n_state, n_sens = sim->evaluation->n_sens;
+    put_long(to, at->n_column, (int64_t)n_sens);
+    for (size_t k = 0; k < n_sens; k++) {
+        int32_t block = sim->blocks.of_sens[k];
+        put_long(to, at->id + k, sim->blocks.sens[k]);
+        put_long(to, at->active + k, block >= 0);
+        to[at->unit + k] = block >= 0 ? sim->blocks.unit[block] : 0;
+        for (size_t i = 0; i < n; i++)
+            to[at->sens + i * own->n_column + k] = block >= 0 ? lane->y[(1 + (size_t)block) * n + i] : 0;
+    }
+}
+
+/* The control of steps, for both methods. */
+static void put_control(const struct exchange *own, double *to)
+{
+    const struct record *at = own->record;
+    struct lane *lane = own->lane;
+    const struct evaluation *evaluation = lane->sim.evaluation;
+    double tighter = evaluation->tighter;
+    enum lanes_method_kind method = lane->method;
+    lane->method = METHOD_IMPLICIT;
+    lane_set_accepted(lane);
+    to[at->accepted_implicit] = lane->by_accepted;
+    lane->method = METHOD_EXPLICIT;
+    lane_set_accepted(lane);
+    to[at->accepted_explicit] = lane->by_accepted;
+    to[at->by_inside] = lane->by_inside;
+    lane->method = method;
+    put_long(to, at->method, method);
+    put_long(to, at->is_tight, tighter > 1);
+    to[at->tight_explicit] = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[METHOD_EXPLICIT]->order) : 1;
+    to[at->tight_implicit] = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[METHOD_IMPLICIT]->order) : 1;
+    put_long(to, at->is_stiff, evaluation->course.is_stiff);
+    to[at->stiff_from] = evaluation->course.stiff_from;
+    put_long(to, at->n_step, evaluation->n_step);
+    put_long(to, at->n_explicit, 0);
+    put_long(to, at->n_implicit, 0);
+    put_long(to, at->n_attempt, 0);
+    put_long(to, at->n_rhs, 0);
+    put_long(to, at->n_jacobian, 0);
+    put_long(to, at->flip, 0);
+    put_long(to, at->turned, 0);
+    put_long(to, at->fresh, 1);
+    put_long(to, at->rejected, lane->rejected);
+    put_long(to, at->max_steps, evaluation->max_steps);
+    put_long(to, at->n_sign, lane->n_sign);
+    put_long(to, at->patience, lane->patience);
+    put_long(to, at->patience_back, lane->patience_back);
+    put_long(to, at->trouble, lane->trouble);
+    to[at->h] = lane->h;
+    to[at->t_stop] = lane_stop_time(lane);
+    to[at->longest] = lane->sim.max_step / ROOM_STRETCH;
+    to[at->log_h] = lane->log_h;
+    to[at->log_error] = lane->log_error;
+    to[at->t_turn] = lane->method == METHOD_EXPLICIT ? lane->t_turn : INFINITY;
+    to[at->t_calm] = lane->t_calm;
+}
+
+void exchange_put(const struct exchange *own, double *to)
+{
+    const struct record *at = own->record;
+    const struct lane *lane = own->lane;
+    const struct simulation *sim = &lane->sim;
+    const struct stiffit_point *point = &sim->model.at;
+    size_t n = sim->n_state, n_byte = n * sizeof(double);
+    put_long(to, at->status, GPU_LIVE);
+    to[at->t] = sim->t;
+    to[at->since] = sim->model.since;
+    to[at->until] = sim->model.until;
+    to[at->rtol] = sim->tolerance.rtol;
+    to[at->fraction] = sim->tolerance.fraction;
+    to[at->at_rest] = sim->tolerance.at_rest;
+    put_long(to, at->is_relative, sim->tolerance.is_relative);
+    put_long(to, at->grows, sim->tolerance.grows);
+    memcpy(to + at->p, point->p, sim->abi->n_parameter * sizeof(double));
+    if (sim->abi->n_covariate)
+        memcpy(to + at->covariate, point->covariate, sim->abi->n_covariate * sizeof(double));
+    for (size_t i = 0; i < sim->abi->n_work; i++)
+        to[at->work + i] = point->work ? point->work[i] : 0;
+    memcpy(to + at->y, lane->y, n_byte);
+    memcpy(to + at->size, sim->tolerance.sizes, n_byte);
+    memcpy(to + at->guess, sim->tolerance.sizes + n, n_byte);
+    memcpy(to + at->beyond, sim->tolerance.beyond, n_byte);
+    memcpy(to + at->born, sim->tolerance.born, n_byte);
+    memcpy(to + at->reach, sim->tolerance.reach, n_byte);
+    memcpy(to + at->noise, sim->tolerance.noise, n_byte);
+    put_control(own, to);
+    put_columns(own, to);
+    put_task(own, to);
+}
+
+bool exchange_asks_relative(const struct exchange *own, struct evaluation *evaluation, size_t first_row,
+                  const double *answer)
+{
+    struct simulation *sim = &own->lane->sim;
+    const struct ode_task *task = evaluation->task;
+    const double *excess = answer + own->record->excess - own->record->n_scratch;
+    sim->evaluation = evaluation;
+    tolerance_set(sim, false);
+    if (sim->tolerance.atol > 0)
+        return false;
+    memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
+    for (size_t first = first_row, last; first < task->n_row; first = last) {
+        for (last = first; last < task->n_row && task->row_time[last] == task->row_time[first]; last++)
+            sim->rows.h[task->row_observable[last]] = excess[last];
+        if (observation_rows_ask_relative(sim, first, last, sim->rows.h))
+            return true;
+    }
+    return false;
+}
+
+bool exchange_take_answer(const struct exchange *own, struct evaluation *evaluation, size_t first_row,
+                  const double *answer)
+{
+    size_t n_row = evaluation->task->n_row, stride = evaluation->stride ? evaluation->stride : n_row;
+    const struct record *record = own->record;
+    const double *prediction = answer + record->prediction - record->n_scratch;
+    const double *derivative = answer + record->derivative - record->n_scratch;
+    double odd = 0;
+    for (size_t i = first_row; i < n_row; i++) {
+        evaluation->prediction[i] = prediction[i];
+        odd += 0 * answer[record->excess - record->n_scratch + i];
+    }
+    const uint32_t *to = evaluation->column;
+    for (size_t k = 0; evaluation->d_prediction && to && k < evaluation->n_sens; k++)
+        memset(evaluation->d_prediction + first_row + to[k] * stride, 0, (n_row - first_row) * sizeof(double));
+    for (size_t k = 0; evaluation->d_prediction && k < evaluation->n_sens; k++)
+        for (size_t i = first_row; i < n_row; i++) {
+            double *place = &evaluation->d_prediction[i + (to ? to[k] : k) * stride];
+            double each = derivative[i * own->n_column + k];
+            *place = to ? *place + each : each;
+        }
+    return odd == 0;
+}
+
+/* Estimates the reach of states anew, as a lane does after a measurement. record: the first numbers of a record, and the other
+ * state. */
+void exchange_look(const struct exchange *own, double *record)
+{
+    const struct record *at = own->record;
+    struct simulation *sim = &own->lane->sim;
+    size_t n = sim->n_state, n_byte = n * sizeof(double);
+    const double *y = record + (exchange_long(record, at->flip) ? at->y_other : at->y);
+    int64_t n_rhs = sim->model.n_rhs, n_jacobian = sim->model.n_jacobian;
+    sim->t = record[at->t];
+    sim->rows.i_time = (size_t)exchange_long(record, at->i_time);
+    sim->tolerance.grows = true;
+    memcpy(sim->tolerance.sizes, record + at->size, n_byte);
+    memcpy(sim->tolerance.sizes + n, record + at->guess, n_byte);
+    memcpy(sim->tolerance.beyond, record + at->beyond, n_byte);
+    memcpy(sim->tolerance.born, record + at->born, n_byte);
+    memcpy(sim->tolerance.reach, record + at->reach, n_byte);
+    memcpy(sim->tolerance.noise, record + at->noise, n_byte);
+    tolerance_look(sim, y);
+    memcpy(record + at->reach, sim->tolerance.reach, n_byte);
+    memcpy(record + at->noise, sim->tolerance.noise, n_byte);
+    put_long(record, at->grows, sim->tolerance.grows);
+    put_long(record, at->n_rhs, exchange_long(record, at->n_rhs) + sim->model.n_rhs - n_rhs);
+    put_long(record, at->n_jacobian, exchange_long(record, at->n_jacobian) + sim->model.n_jacobian - n_jacobian);
+    put_long(record, at->status, GPU_LOOKED);
+}
