@@ -193,9 +193,9 @@ struct stiffit_lanes {
     stiffit_lanes_function *observe;
     struct stiffit_pattern observe_state;     /* n_state columns */
     struct stiffit_pattern observe_parameter; /* n_parameter columns */
-    /* For engines on a GPU: the four functions again, lanes_rhs, ..., in the C that OpenCL has, for one lane; the program brings
-     * what they are written in. NULL: there are none. calls: the functions of the C library without which they could not do,
-     * which is why there are none, "exp, log"; or NULL. */
+    /* For engines on a GPU: the four functions again, lanes_rhs, ..., for one lane, as text for OpenCL; the program brings the
+     * definitions of what they are written in. NULL: there are none. calls: the functions of the C library that they would
+     * call, "exp, log", which is why there are none; or NULL. */
     const char *opencl, *calls;
 };
 

@@ -311,7 +311,8 @@ static bool is_due(const struct simulation *sim, const double *y, double span)
         double tolerance = sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i];
         double by = span / (sim->t - sim->tolerance.born[i]);
         double reach = sim->tolerance.reach[i] * fmax(1, by * by);
-        if (sim->tolerance.is_at_rest[i] && (sim->tolerance.noise[i] > 0 || !(TOLERANCE_ROUNDING * reach < TOLERANCE_DUE * tolerance)))
+        bool is_small = TOLERANCE_ROUNDING * reach < TOLERANCE_DUE * tolerance;
+        if (sim->tolerance.is_at_rest[i] && (sim->tolerance.noise[i] > 0 || !is_small))
             return true;
     }
     return false;

@@ -21,9 +21,9 @@ MANY = h.BUILD / "tests/property/evaluate_many"
 MODELS = {
     "robertson": (6, 0.4, 40, 0.5), "alpha-pinene": (6, 1000, 36000, 0.3), "pollu": (6, 5, 60, 0.2),
     "hires": (5, 10, 320, 0.3), "van-der-pol": (20, 0.5, 10, 0.3), "oregonator": (6, 30, 360, 0.1), "e5": (5, 1, 1e6, 0.3)}
-# All that model text has and a GPU computes itself: roots, time in the rates, covariates, parameters of the initial state and of
-# the observables alone, what is computed once per evaluation, kinks and conditions of observables, a state that crosses zero,
-# two that grow from zero.
+# All that model text has and a GPU computes itself: roots, time in the rates, covariates, parameters of the initial state and
+# of the observables alone, what is computed once per evaluation, kinks and conditions of observables, a state that crosses
+# zero, two that grow from zero.
 WORDS = """parameter a = 1 in [0.05, 20] scale log, b = 0.5 in [0.05, 20] scale log, c = 2 in [0.1, 9], only = 3 in [1, 9]
 covariate dose
 rate = sqrt(a^2 + b)
@@ -69,8 +69,8 @@ static int fails(const char *variable)
     const char *after = getenv(variable);
     return after && n_call++ >= atoi(after);
 }
-int32_t clEnqueueNDRangeKernel(cl_handle q, cl_handle k, uint32_t n, const size_t *o, const size_t *g, const size_t *l, uint32_t e,
-                               const cl_handle *w, cl_handle *f)
+int32_t clEnqueueNDRangeKernel(cl_handle q, cl_handle k, uint32_t n, const size_t *o, const size_t *g, const size_t *l,
+                               uint32_t e, const cl_handle *w, cl_handle *f)
 {
     int32_t (*real)(cl_handle, cl_handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, const cl_handle *,
                     cl_handle *) = real_clEnqueueNDRangeKernel;
@@ -95,7 +95,8 @@ def need_device(tmp):
     model = tmp / "decay.ode"
     model.write_text("parameter k = 1 in [0.1, 9]\nx(0) = 1\nx' = -k*x\nobserve x\n")
     h.stiffit("simulate", "-m", model, "--times", "0.5:2:0.5", "--datasets", 1, "-o", tmp / "one.h5")
-    done = h.stiffit("run", tmp / "one.h5", "--trust", "--engine=gpu", "-o", tmp / "one.result.h5", code=None, env=environment())
+    done = h.stiffit("run", tmp / "one.h5", "--trust", "--engine=gpu", "-o", tmp / "one.result.h5", code=None,
+                     env=environment())
     if "needs OpenCL's loader" in done.stderr or "needs a device" in done.stderr:
         h.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
@@ -156,7 +157,8 @@ def run(problem, output, engine, *words, code=(0, 1), **changes):
 
 def problem(tmp, name, times, n=30):
     path = tmp / f"{name}.h5"
-    h.stiffit("simulate", "-m", h.ROOT / "models" / name / f"{name}.ode", "--times", times, "--datasets", n, "--noise", 0.02, "-o", path)
+    h.stiffit("simulate", "-m", h.ROOT / "models" / name / f"{name}.ode", "--times", times, "--datasets", n,
+              "--noise", 0.02, "-o", path)
     return path
 
 
@@ -213,8 +215,8 @@ def test_lost_device(tmp):
     p = problem(tmp, "robertson", "0.5:40:4")
     lanes, _ = run(p, tmp / "lanes.h5", "lanes", "-j2")
     shimmed = shim(tmp)
-    for name, after, is_lost in (("SHIM_RUN", 1, True), ("SHIM_RUN", 40, True), ("SHIM_RUN", 500, True), ("SHIM_BUFFER", 3, True),
-                                 ("SHIM_RUN", 10**8, False)):
+    for name, after, is_lost in (("SHIM_RUN", 1, True), ("SHIM_RUN", 40, True), ("SHIM_RUN", 500, True),
+                                 ("SHIM_BUFFER", 3, True), ("SHIM_RUN", 10**8, False)):
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", **shimmed, **{name: str(after)})
         assert ("note: the device was lost" in says) == is_lost, (name, after, says)
         test_same_bits.assert_same(lanes, gpu, f"{name} {after}")

@@ -16,8 +16,8 @@ static enum status load(struct device *device, struct error *error)
     struct error own;
     device->library = shared_object_open("libOpenCL.so.1", &own);
     if (!device->library)
-        return error_set(error, STATUS_SYSTEM, "--engine gpu needs OpenCL's loader, libOpenCL.so.1 (Debian: ocl-icd-libopencl1): %s",
-                         own.message);
+        return error_set(error, STATUS_SYSTEM,
+                         "--engine gpu needs OpenCL's loader, libOpenCL.so.1 (Debian: ocl-icd-libopencl1): %s", own.message);
     void *address;
 #define LOOK_UP(result, name, arguments) \
     if (!(address = shared_object_symbol(device->library, #name))) \
@@ -115,7 +115,8 @@ cl_handle device_build(const struct device *device, size_t n_text, const char **
         if (program)
             cl->clReleaseProgram(program);
     }
-    error_set(error, STATUS_SYSTEM, "the device's compiler failed (%s, OpenCL's error %d): %.800s", device->name, (int)code, log);
+    error_set(error, STATUS_SYSTEM, "the device's compiler failed (%s, OpenCL's error %d): %.800s", device->name, (int)code,
+              log);
     return NULL;
 }
 
@@ -205,7 +206,8 @@ bool device_has_same_bits(const struct device *device, struct error *error)
         device->cl.clReleaseProgram(program);
         same = code == 0;
         if (code != 0)
-            error_set(error, STATUS_SYSTEM, "the device %s does not run a program (OpenCL's error %d)", device->name, (int)code);
+            error_set(error, STATUS_SYSTEM, "the device %s does not run a program (OpenCL's error %d)", device->name,
+                      (int)code);
     }
     for (i = 0; same && i < N_TRIAL; i++) {
         compute(x[i], x[N_TRIAL + i], expected);

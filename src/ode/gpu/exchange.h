@@ -16,7 +16,8 @@ int64_t exchange_long(const double *record, size_t place);
 /* Writes the input of a record: the evaluation with which lane_start has begun, as lanes take it in. */
 void exchange_put(const struct exchange *exchange, double *to);
 /* Takes predictions and their derivatives from an answer. False: something is not finite. */
-bool exchange_take_answer(const struct exchange *exchange, struct evaluation *evaluation, size_t first_row, const double *answer);
+bool exchange_take_answer(const struct exchange *exchange, struct evaluation *evaluation, size_t first_row,
+                          const double *answer);
 /* After that: whether some rows ask for relative tolerances, with which the evaluation must begin again. */
 bool exchange_asks_relative(const struct exchange *exchange, struct evaluation *evaluation, size_t first_row,
                             const double *answer);

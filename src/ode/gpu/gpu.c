@@ -1,6 +1,6 @@
-/* The engine on a GPU: thousands of evaluations of a worker are on the device at once, each at its own time; the host begins them
- * as lanes do, and takes them back when all their rows are answered. What is rare is left to the lanes of the CPU, from the
- * beginning: they give the same bits, so nothing shows but the time.
+/* The engine on a GPU: thousands of evaluations of a worker are on the device at once, each at its own time; the host begins
+ * them as lanes do, and takes them back when all their rows are answered. What is rare is left to the lanes of the CPU, from
+ * the beginning: they give the same bits, so nothing shows but the time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "ode/drive.h"
@@ -208,8 +208,8 @@ static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t
     if (!is_end)
         snprintf(line, size, "device: %s; up to %.0f MiB", pool->device.name, (double)pool->n_byte / 0x1p20);
     else if (n_lost)
-        snprintf(line, size, "note: the device was lost (%s): %zu of %zu workers went on with lanes on the CPU, which give the same "
-                             "bits; the device did %zu evaluations",
+        snprintf(line, size, "note: the device was lost (%s): %zu of %zu workers went on with lanes on the CPU, which give the "
+                             "same bits; the device did %zu evaluations",
                  *pool->why ? pool->why : "it reported an error", n_lost, pool->n_worker, n_done);
     else
         snprintf(line, size, "device: %zu evaluations; %zu more were left to the CPU after they had begun", n_done, n_left);
@@ -307,7 +307,8 @@ static bool set_arguments(struct gpu_engine *own)
     for (int i = 0; i < N_KERNEL; i++)
         good = good && set_argument(own, i, 0, sizeof own->memory, &own->memory);
     good = good && set_argument(own, KERNEL_states, 1, sizeof n, &n) && set_argument(own, KERNEL_conclude, 1, sizeof n, &n) &&
-           set_argument(own, KERNEL_rows, 1, sizeof n, &n) && set_argument(own, KERNEL_go_on, 1, sizeof n, &n) && set_argument(own, KERNEL_columns, 2, sizeof n, &n) &&
+           set_argument(own, KERNEL_rows, 1, sizeof n, &n) && set_argument(own, KERNEL_go_on, 1, sizeof n, &n) &&
+           set_argument(own, KERNEL_columns, 2, sizeof n, &n) &&
            set_argument(own, KERNEL_report, 2, sizeof n, &n);
     good = good && set_argument(own, KERNEL_columns, 1, sizeof own->entries, &own->entries) &&
            set_argument(own, KERNEL_report, 1, sizeof own->status, &own->status) &&
@@ -326,7 +327,8 @@ static bool write_entries(struct gpu_engine *own)
     if (!entry)
         return false;
     record_entries(pool->plan, pool->abi->n_parameter, entry);
-    int32_t code = pool->device.cl.clEnqueueWriteBuffer(own->queue, own->entries, 1, 0, n * sizeof *entry, entry, 0, NULL, NULL);
+    const struct opencl *cl = &pool->device.cl;
+    int32_t code = cl->clEnqueueWriteBuffer(own->queue, own->entries, 1, 0, n * sizeof *entry, entry, 0, NULL, NULL);
     free(entry);
     return code == 0;
 }
@@ -362,7 +364,8 @@ static bool make_device(struct gpu_engine *own)
     size_t n_fit = most / pool->n_worker / n_byte, n_copied = MOST_COPIED * n_byte;
     own->n_seat = n_fit < MOST_ON_DEVICE ? n_fit : MOST_ON_DEVICE;
     own->copy = malloc(n_copied);
-    if (own->n_seat == 0 || !own->copy || !(own->queue = cl->clCreateCommandQueue(pool->device.context, pool->device.id, 0, &code)))
+    own->queue = cl->clCreateCommandQueue(pool->device.context, pool->device.id, 0, &code);
+    if (own->n_seat == 0 || !own->copy || !own->queue)
         return false;
     struct {
         cl_handle *buffer;
@@ -728,6 +731,7 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 }
 
 const struct engine_table engine_gpu = {
-    .capacity = MOST_ON_DEVICE, .refusal = refusal, .only_plain = true, .pool_new = pool_new, .pool_free = pool_free, .tell = tell,
-    .linear_solver = linear_solver, .engine_new = gpu_new, .engine_free = gpu_free, .submit = submit, .work = work,
+    .capacity = MOST_ON_DEVICE, .refusal = refusal, .only_plain = true, .pool_new = pool_new, .pool_free = pool_free,
+    .tell = tell, .linear_solver = linear_solver,
+    .engine_new = gpu_new, .engine_free = gpu_free, .submit = submit, .work = work,
     .withdraw = withdraw, .discard = discard};

@@ -1,5 +1,5 @@
-/* What is called of OpenCL 1.2 (Khronos Group, The OpenCL Specification 1.2, 2012): declared here, so that nobody needs its headers
- * to build.
+/* What is called of OpenCL 1.2 (Khronos Group, The OpenCL Specification 1.2, 2012): declared here, so that nobody needs its
+ * headers to build.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -12,8 +12,6 @@ enum { CL_DEVICE_TYPE_GPU = 4, CL_MEM_READ_WRITE = 1 };
 #define CL_DEVICE_TYPE_ALL UINT64_C(0xffffffff)
 enum { CL_DEVICE_MAX_MEM_ALLOC_SIZE = 0x1010, CL_DEVICE_GLOBAL_MEM_SIZE = 0x101f, CL_DEVICE_NAME = 0x102b,
        CL_DRIVER_VERSION = 0x102d, CL_DEVICE_DOUBLE_FP_CONFIG = 0x1032, CL_PROGRAM_BUILD_LOG = 0x1183 };
-/* Codes that mean that memory is short. */
-enum { CL_MEM_OBJECT_ALLOCATION_FAILURE = -4, CL_OUT_OF_RESOURCES = -5, CL_OUT_OF_HOST_MEMORY = -6, CL_INVALID_BUFFER_SIZE = -61 };
 
 /* X(result, name, arguments) */
 #define OPENCL_FUNCTIONS(X) \

@@ -98,7 +98,8 @@ static void put_constants(FILE *out)
     CONSTANT(TOLERANCE_EFFECT) CONSTANT(TOLERANCE_DUE)
 #undef CONSTANT
     fprintf(out, "#define POSITIVE_ERRORS (%a)\n", (double)POSITIVE_ERRORS);
-    fprintf(out, "enum { LASTING = %d, FEW_STEPS = %d, PATIENCE_EXPLICIT = %d };\nenum {", LASTING, FEW_STEPS, PATIENCE_EXPLICIT);
+    fprintf(out, "enum { LASTING = %d, FEW_STEPS = %d, PATIENCE_EXPLICIT = %d };\nenum {", LASTING, FEW_STEPS,
+            PATIENCE_EXPLICIT);
 #define WORD(name) fprintf(out, " %s,", #name);
     GPU_STATUS_LIST(WORD)
 #undef WORD
@@ -165,8 +166,8 @@ static void put_factors(const struct lanes_rows *rows, size_t row, FILE *out)
 static void put_solve(const struct lanes_plan *plan, bool is_column, FILE *out)
 {
     size_t n = plan->n;
-    fputs(is_column ? "static void solve_column(__global const double *derived, __global const double *factor, const double *s,\n"
-                      "    const double *argument, const double *right, double *out)\n{\n"
+    fputs(is_column ? "static void solve_column(__global const double *derived, __global const double *factor,\n"
+                      "    const double *s, const double *argument, const double *right, double *out)\n{\n"
                     : "static void solve(__global const double *factor, const double *right, double *out)\n{\n", out);
     for (size_t k = 0; k < n; k++) {
         size_t row = (size_t)plan->order[k];

@@ -33,9 +33,9 @@ struct record_size {
     X(reach, n) X(noise, n) X(time, n_time) X(row_of, n_time + 1) X(observable, n_row) X(id, n_column) X(active, n_column) \
     X(unit, n_column) X(sens, n * n_column)
 #define RECORD_SCRATCH(X) \
-    X(y_other, n) X(first_time, 1) X(last_time, 1) X(t_before, 1) X(h_used, 1) X(base_t, 1) X(now_t, 1) X(now_h, 1) X(end, 1) X(cut, 1) \
-    X(good, 1) X(safe, 1) X(sign, 1) X(has_inside, 1) X(worst, 1) X(slope, 2 * n) X(stage, METHOD_STAGES * (n + 1)) \
-    X(derived, METHOD_STAGES * (n_derive + n_curve)) X(entry, METHOD_STAGES * n_entry) X(factor, n_factor) X(argument, n) \
+    X(y_other, n) X(first_time, 1) X(last_time, 1) X(t_before, 1) X(h_used, 1) X(base_t, 1) X(now_t, 1) X(now_h, 1) \
+    X(end, 1) X(cut, 1) X(good, 1) X(safe, 1) X(sign, 1) X(has_inside, 1) X(worst, 1) X(slope, 2 * n) \
+    X(stage, METHOD_STAGES * (n + 1)) X(derived, METHOD_STAGES * (n_derive + n_curve)) X(entry, METHOD_STAGES * n_entry) X(factor, n_factor) X(argument, n) \
     X(base, n) X(scratch, n) X(most, n_column) X(finite, n_column) X(sens_other, n * n_column) \
     X(sens_slope, 2 * n * n_column) X(sens_stage, METHOD_STAGES * n * n_column) X(inside, n_time * n) \
     X(values, n_time * n_observe)
@@ -54,6 +54,6 @@ struct record record_of(const struct lanes_plan *plan, const struct record_size 
 /* The numbers of the columns' entries of df/dp by state: n_id x n_state, -1: none. */
 void record_entries(const struct lanes_plan *plan, size_t n_id, int16_t *entry);
 
-/* A program's sizes and tables, and what follows the model's functions: its linear algebra, in the order of the plan's lists. */
+/* A program's sizes and tables, and what follows the model's functions: linear algebra, in the order of the plan's lists. */
 void record_text(const struct lanes_plan *plan, const struct record_size *size, bool follows_sizes, FILE *out);
 void record_algebra(const struct lanes_plan *plan, FILE *out);
