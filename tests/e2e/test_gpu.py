@@ -131,7 +131,7 @@ def compare(plugin, case, n, *words, least=0.9, on_device=0.9):
 def test_evaluations_of_models(tmp):
     """All answers, counts of steps and of the model's calls: byte by byte, over wide ranges of the parameters."""
     need_device(tmp)
-    names = MODELS if os.environ.get("STIFFIT_SLOW") else ["robertson", "hires", "van-der-pol"]
+    names = MODELS if os.environ.get("STIFFIT_SLOW") else ["robertson", "alpha-pinene", "van-der-pol"]
     for name in names:
         compare(build(tmp, name), MODELS[name], 1500 if os.environ.get("STIFFIT_SLOW") else 150)
 

@@ -98,14 +98,14 @@ void device_close(struct device *device)
     *device = (struct device){0};
 }
 
-cl_handle device_build(const struct device *device, size_t n_text, const char **text, struct error *error)
+cl_handle device_build(const struct device *device, size_t n_text, const char **text, bool unrolls, struct error *error)
 {
     const struct opencl *cl = &device->cl;
     char log[1500] = "";
     int32_t code = 0;
     /* Denormals, division and square roots are exact without options; none that relaxes them is given. */
-    static const char *const options[] = {"-cl-std=CL1.2 -w -DUNROLL", "-cl-std=CL1.2"};
-    for (size_t k = 0; k < 2; k++) {
+    static const char *const options[] = {"-cl-std=CL1.2 -w -DUNROLL", "-cl-std=CL1.2 -w"};
+    for (size_t k = unrolls ? 0 : 1; k < 2; k++) {
         cl_handle program = cl->clCreateProgramWithSource(device->context, (uint32_t)n_text, text, NULL, &code);
         code = program ? cl->clBuildProgram(program, 1, &device->id, options[k], NULL, NULL) : code;
         if (program && code == 0)
@@ -196,7 +196,7 @@ bool device_has_same_bits(const struct device *device, struct error *error)
     const char *text = trial;
     size_t n_byte = (2 + N_OPERATION) * N_TRIAL * sizeof(double), k = 0, i = 0;
     double *x = calloc(1, n_byte), expected[N_OPERATION];
-    cl_handle program = x ? device_build(device, 1, &text, error) : NULL;
+    cl_handle program = x ? device_build(device, 1, &text, false, error) : NULL;
     bool same = program;
     if (!x)
         error_set(error, STATUS_NO_MEMORY, "no memory to try a device");

@@ -21,6 +21,8 @@ extern const char gpu_prelude[], gpu_kernel[];
 enum { MOST_ON_DEVICE = 1024, ATTEMPTS = 16, MOST_COPIED = 256 };
 /* Work-items of a group: as many as run in step on GPUs; the private numbers of a group fit a thread's stack on CPUs. */
 enum { GROUP = 32 };
+/* Of models with more states, unrolled stages take compilers long, and fill no registers. */
+enum { MOST_UNROLLED = 8 };
 /* The device's memory that all workers may use, as a part of its largest buffer. */
 #define MEMORY_SHARE 0.9
 
@@ -256,9 +258,10 @@ static bool enlarge_program(struct gpu_pool *pool, const struct record_size *lea
         .n_row = round_up(least->n_row, pool->size.n_row ? pool->size.n_row : 16)};
     if (pool->program && size.n_time == pool->size.n_time && size.n_row == pool->size.n_row)
         return true;
+    bool unrolls = pool->plan->n <= MOST_UNROLLED;
     char *head = write_part(pool, &size, true), *algebra = write_part(pool, &size, false);
     const char *text[] = {head, gpu_prelude, pool->abi->lanes->opencl, algebra, gpu_kernel};
-    cl_handle program = head && algebra ? device_build(&pool->device, sizeof text / sizeof *text, text, error) : NULL;
+    cl_handle program = head && algebra ? device_build(&pool->device, sizeof text / sizeof *text, text, unrolls, error) : NULL;
     free(head);
     free(algebra);
     if (!program)
@@ -361,7 +364,9 @@ static bool make_device(struct gpu_engine *own)
     own->size = pool->size;
     own->record = record_of(pool->plan, &own->size);
     size_t n_byte = own->record.n_number * sizeof(double), most = pool->n_byte;
-    size_t n_fit = most / pool->n_worker / n_byte, n_copied = MOST_COPIED * n_byte;
+    size_t n_fit = most / pool->n_worker / n_byte, n_answer = own->record.n_number - own->record.n_scratch;
+    size_t n_input = own->record.n_input + pool->plan->n; /* the other state may be copied with it */
+    size_t n_copied = MOST_COPIED * (n_input > n_answer ? n_input : n_answer) * sizeof(double) + n_byte;
     own->n_seat = n_fit < MOST_ON_DEVICE ? n_fit : MOST_ON_DEVICE;
     own->copy = malloc(n_copied);
     own->queue = cl->clCreateCommandQueue(pool->device.context, pool->device.id, 0, &code);

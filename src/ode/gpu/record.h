@@ -35,9 +35,9 @@ struct record_size {
 #define RECORD_SCRATCH(X) \
     X(y_other, n) X(first_time, 1) X(last_time, 1) X(t_before, 1) X(h_used, 1) X(base_t, 1) X(now_t, 1) X(now_h, 1) \
     X(end, 1) X(cut, 1) X(good, 1) X(safe, 1) X(sign, 1) X(has_inside, 1) X(worst, 1) X(slope, 2 * n) \
-    X(stage, METHOD_STAGES * (n + 1)) X(derived, METHOD_STAGES * (n_derive + n_curve)) X(entry, METHOD_STAGES * n_entry) X(factor, n_factor) X(argument, n) \
-    X(base, n) X(scratch, n) X(most, n_column) X(finite, n_column) X(sens_other, n * n_column) \
-    X(sens_slope, 2 * n * n_column) X(sens_stage, METHOD_STAGES * n * n_column) X(inside, n_time * n) \
+    X(stage, METHOD_STAGES * (n + 1)) X(derived, METHOD_STAGES * (n_derive + n_curve)) X(entry, METHOD_STAGES * n_entry) \
+    X(factor, n_factor) X(argument, n) X(base, n) X(scratch, n) X(most, n_column) X(finite, n_column) \
+    X(sens_other, n * n_column) X(sens_slope, 2 * n * n_column) X(sens_stage, METHOD_STAGES * n * n_column) X(inside, n_time * n) \
     X(values, n_time * n_observe)
 #define RECORD_ANSWER(X) X(prediction, n_row) X(excess, n_row) X(derivative, n_row * n_column)
 #define RECORD_LIST(X) RECORD_HEAD(X) RECORD_INPUT(X) RECORD_SCRATCH(X) RECORD_ANSWER(X)
