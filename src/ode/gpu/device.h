@@ -20,7 +20,8 @@ struct device {
 enum status device_open(struct device *device, struct error *error);
 void device_close(struct device *device); /* legal for one that is all zero */
 
-/* A program, compiled for the device; unrolls: loops over stages, if its compiler can. NULL: `error` has the compiler's message. */
+/* A program, compiled for the device; unrolls: loops over stages, if its compiler can. NULL: `error` has the compiler's
+ * message. */
 cl_handle device_build(const struct device *device, size_t n_text, const char **text, bool unrolls,
                        struct error *error);
 

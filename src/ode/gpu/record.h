@@ -37,8 +37,8 @@ struct record_size {
     X(end, 1) X(cut, 1) X(good, 1) X(safe, 1) X(sign, 1) X(has_inside, 1) X(worst, 1) X(slope, 2 * n) \
     X(stage, METHOD_STAGES * (n + 1)) X(derived, METHOD_STAGES * (n_derive + n_curve)) X(entry, METHOD_STAGES * n_entry) \
     X(factor, n_factor) X(argument, n) X(base, n) X(scratch, n) X(most, n_column) X(finite, n_column) \
-    X(sens_other, n * n_column) X(sens_slope, 2 * n * n_column) X(sens_stage, METHOD_STAGES * n * n_column) X(inside, n_time * n) \
-    X(values, n_time * n_observe)
+    X(sens_other, n * n_column) X(sens_slope, 2 * n * n_column) X(sens_stage, METHOD_STAGES * n * n_column) \
+    X(inside, n_time * n) X(values, n_time * n_observe)
 #define RECORD_ANSWER(X) X(prediction, n_row) X(excess, n_row) X(derivative, n_row * n_column)
 #define RECORD_LIST(X) RECORD_HEAD(X) RECORD_INPUT(X) RECORD_SCRATCH(X) RECORD_ANSWER(X)
 
