@@ -85,8 +85,10 @@ static struct engine_pool *pool_new(const struct engine_table *both, const struc
             return NULL;
         }
         pool->of[kind]->table = table;
-        pool->of[kind]->capacity = table->capacity;
+        if (!pool->of[kind]->capacity)
+            pool->of[kind]->capacity = table->capacity;
     }
+    pool->base.capacity = pool->of[pool->kind]->capacity;
     return &pool->base;
 }
 
@@ -275,7 +277,7 @@ struct engine_pool *engine_pool_new(const struct model *model, const struct ode_
     struct engine_pool *pool = table->pool_new(table, model, options, n_workspace, n_worker, error);
     if (pool) {
         pool->table = table;
-        pool->capacity = is_reference ? table->capacity : engine_in_use[options->engine]->capacity;
+        pool->capacity = is_reference ? table->capacity : pool->capacity;
     }
     return pool;
 }

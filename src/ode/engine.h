@@ -28,7 +28,7 @@ struct integrator;
 struct engine;      /* one worker's; not thread-safe. Evaluations may move between the engines of one pool */
 
 struct engine_table {
-    size_t capacity; /* evaluations that a worker's engine holds at once */
+    size_t capacity; /* evaluations that a worker's engine holds at once, at most */
     const struct integrator *integrator; /* of drive.h; or NULL */
     /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
     const char *(*refusal)(const struct stiffit_model *abi);
@@ -53,7 +53,7 @@ struct engine_table {
 /* The first members of each engine's own structs. */
 struct engine_pool {
     const struct engine_table *table;
-    size_t capacity; /* evaluations that a worker's engine holds at once */
+    size_t capacity; /* evaluations that a worker's engine holds at once; 0 in a new pool: as many as its table says */
 };
 struct engine {
     const struct engine_table *table;

@@ -17,8 +17,10 @@
 
 extern const char gpu_prelude[], gpu_kernel[];
 
-/* Evaluations of a worker on the device; attempts between two looks at them; records that are copied at once. */
-enum { MOST_ON_DEVICE = 1024, ATTEMPTS = 16, MOST_COPIED = 256 };
+/* Evaluations on the device: of all workers, and of one at least and at most. */
+enum { ON_DEVICE = 16384, LEAST_ON_DEVICE = 256, MOST_ON_DEVICE = 4096 };
+/* Attempts between two looks at them; records that are copied at once. */
+enum { ATTEMPTS = 16, MOST_COPIED = 256 };
 /* Work-items of a group: as many as run in step on GPUs; the private numbers of a group fit a thread's stack on CPUs. */
 enum { GROUP = 32 };
 /* Of models with more states, unrolled stages take compilers long, and fill no registers. */
@@ -164,6 +166,15 @@ static size_t allowed_memory(const struct device *device)
     return (size_t)(text && *text ? fmin(most, fmax(0, 0x1p20 * strtod(text, NULL))) : most);
 }
 
+/* Of a worker; each costs a suspended fit. STIFFIT_GPU_EVALUATIONS: of all workers. */
+static size_t choose_capacity(size_t n_worker)
+{
+    const char *text = getenv("STIFFIT_GPU_EVALUATIONS");
+    size_t n = text && *text ? strtoul(text, NULL, 10) : ON_DEVICE;
+    n /= n_worker;
+    return n < LEAST_ON_DEVICE ? LEAST_ON_DEVICE : n > MOST_ON_DEVICE ? MOST_ON_DEVICE : n;
+}
+
 static struct engine_pool *pool_new(const struct engine_table *table, const struct model *model,
                                     const struct ode_options *options, size_t n_workspace, size_t n_worker,
                                     struct error *error)
@@ -195,6 +206,7 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
         pool->cpu->table = of_lanes;
     if (pool->cpu && device_open(&pool->device, error) == STATUS_OK && device_has_same_bits(&pool->device, error)) {
         pool->n_byte = allowed_memory(&pool->device);
+        pool->base.capacity = choose_capacity(n_worker);
         return &pool->base;
     }
     pool_free(&pool->base);
@@ -208,7 +220,8 @@ static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t
     size_t n_done = pool->n_done, n_left = pool->n_left, n_lost = pool->n_lost;
     monitor_leave(&pool->monitor);
     if (!is_end)
-        snprintf(line, size, "device: %s; up to %.0f MiB", pool->device.name, (double)pool->n_byte / 0x1p20);
+        snprintf(line, size, "device: %s; up to %zu evaluations at once, and %.0f MiB", pool->device.name,
+                 pool->n_worker * pool->base.capacity, (double)pool->n_byte / 0x1p20);
     else if (n_lost)
         snprintf(line, size, "note: the device was lost (%s): %zu of %zu workers went on with lanes on the CPU, which give the "
                              "same bits; the device did %zu evaluations",
@@ -367,7 +380,7 @@ static bool make_device(struct gpu_engine *own)
     size_t n_fit = most / pool->n_worker / n_byte, n_answer = own->record.n_number - own->record.n_scratch;
     size_t n_input = own->record.n_input + pool->plan->n; /* the other state may be copied with it */
     size_t n_copied = MOST_COPIED * (n_input > n_answer ? n_input : n_answer) * sizeof(double) + n_byte;
-    own->n_seat = n_fit < MOST_ON_DEVICE ? n_fit : MOST_ON_DEVICE;
+    own->n_seat = n_fit < pool->base.capacity ? n_fit : pool->base.capacity;
     own->copy = malloc(n_copied);
     own->queue = cl->clCreateCommandQueue(pool->device.context, pool->device.id, 0, &code);
     if (own->n_seat == 0 || !own->copy || !own->queue)
@@ -431,7 +444,7 @@ static void lose_device(struct gpu_engine *own)
     monitor_enter(&own->pool->monitor);
     own->pool->n_lost++;
     monitor_leave(&own->pool->monitor);
-    for (size_t i = 0; own->seat && i < MOST_ON_DEVICE; i++) {
+    for (size_t i = 0; own->seat && i < own->pool->base.capacity; i++) {
         if (own->seat[i].evaluation)
             line_add(&own->for_cpu, own->seat[i].evaluation);
         own->seat[i].evaluation = NULL;
@@ -466,9 +479,9 @@ static struct engine *gpu_new(struct engine_pool *base, struct error *error)
     }
     own->pool = pool;
     own->batch = (struct batch){.integrator = &beginner, .seat = {lane_new(NULL, pool->abi, &pool->options)}};
-    own->seat = calloc(MOST_ON_DEVICE, sizeof *own->seat);
+    own->seat = calloc(pool->base.capacity, sizeof *own->seat);
     own->number = calloc(MOST_COPIED, sizeof *own->number);
-    own->state = calloc(MOST_ON_DEVICE, sizeof *own->state);
+    own->state = calloc(pool->base.capacity, sizeof *own->state);
     bool good = own->batch.seat[0] && own->seat && own->number && own->state;
     if (!good)
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engine");
