@@ -54,7 +54,7 @@ struct gpu_pool {
 
 /* A place on the device. */
 struct seat {
-    struct evaluation *evaluation; /* NULL: free */
+    struct evaluation *evaluation; /* NULL: free; its `state` is the seat */
     size_t first_row;              /* the first one that the device answers */
     int64_t n_rhs, n_jacobian, n_factor; /* of the beginning */
 };
@@ -445,8 +445,10 @@ static void lose_device(struct gpu_engine *own)
     own->pool->n_lost++;
     monitor_leave(&own->pool->monitor);
     for (size_t i = 0; own->seat && i < own->pool->base.capacity; i++) {
-        if (own->seat[i].evaluation)
+        if (own->seat[i].evaluation) {
+            own->seat[i].evaluation->state = NULL;
             line_add(&own->for_cpu, own->seat[i].evaluation);
+        }
         own->seat[i].evaluation = NULL;
     }
     own->n_busy = 0;
@@ -517,6 +519,7 @@ static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *
     }
     *seat = (struct seat){.evaluation = evaluation, .first_row = sim->rows.i_row, .n_rhs = sim->model.n_rhs,
                           .n_jacobian = sim->model.n_jacobian, .n_factor = sim->n_factor};
+    evaluation->state = seat;
     exchange_put(&(struct exchange){&own->record, own->size.n_column, lane_of(own)}, to);
     return true;
 }
@@ -576,6 +579,7 @@ static void end(struct gpu_engine *own, struct seat *seat, const double *head, c
                    exchange_take_answer(&exchange, evaluation, seat->first_row, answer) &&
                    !exchange_asks_relative(&exchange, evaluation, seat->first_row, answer);
     seat->evaluation = NULL;
+    evaluation->state = NULL;
     own->n_busy--;
     *(is_done ? &own->n_done : &own->n_left) += 1;
     if (!is_done) {
@@ -729,15 +733,20 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
     return done.first;
 }
 
+static bool is_on_device(const struct gpu_engine *own, const struct evaluation *evaluation)
+{
+    const struct seat *seat = evaluation->state;
+    return seat >= own->seat && seat < own->seat + own->pool->base.capacity;
+}
+
 /* What is on the device stays there. */
 static bool withdraw(struct engine *base, struct evaluation *evaluation)
 {
     struct gpu_engine *own = (struct gpu_engine *)base;
+    if (is_on_device(own, evaluation))
+        return false;
     if (line_remove(&own->for_device, evaluation) || line_remove(&own->for_cpu, evaluation))
         return true;
-    for (size_t i = 0; i < own->n_seat; i++)
-        if (own->seat[i].evaluation == evaluation)
-            return false;
     bool is_out = engine_withdraw(own->cpu, evaluation);
     own->n_cpu -= is_out;
     return is_out;

@@ -710,12 +710,12 @@ static void end(struct worker *worker, struct lane *lane, bool finished)
 /* Those that the engine has finished. */
 static void end_all(struct worker *worker, struct evaluation *done)
 {
+    size_t i = 0, n_lane = worker->schedule->n_lane;
     for (struct evaluation *next; done; done = next) {
-        struct lane *lane = worker->lane;
         next = done->next;
-        while (lane->evaluation != done)
-            lane++;
-        end(worker, lane, true);
+        while (worker->lane[i].evaluation != done) /* engines finish those of many lanes in about their order */
+            i = i + 1 < n_lane ? i + 1 : 0;
+        end(worker, &worker->lane[i], true);
     }
 }
 
