@@ -13,6 +13,8 @@ import signal
 import subprocess
 import time
 
+import h5py
+
 import helpers as h
 import test_same_bits
 
@@ -171,6 +173,18 @@ def test_whole_runs(tmp):
         gpu, says = run(p, tmp / "gpu.h5", "gpu", *words)
         test_same_bits.assert_same(lanes, gpu, " ".join(words))
         assert re.search(r"device: [1-9]\d* evaluations", says), says
+
+
+def test_shared_parameters(tmp):
+    need_device(tmp)
+    p = problem(tmp, "alpha-pinene", "1000:36000:9000", 12)
+    with h5py.File(p, "r+") as f:
+        level = ["shared", "dataset", "dataset", "shared", "dataset"]
+        f["parameters"].create_dataset("level", data=level, dtype=h5py.string_dtype())
+    lanes, _ = run(p, tmp / "lanes.h5", "lanes")
+    gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2")
+    test_same_bits.assert_same(lanes, gpu, "shared parameters")
+    assert re.search(r"device: [1-9]\d* evaluations", says), says
 
 
 def test_refusals(tmp):

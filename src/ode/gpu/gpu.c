@@ -560,13 +560,16 @@ static bool fill_seats(struct gpu_engine *own, struct line *done)
 /* Attempts in all seats, and what has become of the evaluations. */
 static bool advance(struct gpu_engine *own)
 {
-    size_t n_column = own->n_seat * own->size.n_column;
-    bool good = !own->has_looked || (run_kernel(own, KERNEL_go_on, own->n_seat) && run_kernel(own, KERNEL_rows, n_column));
+    size_t n = own->n_seat;
+    while (n > 1 && !own->seat[n - 1].evaluation)
+        n--;
+    size_t n_column = n * own->size.n_column;
+    bool good = !own->has_looked || (run_kernel(own, KERNEL_go_on, n) && run_kernel(own, KERNEL_rows, n_column));
     own->has_looked = false;
     for (int i = 0; i < ATTEMPTS && good; i++)
-        good = run_kernel(own, KERNEL_states, own->n_seat) && run_kernel(own, KERNEL_columns, n_column) &&
-               run_kernel(own, KERNEL_conclude, own->n_seat) && run_kernel(own, KERNEL_rows, n_column);
-    return good && run_kernel(own, KERNEL_report, own->n_seat) && own->pool->device.cl.clFlush(own->queue) == 0;
+        good = run_kernel(own, KERNEL_states, n) && run_kernel(own, KERNEL_columns, n_column) &&
+               run_kernel(own, KERNEL_conclude, n) && run_kernel(own, KERNEL_rows, n_column);
+    return good && run_kernel(own, KERNEL_report, n) && own->pool->device.cl.clFlush(own->queue) == 0;
 }
 
 /* The evaluation of a seat has ended on the device. head, answer: these parts of its record. */
