@@ -193,10 +193,11 @@ struct stiffit_lanes {
     stiffit_lanes_function *observe;
     struct stiffit_pattern observe_state;     /* n_state columns */
     struct stiffit_pattern observe_parameter; /* n_parameter columns */
-    /* For engines on a GPU: the four functions again, lanes_rhs, ..., for one lane, as text for OpenCL; the program brings the
-     * definitions of what they are written in. NULL: there are none. calls: the functions of the C library that they would
-     * call, "exp, log", which is why there are none; or NULL. */
-    const char *opencl, *calls;
+    /* For engines on a GPU: the four functions again, lanes_rhs, ..., for one lane, as text for OpenCL in pieces, the last one
+     * followed by NULL; the program brings the definitions of what they are written in. NULL: there are none. calls: the
+     * functions of the C library that they would call, "exp, log", which is why there are none; or NULL. */
+    const char *const *opencl;
+    const char *calls;
 };
 
 struct stiffit_model {

@@ -85,13 +85,17 @@ static size_t list_calls(uint64_t operations, char *list, size_t size)
     return n;
 }
 
-/* A text as string literals, a line each. */
+/* A text as string literals, a line each, in pieces that every compiler takes. */
 static void put_text(FILE *out, const char *text)
 {
+    enum { LONGEST = 4000 };
+    size_t n_piece = 0;
     for (const char *end; *text; text = end) {
         end = strchr(text, '\n');
         end = end ? end + 1 : text + strlen(text);
-        fputs("    \"", out);
+        n_piece += (size_t)(end - text);
+        fputs(n_piece > LONGEST ? ",\n    \"" : "\n    \"", out);
+        n_piece = n_piece > LONGEST ? (size_t)(end - text) : n_piece;
         for (; text < end; text++)
             if (*text == '\n')
                 fputs("\\n", out);
@@ -99,7 +103,7 @@ static void put_text(FILE *out, const char *text)
                 fprintf(out, "\\%c", *text);
             else
                 putc(*text, out);
-        fputs("\"\n", out);
+        putc('"', out);
     }
 }
 
@@ -127,9 +131,9 @@ static enum status opencl(const struct programs *programs, struct c_printer *pri
     if (fclose(memory) != 0 && status == STATUS_OK)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
     if (status == STATUS_OK) {
-        fputs("static const char lanes_opencl[] =\n", out);
+        fputs("static const char *const lanes_opencl[] = {", out);
         put_text(out, text);
-        fputs("    ;\n#define LANES_OPENCL lanes_opencl\n#define LANES_CALLS 0\n\n", out);
+        fputs(",\n    0};\n#define LANES_OPENCL lanes_opencl\n#define LANES_CALLS 0\n\n", out);
     }
     free(text);
     return status;

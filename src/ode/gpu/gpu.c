@@ -273,8 +273,21 @@ static bool enlarge_program(struct gpu_pool *pool, const struct record_size *lea
         return true;
     bool unrolls = pool->plan->n <= MOST_UNROLLED;
     char *head = write_part(pool, &size, true), *algebra = write_part(pool, &size, false);
-    const char *text[] = {head, gpu_prelude, pool->abi->lanes->opencl, algebra, gpu_kernel};
-    cl_handle program = head && algebra ? device_build(&pool->device, sizeof text / sizeof *text, text, unrolls, error) : NULL;
+    size_t n_piece = 0, n = 0;
+    while (pool->abi->lanes->opencl[n_piece])
+        n_piece++;
+    const char **text = calloc(n_piece + 4, sizeof *text);
+    cl_handle program = NULL;
+    if (head && algebra && text) {
+        text[n++] = head;
+        text[n++] = gpu_prelude;
+        for (size_t i = 0; i < n_piece; i++)
+            text[n++] = pool->abi->lanes->opencl[i];
+        text[n++] = algebra;
+        text[n++] = gpu_kernel;
+        program = device_build(&pool->device, n, text, unrolls, error);
+    }
+    free(text);
     free(head);
     free(algebra);
     if (!program)
