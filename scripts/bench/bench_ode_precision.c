@@ -180,7 +180,7 @@ int main(int argc, char **argv)
         sens[j] = (uint32_t)j;
     struct ode_task task = {.t0 = strtod(argv[2], NULL), .covariate = covariate.value, .n_time = time.n, .time = time.value,
                             .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
-    for (int kind = 0; kind < N_ENGINE; kind++)
+    for (int kind = 0; kind <= ENGINE_LANES; kind++) /* those on a GPU have the bits of lanes */
         for (size_t i = 0; engine_in_use[kind] && i < rtol.n; i++) {
             struct evaluation evaluation = {.engine = (enum engine_kind)kind, .task = &task, .p = p.value, .sens = sens,
                                             .n_sens = n_parameter, .max_steps = 20000000, .deadline_ns = INT64_MAX};

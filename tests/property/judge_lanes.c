@@ -224,6 +224,8 @@ static const char *judge(struct judge *j)
                                 .row_time = j->row_time, .row_observable = j->row_observable};
     const struct engine_table *const table[N_ENGINE] = {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &engine_lanes};
     for (int kind = 0; !said && kind < N_ENGINE; kind++) {
+        if (!table[kind])
+            continue;
         j->pool[kind] = table[kind]->pool_new(table[kind], &j->model, &options, table[kind]->capacity, 1, &error);
         if (j->pool[kind])
             j->pool[kind]->table = table[kind];
@@ -241,7 +243,8 @@ static void judge_fini(struct judge *j)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         request_fini(all[i]);
     for (int kind = 0; kind < N_ENGINE; kind++) {
-        engine_free(j->engine[kind]);
+        if (j->engine[kind])
+            engine_free(j->engine[kind]);
         engine_pool_free(j->pool[kind]);
     }
     void *const made[] = {j->p, j->v, j->covariate, j->sens, j->row_time, j->row_observable};
