@@ -28,7 +28,8 @@ enum { LASTING = 100 };
 #define CLOSEST (64 * DBL_EPSILON)
 /* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
  * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8, or -1/4
- * for explicit steps inside of which nothing is wanted: errors become about as large as those of CVODES, or some times smaller (stiffit-internals(7)). */
+ * for explicit steps inside of which nothing is wanted: errors become about as large as those of CVODES, or some times smaller
+ * (stiffit-internals(7)). */
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 /* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. */
 static const int64_t PATIENCE[N_METHOD] = {[METHOD_EXPLICIT] = 30, [METHOD_IMPLICIT] = 200};
