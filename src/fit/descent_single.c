@@ -107,6 +107,21 @@ static double size_of(struct descent *descent, size_t j)
     return size > 0 ? size : 1;
 }
 
+/* Near an optimum, the curvature along each parameter gives its first step: its value may be far smaller than what it changes
+ * by. False: the curvature is unknown, or the start is not near. */
+static bool guess_near(struct descent *descent)
+{
+    struct single *single = single_of(descent);
+    struct trust_model *model = &single->search.model;
+    bool is_known = !single->is_adjoint && single->search.asker->is_near
+                    && (model->is_current || trust_model_update(model, descent->best));
+    for (size_t k = 0; is_known && k < descent->n_loose; k++) {
+        descent->diagonal[k] = sqrt(square(descent, descent->loose[k]));
+        is_known = descent->diagonal[k] > 0;
+    }
+    return is_known;
+}
+
 /* The metric, or a diagonal that gives the first trial the right length. */
 static enum asked guess(struct descent *descent)
 {
@@ -122,6 +137,8 @@ static enum asked guess(struct descent *descent)
                               ? single->factor
                               : NULL;
     while (descent->factor && drop_leaving(descent));
+    if (guess_near(descent))
+        return asked;
     for (size_t k = 0; k < descent->n_loose; k++) {
         descent->diagonal[k] = 1 / size_of(descent, descent->loose[k]);
         norm += pow(descent->slope[k] / descent->diagonal[k], 2);

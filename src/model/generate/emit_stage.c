@@ -55,7 +55,8 @@ static void factorize_by_lists(const struct lanes_plan *plan, FILE *out)
     fputs("static const int32_t factor_value[] = {", out);
     for (size_t k = 0; k < n_jacobian; k++)
         fprintf(out, "%s%d,", k % 20 ? " " : "\n    ", (int)plan->jacobian.term[k].value);
-    fputs("\n};\n\nstatic const int32_t factor_pivot[] = {", out);
+    fputs(n_jacobian ? "\n};\n\n" : "0};\n\n", out);
+    fputs("static const int32_t factor_pivot[] = {", out);
     for (size_t k = 0; k < n; k++)
         fprintf(out, "%s%d,", k % 20 ? " " : "\n    ", (int)plan->diagonal[plan->order[k]]);
     fputs("\n};\n\n", out);
