@@ -1,5 +1,5 @@
-/* The lanes of one method: which evaluations are in them, how these lie there, and what goes between an evaluation's own numbers
- * and those of all lanes (room.h), one number at a time.
+/* The lanes of one method: which evaluations are in them, how these lie there, and what goes between an evaluation's own
+ * numbers and those of all lanes (room.h), one number at a time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
