@@ -1,7 +1,7 @@
 /* What each engine computes for one model at several tolerances, for scripts/work-precision: all states and their derivatives
  * with respect to all parameters, at all times. Usage: bench_ode_precision MODEL.so T0 PARAMETERS COVARIATES TIMES RTOLS, where
- * the last four are numbers separated by commas, or "-" for none. A line for each engine (lanes-stiff: lanes that begin with the
- * implicit method) and rtol:
+ * the last four are numbers separated by commas, or "-" for none. A line for each engine (lanes-stiff: lanes that begin with
+ * the implicit method) and rtol:
  *
  *     engine rtol steps attempts microseconds states... derivatives...
  *

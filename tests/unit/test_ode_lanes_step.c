@@ -248,8 +248,8 @@ static void test_frozen(void **state)
     frozen(METHOD_EXPLICIT, &clock_lanes, 3, 3, clock_p, clock_y, steps, 30, 3e-7);
 }
 
-/* Evaluations whose sensitivities are spread over 2, 4 or 8 lanes take the same steps, to the bit, as with all in one lane; also
- * where the sensitivities limit the steps. */
+/* Evaluations whose sensitivities are spread over 2, 4 or 8 lanes take the same steps, to the bit, as with all in one lane;
+ * also where the sensitivities limit the steps. */
 static void test_shared_lanes(void **state)
 {
     (void)state;

@@ -15,8 +15,8 @@ INLINE void look_for_stiffness(const struct lanes_room *room, struct attempt *no
     now->sign = (rtol * rtol * change > SEEN * SEEN) & (slope > UNSTABLE * UNSTABLE * change);
 }
 
-/* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. They are at least the diagonal, which decides
- * alone in most steps of what is stiff. */
+/* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. They are at least the diagonal, which
+ * decides alone in most steps of what is stiff. */
 static void look_for_calm(const struct lanes_room *room, struct attempt *now, int h)
 {
     const struct lanes_rows *jacobian = &room->plan->jacobian;

@@ -1,16 +1,16 @@
 /* Lanes as an integrator: eight evaluations of one model side by side in the registers of a core. Each has its own time, step
  * size and error test; all make an attempt at a step together, and a lane whose evaluation is finished takes the next one. A
  * worker has lanes of two methods, an explicit and an implicit one; an evaluation moves to the others where its steps show that
- * these cost less, and waits while all of them are taken. The kernel computes with all lanes of a method at once (room.h); here
- * is what is done one number at a time: evaluations come into lanes and leave them, begin, answer their measurements, and fail.
+ * these cost less, and waits while all of them are taken. The kernel computes with all lanes of a method at once (room.h);
+ * group.h copies an evaluation's numbers into them and out of them. Here are the seats: which evaluation is in which lanes, how
+ * it begins, when it changes the method or waits, and how it ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/drive.h"
 
 #include "ode/blocks.h"
 #include "ode/forcing.h"
+#include "ode/lanes/group.h"
 #include "ode/lanes/kernel_constants.h"
-#include "ode/lanes/lane.h"
-#include "ode/lanes/room.h"
 #include "ode/linear.h"
 #include "ode/observation.h"
 #include "ode/outcome.h"
@@ -26,7 +26,8 @@
 
 /* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
  * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8, or -1/4
- * for explicit steps inside of which nothing is wanted: errors become about as large as those of CVODES, or some times smaller (stiffit-internals(7)). */
+ * for explicit steps inside of which nothing is wanted: errors become about as large as those of CVODES, or some times smaller
+ * (stiffit-internals(7)). */
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 /* What an attempt costs, beside one of the other method. */
 static const double COST[N_METHOD] = {[METHOD_EXPLICIT] = 1, [METHOD_IMPLICIT] = 4};
@@ -43,22 +44,6 @@ struct plan {
     bool follows_sizes;
 };
 
-/* A worker's lanes of one method. */
-struct group {
-    struct lanes_room room;
-    int seat[N_LANE];           /* of the evaluation whose first lane it is, or -1 */
-    int n_taken;                /* evaluations in lanes */
-    int n_spread;               /* as many when the layout was chosen last */
-    bool is_filled;             /* every lane holds the numbers of some evaluation */
-    size_t n_parameter;         /* that have sensitivities in the room */
-    uint32_t *parameter;        /* n_id: these */
-    int32_t *number;            /* n_id: of each id its number among these, or -1 */
-    lanes *inside;              /* what the kernel's `inside` found */
-    lanes *values, *observed;   /* and the results of its `observe`: `values` and `out`, */
-    bool *is_wanted;            /* n_observable: for these */
-    double used;                /* the cost of its attempts, for each evaluation in them */
-};
-
 struct lanes_batch {
     struct batch base;
     const struct plan *plan;
@@ -73,15 +58,6 @@ struct lanes_batch {
 
 static struct lanes_batch *lanes_of(struct batch *batch) { return (struct lanes_batch *)batch; }
 static struct lane *lane_of(const struct lanes_batch *own, int k) { return (struct lane *)own->base.seat[k]; }
-/* The lanes of the evaluation whose first one is l: what is not a sensitivity is the same in all of them. */
-#define EACH_LANE(group, l, k) for (int k = (l); k < (l) + (group)->room.n_share; k++)
-/* The column of the sensitivity by an id, and its lane, counted from the evaluation's first one; n_share is a power of 2. */
-static size_t column_of(const struct group *group, uint32_t id)
-{
-    return (size_t)(group->number[id] >> __builtin_ctz((unsigned)group->room.n_share));
-}
-static int rank_of(const struct group *group, uint32_t id) { return group->number[id] & (group->room.n_share - 1); }
-
 static struct group *group_of(struct lanes_batch *own, int k) { return &own->group[lane_of(own, k)->method]; }
 
 static const char *refusal(const struct stiffit_model *abi)
@@ -154,34 +130,6 @@ struct simulation *lane_new(const void *plan, const struct stiffit_model *abi, c
     return NULL;
 }
 
-static void group_fini(struct group *group)
-{
-    lanes_room_fini(&group->room);
-    free(group->parameter);
-    free(group->number);
-    free(group->inside);
-    free(group->values);
-    free(group->observed);
-    free(group->is_wanted);
-}
-
-static bool group_init(struct group *group, const struct plan *plan, const struct lanes_method *method)
-{
-    size_t n_id = plan->n_id, n_inside = plan->lanes->n * (1 + n_id);
-    size_t n_observable = plan->lanes->n_observe ? plan->abi->n_observable : 0;
-    group->parameter = calloc(n_id, sizeof *group->parameter);
-    group->number = calloc(n_id, sizeof *group->number);
-    group->inside = aligned_alloc(64, n_inside * sizeof *group->inside);
-    group->values = aligned_alloc(64, (plan->lanes->n_observe + 1) * sizeof(lanes));
-    group->observed = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
-    group->is_wanted = calloc(n_observable + 1, sizeof(bool));
-    for (int l = 0; l < N_LANE; l++)
-        group->seat[l] = -1;
-    bool good = lanes_room_init(&group->room, plan->lanes, method, n_id - plan->abi->n_parameter);
-    group->room.tolerance.follows_sizes = plan->follows_sizes;
-    return good && group->parameter && group->number && group->inside && group->values && group->observed && group->is_wanted;
-}
-
 static void batch_free(struct batch *base)
 {
     struct lanes_batch *own = lanes_of(base);
@@ -206,186 +154,20 @@ static struct batch *batch_new(const void *own)
         batch->lane[k] = -1;
     bool good = batch->wanted && batch->linear;
     for (int m = 0; m < N_METHOD; m++)
-        good = group_init(&batch->group[m], plan, lanes_methods[m]) && good;
+        good = group_init(&batch->group[m], plan->lanes, lanes_methods[m], plan->n_id) && good;
+    for (int m = 0; m < N_METHOD; m++)
+        batch->group[m].room.tolerance.follows_sizes = plan->follows_sizes;
     if (good)
         return &batch->base;
     batch_free(&batch->base);
     return NULL;
 }
 
-/* Where steps must end at the latest. */
-double lane_stop_time(const struct lane *lane)
-{
-    const struct simulation *sim = &lane->sim;
-    const struct ode_task *task = sim->evaluation->task;
-    double far = task->time[task->n_time - 1] == INFINITY ? INFINITY : sim->t_far;
-    return fmin(lane->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
-}
-
-/* The next measurement. */
-static void set_next(const struct simulation *sim, struct group *group, int l)
-{
-    struct lanes_room *room = &group->room;
-    const struct ode_task *task = sim->evaluation->task;
-    size_t i = sim->rows.i_time;
-    double tighter = sim->evaluation->tighter, next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
-    /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
-    double part = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order) : INFINITY;
-    EACH_LANE(group, l, k) {
-        room->t_next[k] = next;
-        room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
-        room->t_part[k] = part;
-    }
-}
-
-/* Copies an evaluation into lane k; its sensitivities become zero there. */
-static void load_states(const struct lane *lane, struct group *group, int k)
-{
-    struct lanes_room *room = &group->room;
-    const struct simulation *sim = &lane->sim;
-    const struct stiffit_model *abi = sim->abi;
-    const struct stiffit_point *at = &sim->model.at;
-    size_t n = sim->n_state;
-    for (size_t j = 0; j < abi->n_parameter; j++)
-        room->p[j][k] = at->p[j];
-    for (size_t j = 0; j < abi->n_covariate; j++)
-        room->covariate[j][k] = at->covariate[j];
-    for (size_t j = 0; j < abi->n_work; j++)
-        room->work[j][k] = at->work ? at->work[j] : 0;
-    for (size_t c = 0; c < room->n_column; c++)
-        room->active[c][k] = 0;
-    for (size_t b = 0; b < room->n_block; b++)
-        for (size_t e = 0; e < n * room->block[b].width; e++)
-            room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
-    for (size_t j = 0; j < abi->n_input; j++) {
-        room->outside.input_since[j][k] = sim->model.piece[j].since;
-        room->outside.input_value[j][k] = sim->model.piece[j].value;
-        room->outside.input_slope[j][k] = sim->model.piece[j].slope;
-    }
-    for (size_t i = 0; i < n; i++) {
-        room->outside.minus_rate[i][k] = sim->model.is_infused && sim->model.rate[i] != 0 ? -sim->model.rate[i] : 0;
-        room->tolerance.born[i][k] = sim->tolerance.born[i];
-        room->tolerance.reach[i][k] = sim->tolerance.reach[i];
-        room->tolerance.noise[i][k] = sim->tolerance.noise[i];
-        room->y[i][k] = room->y_before[i][k] = lane->y[i];
-        room->tolerance.size[i][k] = sim->tolerance.sizes[i];
-        room->tolerance.guess[i][k] = sim->tolerance.sizes[i + n];
-        room->tolerance.beyond[i][k] = sim->tolerance.beyond[i];
-    }
-    room->outside.since[k] = sim->model.since;
-    room->outside.until[k] = sim->model.until;
-    room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)sim->model.is_infused << k;
-    room->tolerance.rtol[k] = sim->tolerance.rtol;
-    room->control.by_accepted[k] = lane->by_accepted;
-    room->control.by_inside[k] = lane->by_inside;
-    room->tolerance.fraction[k] = sim->tolerance.fraction;
-    room->tolerance.at_rest[k] = sim->tolerance.at_rest;
-    room->tolerance.is_relative[k] = -sim->tolerance.is_relative;
-    room->t[k] = room->t_before[k] = sim->t;
-    room->h[k] = room->h_used[k] = lane->h;
-    room->longest[k] = sim->max_step / ROOM_STRETCH;
-    room->t_stop[k] = lane_stop_time(lane);
-    room->control.log_h[k] = lane->log_h;
-    room->control.log_error[k] = lane->log_error;
-    room->control.rejected[k] = -lane->rejected;
-    room->control.watched[k] = -lane->watched;
-    room->control.trouble[k] = lane->trouble;
-    room->control.n_attempt[k] = lane->n_attempt;
-    room->control.n_step[k] = sim->evaluation->n_step;
-    room->control.max_steps[k] = sim->evaluation->max_steps;
-    room->control.n_sign[k] = lane->n_sign;
-    room->control.patience[k] = lane->patience;
-    room->control.t_turn[k] = lane->t_turn;
-    room->control.t_calm[k] = lane->t_calm;
-    room->fresh |= 1u << k;
-    room->advanced[k] = 0;
-}
-
-static struct lanes_block *block_of(const struct lanes_room *room, size_t column)
-{
-    struct lanes_block *block = room->block;
-    while (column >= block->first + block->width)
-        block++;
-    return block;
-}
-
-/* Copies an evaluation into its lanes, from l on. */
-static void load(const struct lane *lane, struct group *group, int l)
-{
-    struct lanes_room *room = &group->room;
-    const struct simulation *sim = &lane->sim;
-    size_t n = sim->n_state;
-    EACH_LANE(group, l, k) {
-        load_states(lane, group, k);
-        room->live[k] = -1;
-    }
-    set_next(sim, group, l);
-    for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = column_of(group, lane->id[b]);
-        int k = l + rank_of(group, lane->id[b]);
-        room->unit[c][k] = sim->blocks.unit[b];
-        room->active[c][k] = -1;
-        const struct lanes_block *block = block_of(room, c);
-        const double *by = sim->model.is_infused && lane->id[b] < sim->abi->n_parameter
-                               ? sim->model.rate_parameter + lane->id[b] * n : NULL;
-        for (size_t i = 0; i < n; i++) {
-            size_t e = lanes_place(room, block, i, c - block->first);
-            block->sens[e][k] = lane->y[(1 + b) * n + i];
-            block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
-        }
-    }
-}
-
-/* Sets the simulation's time, sizes and tolerances to those in lane k. */
-static void follow(struct lane *lane, const struct lanes_room *room, int k)
-{
-    struct simulation *sim = &lane->sim;
-    size_t n = sim->n_state;
-    for (size_t i = 0; i < n; i++) {
-        sim->tolerance.sizes[i] = room->tolerance.size[i][k];
-        sim->tolerance.sizes[i + n] = room->tolerance.guess[i][k];
-        sim->tolerance.beyond[i] = room->tolerance.beyond[i][k];
-        sim->tolerance.sizes[i + 2 * n] = room->y[i][k];
-    }
-    sim->tolerance.sizes[3 * n] = sim->t = room->t[k];
-}
-
-/* Copies an evaluation out of its lanes, from k on. */
-static void store(struct lane *lane, const struct group *group, int k)
-{
-    const struct lanes_room *room = &group->room;
-    struct simulation *sim = &lane->sim;
-    size_t n = sim->n_state;
-    for (size_t b = 0; b < sim->blocks.n; b++) {
-        size_t c = column_of(group, lane->id[b]);
-        int rank = rank_of(group, lane->id[b]);
-        const struct lanes_block *block = block_of(room, c);
-        for (size_t i = 0; i < n; i++)
-            lane->y[(1 + b) * n + i] = block->sens[lanes_place(room, block, i, c - block->first)][k + rank];
-    }
-    for (size_t i = 0; i < n; i++)
-        lane->y[i] = room->y[i][k];
-    follow(lane, room, k);
-    sim->tolerance.at_rest = room->tolerance.at_rest[k];
-    sim->t = room->t[k];
-    lane->h = room->h[k];
-    lane->log_h = room->control.log_h[k];
-    lane->log_error = room->control.log_error[k];
-    lane->rejected = room->control.rejected[k];
-    lane->watched = room->control.watched[k];
-    lane->trouble = room->control.trouble[k];
-    lane->n_attempt = room->control.n_attempt[k];
-    lane->n_sign = room->control.n_sign[k];
-    lane->t_calm = room->control.t_calm[k];
-    sim->evaluation->n_step = room->control.n_step[k];
-    sim->evaluation->t_reached = sim->t;
-}
-
 /* Copies the evaluation of a seat out of its lane. */
 static void store_seat(struct lanes_batch *own, int k)
 {
     if (own->lane[k] >= 0)
-        store(lane_of(own, k), group_of(own, k), own->lane[k]);
+        group_store(group_of(own, k), own->lane[k], lane_of(own, k));
 }
 
 /* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
@@ -399,49 +181,15 @@ static void mark_wanted(struct lanes_batch *own, const struct group *group, cons
     }
 }
 
-/* How n evaluations lie in the lanes. */
-struct layout {
-    int n_lane, n_share;
-};
-
-/* The layout of the cheapest attempts. What is not a sensitivity costs about as much as OTHER columns, and all of it as often
- * as there are registers in use. */
-static struct layout choose_layout(const struct lanes_kernel *kernel, int n, size_t n_parameter)
-{
-    enum { OTHER = 2 };
-    struct layout best = {N_LANE, 1};
-    size_t least = SIZE_MAX;
-    for (int n_lane = kernel->width; n_lane <= N_LANE; n_lane *= 2)
-        for (int n_share = 1; n * n_share <= n_lane; n_share *= 2) {
-            size_t n_column = (n_parameter + (size_t)n_share - 1) / (size_t)n_share;
-            size_t cost = (size_t)(n_lane / kernel->width) * (OTHER + n_column);
-            if (cost < least) {
-                best = (struct layout){n_lane, n_share};
-                least = cost;
-            }
-        }
-    return best;
-}
-
 /* Gives a column to each parameter that is wanted, and lanes to each evaluation. False: out of memory. */
 static bool arrange(struct lanes_batch *own, struct group *group, struct layout layout)
 {
-    size_t n = 0;
     int l = 0, seat[N_LANE];
     memcpy(seat, group->seat, sizeof seat);
     for (int k = 0; k < N_LANE; k++)
         if (seat[k] >= 0)
-            store(lane_of(own, seat[k]), group, k);
-    for (uint32_t j = 0; j < own->plan->n_id; j++) {
-        group->number[j] = own->wanted[j] ? (int32_t)n : -1;
-        if (own->wanted[j])
-            group->parameter[n++] = j;
-    }
-    group->n_parameter = n;
-    group->room.n_lane = layout.n_lane;
-    group->room.live = (lanes_mask){0};
-    group->room.outside.infused = 0;
-    bool good = lanes_room_set_columns(&group->room, n, group->parameter, layout.n_share);
+            group_store(group, k, lane_of(own, seat[k]));
+    bool good = group_arrange(group, layout, own->wanted, own->plan->n_id);
     for (int k = 0; k < N_LANE; k++)
         group->seat[k] = -1;
     for (int k = 0; k < N_LANE; k++) {
@@ -450,19 +198,10 @@ static bool arrange(struct lanes_batch *own, struct group *group, struct layout 
         group->seat[l] = seat[k];
         own->lane[seat[k]] = l;
         if (good)
-            load(lane_of(own, seat[k]), group, l);
+            group_load(group, l, lane_of(own, seat[k]));
         l += layout.n_share;
     }
     return good;
-}
-
-/* The first one of free lanes for an evaluation, or -1. */
-static int free_lane(const struct group *group)
-{
-    for (int l = 0; l < group->room.n_lane; l += group->room.n_share)
-        if (group->seat[l] < 0)
-            return l;
-    return -1;
 }
 
 /* Lanes for a new evaluation, or -1: out of memory. */
@@ -475,9 +214,9 @@ static int make_room(struct lanes_batch *own, struct group *group, const struct 
         same = same && own->wanted[j] == (group->number[j] >= 0);
         n += own->wanted[j];
     }
-    if (same && free_lane(group) >= 0)
-        return free_lane(group);
-    return arrange(own, group, choose_layout(own->plan->kernel, group->n_taken + 1, n)) ? free_lane(group) : -1;
+    if (same && group_free_lane(group) >= 0)
+        return group_free_lane(group);
+    return arrange(own, group, group_choose_layout(own->plan->kernel, group->n_taken + 1, n)) ? group_free_lane(group) : -1;
 }
 
 /* When evaluations have left and no others have come, the others share the lanes. */
@@ -485,7 +224,7 @@ static void spread_out(struct lanes_batch *own, struct group *group)
 {
     if (group->n_taken == group->n_spread)
         return;
-    struct layout best = choose_layout(own->plan->kernel, group->n_taken, group->n_parameter);
+    struct layout best = group_choose_layout(own->plan->kernel, group->n_taken, group->n_parameter);
     group->n_spread = group->n_taken;
     if (best.n_lane == group->room.n_lane && best.n_share == group->room.n_share)
         return;
@@ -505,10 +244,7 @@ static void release(struct lanes_batch *own, int k)
         if (group->seat[l] == k) {
             group->seat[l] = -1;
             group->n_taken--;
-            EACH_LANE(group, l, each) {
-                group->room.live[each] = 0;
-                group->room.outside.infused &= ~(1u << each);
-            }
+            group_clear(group, l);
         }
 }
 
@@ -536,8 +272,8 @@ static bool place(struct lanes_batch *own, int k)
         return false;
     /* Lanes that hold nothing yet hold the same, so that they compute nothing unusual. */
     for (int other = 0; !group->is_filled && other < N_LANE; other++)
-        load_states(lane, group, other);
-    load(lane, group, l);
+        group_load_states(group, other, lane);
+    group_load(group, l, lane);
     group->is_filled = true;
     if (group->n_taken++ == 0)
         group->used = own->group[!lane->method].used;
@@ -563,7 +299,7 @@ static void reload(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
     if (own->lane[k] >= 0)
-        load(lane_of(own, k), group_of(own, k), own->lane[k]);
+        group_load(group_of(own, k), own->lane[k], lane_of(own, k));
 }
 
 /* The root mean square of x over the tolerances at y. */
@@ -756,24 +492,6 @@ static bool change_lanes(struct lanes_batch *own)
     return good;
 }
 
-/* The seats whose first lane is among these. */
-static unsigned seats_of(const struct group *group, unsigned which)
-{
-    unsigned seats = 0;
-    for (; which; which &= which - 1)
-        seats |= group->seat[__builtin_ctz(which)] >= 0 ? 1u << group->seat[__builtin_ctz(which)] : 0;
-    return seats;
-}
-
-/* The first lanes of some seats. */
-static unsigned lanes_in(const struct group *group, unsigned seats)
-{
-    unsigned which = 0;
-    for (int l = 0; l < N_LANE; l++)
-        which |= (unsigned)(group->seat[l] >= 0 && (seats >> group->seat[l] & 1)) << l;
-    return which;
-}
-
 /* An attempt in the lanes of one method. */
 static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_method_kind method)
 {
@@ -781,10 +499,10 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
     struct batch *b = &own->base;
     spread_out(own, group);
     struct lanes_events found = own->plan->kernel->attempt[method](&group->room);
-    struct integrator_events events = {.moved = seats_of(group, found.moved), .measured = seats_of(group, found.measured),
-                                       .fell = seats_of(group, found.fell), .failed = seats_of(group, found.underflow),
-                                       .exhausted = seats_of(group, found.spent)};
-    own->turned |= seats_of(group, found.turned);
+    struct integrator_events events = {.moved = group_seats(group, found.moved), .measured = group_seats(group, found.measured),
+                                       .fell = group_seats(group, found.fell), .failed = group_seats(group, found.underflow),
+                                       .exhausted = group_seats(group, found.spent)};
+    own->turned |= group_seats(group, found.turned);
     if (method == METHOD_EXPLICIT) { /* the other one may go on */
         own->turned |= events.failed;
         events.failed = 0;
@@ -818,40 +536,17 @@ static struct integrator_events attempt(struct batch *b)
     return attempt_by(own, is_implicit ? METHOD_IMPLICIT : METHOD_EXPLICIT);
 }
 
-/* The dense output, as the kernel's `inside`. */
 static const double *inside(struct batch *b, int k, double t)
 {
     struct lanes_batch *own = lanes_of(b);
-    const struct lanes_room *room = &group_of(own, k)->room;
-    const struct lanes_method *method = room->method;
-    struct lane *lane = lane_of(own, k);
-    k = own->lane[k];
-    double *y = lane->y, s = t >= room->t[k] ? 1 : (t - room->t_before[k]) / room->h_used[k], weight[METHOD_STAGES];
-    for (int j = 0; j < method->n_stage; j++) {
-        double inner = 0;
-        for (int d = method->n_dense; d-- > 0;)
-            inner = inner * s + method->dense[d][j];
-        weight[j] = s * (1 - s) * inner * (method->has_slopes ? room->h_used[k] : 1);
-    }
-    for (size_t i = 0; i < lane->sim.n_state; i++) {
-        y[i] = (1 - s) * room->y_before[i][k] + s * room->y[i][k];
-        for (int j = 0; j < method->n_stage && s < 1; j++)
-            y[i] += weight[j] * room->scratch.stage[j][i][k];
-    }
-    return y;
+    return group_inside(group_of(own, k), own->lane[k], lane_of(own, k), t);
 }
 
 static const double *at_end(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
-    const struct lanes_room *room = &group_of(own, k)->room;
     struct lane *lane = lane_of(own, k);
-    k = own->lane[k];
-    for (size_t i = 0; i < lane->sim.n_state; i++) {
-        lane->y[i] = room->y[i][k];
-        lane->sim.y_before[i] = room->y_before[i][k];
-    }
-    follow(lane, room, k);
+    group_take_ends(group_of(own, k), own->lane[k], lane);
     positive_look(&lane->sim, lane->sim.y_before); /* steps in which nothing fell were not looked at */
     return lane->y;
 }
@@ -865,150 +560,10 @@ static void saw_step(struct batch *b, int k)
         group_of(own, k)->room.control.watched[each] = -b->seat[k]->is_watched;
 }
 
-/* What was at the beginning of the step is still where the next one is to go. */
 static bool take_back(struct batch *b, int k, double part)
 {
     struct lanes_batch *own = lanes_of(b);
-    struct group *group = group_of(own, k);
-    struct lanes_room *room = &group->room;
-    struct simulation *sim = b->seat[k];
-    int l = own->lane[k];
-    double h = part * room->h_used[l];
-    if (part == 1 || !(h > 4 * DBL_EPSILON * fabs(room->t[l])))
-        return false;
-    sim->t = room->t_before[l];
-    EACH_LANE(group, l, each) {
-        room->t[each] = room->t_before[each];
-        room->h[each] = h;
-        room->control.rejected[each] = -1;
-        room->advanced[each] = 0;
-        for (size_t i = 0; i < sim->n_state; i++)
-            room->y[i][each] = room->y_before[i][each];
-        for (const struct lanes_block *block = room->block; block < room->block + room->n_block; block++)
-            for (size_t e = 0; e < sim->n_state * block->width; e++)
-                block->sens[e][each] = block->sens_new[e][each];
-    }
-    return true;
-}
-
-/* For the kernel's `inside`: these evaluations at their t, a time in their latest steps; others at the ends of theirs. */
-static void set_times(const struct group *group, unsigned which, const double t[N_LANE], bool is_root, lanes *s)
-{
-    const struct lanes_room *room = &group->room;
-    *s = (lanes){0} + 1;
-    for (; which; which &= which - 1) {
-        int l = __builtin_ctz(which);
-        EACH_LANE(group, l, k)
-            if (t[l] != room->t[k] || is_root)
-                (*s)[k] = (t[l] - room->t_before[k]) / room->h_used[k];
-    }
-}
-
-/* The state and its sensitivities that `inside` has found. */
-static void take_inside(struct lane *lane, const struct group *group, int l)
-{
-    const lanes *inside = group->inside;
-    const struct simulation *sim = &lane->sim;
-    size_t n = sim->n_state;
-    for (size_t i = 0; i < n; i++)
-        lane->y[i] = inside[i][l];
-    for (size_t b = 0; b < sim->blocks.n; b++) {
-        const lanes *from = inside + n * (1 + column_of(group, lane->id[b]));
-        int k = l + rank_of(group, lane->id[b]);
-        for (size_t i = 0; i < n; i++)
-            lane->y[(1 + b) * n + i] = from[i][k];
-    }
-}
-
-/* Adds the entries of parameter j to what is numbered by observable. */
-static void add_direct(const struct group *group, int k, uint32_t j, double *by_observable)
-{
-    const struct lanes_plan *plan = group->room.plan;
-    const struct stiffit_pattern *pattern = &plan->lanes->observe_parameter;
-    const lanes *entry = group->values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
-    for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
-        by_observable[pattern->row[e]] += entry[e][k];
-}
-
-/* The derivatives of rows first ... last - 1. False: one is not finite. */
-static bool fill_derivatives(const struct lane *lane, const struct group *group, int l, size_t first, size_t last)
-{
-    const struct simulation *sim = &lane->sim;
-    const struct evaluation *evaluation = sim->evaluation;
-    const struct ode_task *task = evaluation->task;
-    size_t n_observable = sim->abi->n_observable, stride = evaluation->stride ? evaluation->stride : task->n_row;
-    const int32_t *direct = group->room.plan->lanes->observe_parameter.start;
-    const uint32_t *to = evaluation->column;
-    double odd = 0;
-    for (size_t s = 0; to && s < evaluation->n_sens; s++)
-        memset(evaluation->d_prediction + first + to[s] * stride, 0, (last - first) * sizeof(double));
-    for (size_t s = 0; s < evaluation->n_sens; s++) {
-        uint32_t j = sim->blocks.sens[s];
-        int32_t block = sim->blocks.of_sens[s];
-        const lanes *by_way = block < 0 ? NULL : group->observed + n_observable * (1 + column_of(group, lane->id[block]));
-        int k = block < 0 ? l : l + rank_of(group, lane->id[block]);
-        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *derived = sim->rows.h_row;
-        bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
-        if (by_way && !is_direct && !to) { /* the most frequent case */
-            for (size_t i = first; i < last; i++)
-                derivative[i] = by_way[task->row_observable[i]][k];
-            continue;
-        }
-        for (size_t i = first; i < last; i++)
-            derived[task->row_observable[i]] = by_way ? by_way[task->row_observable[i]][k] : 0;
-        if (is_direct)
-            add_direct(group, k, j, derived);
-        for (size_t i = first; i < last; i++) {
-            double each = derived[task->row_observable[i]];
-            odd += 0 * each; /* NaN if it is not finite */
-            derivative[i] = to ? derivative[i] + each : each;
-        }
-    }
-    return odd == 0;
-}
-
-/* Answers rows up to `last` from the observables that the kernel has computed for all lanes at once. False: nothing is done,
- * because it is one of the rare cases that are left to observation.c: noise of the model, rows with parameters of their own, a
- * wanted state, and numbers that are not finite. */
-static bool answer_rows(struct lane *lane, const struct group *group, int k, size_t last)
-{
-    struct simulation *sim = &lane->sim;
-    const struct evaluation *evaluation = sim->evaluation;
-    const struct ode_task *task = evaluation->task;
-    if (!group->room.plan->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant ||
-        evaluation->end || sim->blocks.is_pace)
-        return false;
-    size_t first = sim->rows.i_row;
-    double odd = 0, *excess = sim->rows.h;
-    for (size_t i = first; i < last; i++) {
-        uint32_t o = task->row_observable[i];
-        evaluation->prediction[i] = group->values[o][k];
-        excess[o] = group->observed[o][k];
-        EACH_LANE(group, k, each)
-            odd += 0 * group->observed[o][each]; /* NaN if something is not finite */
-    }
-    if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
-                     !fill_derivatives(lane, group, k, first, last)))
-        return false;
-    sim->rows.i_row = last;
-    sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
-                       observation_rows_ask_relative(sim, first, last, excess);
-    return true;
-}
-
-static void look_ahead(struct lane *lane, struct group *group, int l)
-{
-    struct lanes_room *room = &group->room;
-    struct simulation *sim = &lane->sim;
-    follow(lane, room, l);
-    for (size_t i = 0; i < sim->n_state; i++)
-        lane->y[i] = room->y[i][l];
-    tolerance_look(sim, lane->y);
-    for (size_t i = 0; i < sim->n_state; i++)
-        EACH_LANE(group, l, k) {
-            room->tolerance.reach[i][k] = sim->tolerance.reach[i];
-            room->tolerance.noise[i][k] = sim->tolerance.noise[i];
-        }
+    return group_take_back(group_of(own, k), own->lane[k], lane_of(own, k), part);
 }
 
 /* Answers the next measurement of a seat, in lane l; rows up to `last`. False: the evaluation is finished. */
@@ -1016,9 +571,9 @@ static bool answer_one(struct batch *b, int k, struct group *group, int l, size_
 {
     struct lane *lane = lane_of(lanes_of(b), k);
     struct simulation *sim = &lane->sim;
-    if (!answer_rows(lane, group, l, last)) {
-        take_inside(lane, group, l);
-        follow(lane, &group->room, l);
+    if (!group_answer_rows(group, l, lane, last)) {
+        group_take_inside(group, l, lane);
+        group_follow(group, l, lane);
         if (!observation_answer(sim, lane->y, false)) {
             count(b, k);
             return outcome_model_failed(sim);
@@ -1029,9 +584,7 @@ static bool answer_one(struct batch *b, int k, struct group *group, int l, size_
         count(b, k);
         return outcome_set(sim, EVALUATION_OK);
     }
-    set_next(sim, group, l);
-    if (sim->tolerance.grows)
-        look_ahead(lane, group, l);
+    group_look_ahead(group, l, lane);
     return true;
 }
 
@@ -1047,7 +600,7 @@ static unsigned answer_lanes(struct batch *b, struct group *group, unsigned whic
     for (unsigned left = which; left; left &= left - 1) /* steps with a root end there now */
         EACH_LANE(group, __builtin_ctz(left), k)
             room->t[k] = b->seat[group->seat[__builtin_ctz(left)]]->t;
-    set_times(group, which, (const double *)&room->t_next, false, &s);
+    group_set_times(group, which, (const double *)&room->t_next, false, &s);
     if (room->plan->n_observe) {
         memset(group->is_wanted, 0, room->plan->abi->n_observable * sizeof *group->is_wanted);
         for (unsigned left = which; left; left &= left - 1)
@@ -1071,7 +624,7 @@ static unsigned answer(struct batch *b, unsigned seats)
     struct lanes_batch *own = lanes_of(b);
     unsigned finished = 0;
     for (struct group *group = own->group; group < own->group + N_METHOD; group++) {
-        unsigned which = lanes_in(group, seats);
+        unsigned which = group_lanes(group, seats);
         finished |= which ? answer_lanes(b, group, which) : 0;
     }
     return finished;
@@ -1086,7 +639,7 @@ static void move_lanes(struct batch *b, struct group *group, unsigned which, uns
         t[__builtin_ctz(left)] = b->seat[group->seat[__builtin_ctz(left)]]->t;
     if (rooted) {
         lanes s;
-        set_times(group, rooted, t, true, &s);
+        group_set_times(group, rooted, t, true, &s);
         own->plan->kernel->inside[group - own->group](&group->room, &s, group->inside);
     }
     for (unsigned left = which; left; left &= left - 1) {
@@ -1094,9 +647,9 @@ static void move_lanes(struct batch *b, struct group *group, unsigned which, uns
         struct lane *lane = lane_of(own, k);
         EACH_LANE(group, l, each)
             group->room.t[each] = t[l];
-        store(lane, group, l);
+        group_store(group, l, lane);
         if (rooted >> l & 1)
-            take_inside(lane, group, l);
+            group_take_inside(group, l, lane);
         count(b, k); /* attempts are counted from here on */
         lane->trouble = -LASTING;
     }
@@ -1106,31 +659,20 @@ static void go_to(struct batch *b, unsigned seats, unsigned rooted)
 {
     struct lanes_batch *own = lanes_of(b);
     for (struct group *group = own->group; group < own->group + N_METHOD; group++)
-        move_lanes(b, group, lanes_in(group, seats), lanes_in(group, rooted));
+        move_lanes(b, group, group_lanes(group, seats), group_lanes(group, rooted));
 }
 
 static void attend(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
     struct group *group = group_of(own, k);
-    struct lanes_room *room = &group->room;
     struct lane *lane = lane_of(own, k);
-    struct simulation *sim = &lane->sim;
     int l = own->lane[k];
-    follow(lane, room, l);
-    if (!sim->forcing)
+    group_follow(group, l, lane);
+    if (!lane->sim.forcing)
         return;
-    lane->bound = forcing_bound(sim, room->h[l]);
-    EACH_LANE(group, l, each) {
-        for (size_t i = 0; i < sim->n_state; i++) {
-            room->tolerance.guess[i][each] = sim->tolerance.sizes[i + sim->n_state];
-            room->tolerance.reach[i][each] = sim->tolerance.reach[i];
-            room->tolerance.noise[i][each] = sim->tolerance.noise[i];
-            room->tolerance.born[i][each] = sim->tolerance.born[i];
-        }
-        room->tolerance.at_rest[each] = sim->tolerance.at_rest;
-        room->t_stop[each] = lane_stop_time(lane);
-    }
+    lane->bound = forcing_bound(&lane->sim, group->room.h[l]);
+    group_lead(group, l, lane);
 }
 
 /* The right-hand side of state and sensitivities. */
