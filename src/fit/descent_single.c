@@ -107,14 +107,17 @@ static double size_of(struct descent *descent, size_t j)
     return size > 0 ? size : 1;
 }
 
-/* Near an optimum, the curvature along each parameter gives its first step: its value may be far smaller than what it changes
- * by. False: the curvature is unknown, or the start is not near. */
+/* Near an optimum, the curvature along each parameter gives its first step if one is linear: its value may be far smaller than
+ * what it changes by, while logarithms have a natural size. False: no such parameter, no curvature, or the start is not near. */
 static bool guess_near(struct descent *descent)
 {
     struct single *single = single_of(descent);
     struct trust_model *model = &single->search.model;
-    bool is_known = !single->is_adjoint && single->search.asker->is_near
-                    && (model->is_current || trust_model_update(model, descent->best));
+    bool is_known = false;
+    for (size_t k = 0; k < descent->n_loose; k++)
+        is_known = is_known || descent->map->scale[descent->loose[k]] == SCALE_LIN;
+    is_known = is_known && !single->is_adjoint && single->search.asker->is_near
+               && (model->is_current || trust_model_update(model, descent->best));
     for (size_t k = 0; is_known && k < descent->n_loose; k++) {
         descent->diagonal[k] = sqrt(square(descent, descent->loose[k]));
         is_known = descent->diagonal[k] > 0;
