@@ -268,7 +268,11 @@ static void states_explicit(__global double *r)
     }
     D(worst) = worst;
     L(good) = L(good) && finite == 0;
-    L(sign) = rtol * rtol * by_state > SEEN * SEEN && by_slope > UNSTABLE * UNSTABLE * by_state;
+    bool sign = rtol * rtol * by_state > SEEN * SEEN && by_slope > UNSTABLE * UNSTABLE * by_state;
+    for (int i = 0; i < N; i++)
+        for (int k = jacobian_start[i]; k < jacobian_start[i + 1]; k++)
+            sign = sign || (jacobian_row[k] == i && -DERIVED(LAST_SLOPE)[jacobian_value[k]] * h > UNSTABLE);
+    L(sign) = sign;
 }
 
 /* The states' part of an attempt. */

@@ -8,11 +8,18 @@
 
 /* h |lambda| for the eigenvalue that the last two stages show, both at the end of the step (Hairer & Wanner, Solving Ordinary
  * Differential Equations II, section IV.2): the change of h times the slope over that of the state, in tolerances. slope and
- * change: the sums of their squares. */
+ * change: the sums of their squares. A fast state at rest changes by nothing but rounding errors, while its sensitivities limit
+ * the steps: its own part of the Jacobian at the end shows it. */
 INLINE void look_for_stiffness(const struct lanes_room *room, struct attempt *now, part change, part slope, int h)
 {
+    const struct lanes_rows *jacobian = &room->plan->jacobian;
+    const lanes *derived = room->scratch.derived[LAST_SLOPE];
     part rtol = PART(&room->tolerance.rtol, 0);
     now->sign = (rtol * rtol * change > SEEN * SEEN) & (slope > UNSTABLE * UNSTABLE * change);
+    for (size_t i = 0; i < room->plan->n; i++)
+        for (int32_t k = jacobian->start[i]; k < jacobian->start[i + 1]; k++)
+            if (jacobian->term[k].row == (int32_t)i)
+                now->sign |= -PART(derived, jacobian->term[k].value) * now->h > spread(UNSTABLE);
 }
 
 /* The row sums of |J|, each state in units of its tolerance, bound all eigenvalues. They are at least the diagonal, which
