@@ -108,7 +108,8 @@ static double size_of(struct descent *descent, size_t j)
 }
 
 /* Near an optimum, the curvature along each parameter gives its first step if one is linear: its value may be far smaller than
- * what it changes by, while logarithms have a natural size. False: no such parameter, no curvature, or the start is not near. */
+ * what it changes by, while logarithms have a natural size. False: no such parameter, no curvature, or a start that may be
+ * far. */
 static bool guess_near(struct descent *descent)
 {
     struct single *single = single_of(descent);
