@@ -11,6 +11,7 @@ import platform
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import h5py
@@ -64,6 +65,8 @@ __attribute__((constructor)) static void find(void)
     void *real = dlopen(getenv("SHIM_REAL"), RTLD_NOW);
 #define FIND(result, name, arguments) real_##name = dlsym(real, #name);
     OPENCL_FUNCTIONS(FIND)
+    if (getenv("SHIM_ABORT"))
+        abort();
 }
 static _Atomic int n_call;
 static int fails(const char *variable)
@@ -92,8 +95,22 @@ def environment(**changes):
     return h.environment(POCL_CACHE_DIR=str(h.BUILD / "tests/pocl"), **changes)
 
 
+# What an OpenCL driver does first; pocl aborts in it without /sys, say.
+LOOK = """
+import ctypes
+cl = ctypes.CDLL("libOpenCL.so.1")
+platform, n = (ctypes.c_void_p * 16)(), ctypes.c_uint()
+if cl.clGetPlatformIDs(16, platform, ctypes.byref(n)) == 0:
+    for i in range(n.value):
+        cl.clGetDeviceIDs(ctypes.c_void_p(platform[i]), ctypes.c_ulong(0xffffffff), 0, None, ctypes.byref(ctypes.c_uint()))
+"""
+
+
 def need_device(tmp):
-    """Skips where OpenCL has no device."""
+    """Skips where OpenCL has no device, or a driver that does not survive the question for devices."""
+    look = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, env=environment(), check=False)
+    if look.returncode < 0:
+        h.skip(f"OpenCL's driver dies of signal {-look.returncode}: {look.stderr.strip()}")
     model = tmp / "decay.ode"
     model.write_text("parameter k = 1 in [0.1, 9]\nx(0) = 1\nx' = -k*x\nobserve x\n")
     h.stiffit("simulate", "-m", model, "--times", "0.5:2:0.5", "--datasets", 1, "-o", tmp / "one.h5")
@@ -238,6 +255,14 @@ def test_lost_device(tmp):
         gpu, says = run(p, tmp / "gpu.h5", "gpu", "-j2", STIFFIT_GPU_MEMORY=memory)
         assert ("note: the device was lost" in says) == is_lost, (memory, says)
         test_same_bits.assert_same(lanes, gpu, f"{memory} MiB")
+
+
+def test_aborting_driver(tmp):
+    """A driver that ends the process as it is opened is not taken for a fault of the model."""
+    p = problem(tmp, "robertson", "0.5:40:4", 2)
+    done = h.stiffit("run", p, "--trust", "--engine=gpu", "-o", tmp / "r.h5", code=4,
+                     env=environment(**shim(tmp), SHIM_ABORT="1"))
+    assert "driver" in done.stderr and "--engine" in done.stderr and "model check" not in done.stderr, done.stderr
 
 
 def test_kill_and_resume(tmp):

@@ -29,6 +29,7 @@ def ranks(n, *words, code=(0, 1), env=None, start=False):
     flags = ["--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else []) if is_open else []
     command = [MPIRUN, *flags, "-n", str(n), str(h.STIFFIT), "run", *map(str, words)]
     env = dict(env or h.environment())
+    env["HWLOC_COMPONENTS"] = "-opencl"  # MPI looks for devices: an OpenCL driver that aborts would end it
     env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "exitcode=99") + ":detect_leaks=0"  # MPI's own
     if start:
         return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True)

@@ -316,11 +316,12 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     }
     if (status || summary->already_complete)
         return status;
-    counter_set(&compute->board->phase, BOARD_PREPARING);
+    counter_set(&compute->board->phase, BOARD_OPENING_ENGINE);
     /* Everything that may be refused comes first: a run that never began must not leave a journal that restricts the next
      * one. */
     if ((status = make_pool(compute, options, error)))
         return status;
+    counter_set(&compute->board->phase, BOARD_PREPARING);
     if ((status = compute_spot_check(compute, error)))
         return status;
     if ((status = open_journal(compute, options, error)))

@@ -36,6 +36,7 @@ static const char *phase_text(enum board_phase phase)
     case BOARD_OPENING: return "while opening the problem file";
     case BOARD_LOADING_MODEL: return "while loading the model";
     case BOARD_CHECKING: return "while checking the data";
+    case BOARD_OPENING_ENGINE: return "while opening its engine or the device's driver";
     case BOARD_PREPARING: return "while preparing the fits";
     case BOARD_WRITING: return "while writing";
     case BOARD_FITTING: return "while fitting";
@@ -82,6 +83,16 @@ static int report_wait(const struct supervisor *supervisor, const char *what, st
     return status_exit_code(STATUS_SYSTEM);
 }
 
+/* What to do about a death or a hang before the first fit ended. */
+static const char *advice(enum board_phase phase, bool hung)
+{
+    if (phase == BOARD_OPENING_ENGINE)
+        return "Try another --engine";
+    if (phase != BOARD_OPENING)
+        return "Check the model with `stiffit model check`";
+    return hung ? "The file may be damaged" : "";
+}
+
 /* The exit code for a child that was killed by a signal, was killed by us, or ended because foreign code called exit, if no
  * fit can be blamed. */
 static int report_death(const struct supervisor *supervisor, const struct ending *ending, const char *what, struct error *error)
@@ -99,16 +110,15 @@ static int report_death(const struct supervisor *supervisor, const struct ending
     if (ending->waited)
         return report_wait(supervisor, what, error);
     if ((!board || counter_get(&board->n_finished) == 0) && phase != BOARD_WRITING) {
+        enum status status = phase == BOARD_OPENING_ENGINE ? STATUS_SYSTEM : STATUS_BAD_MODEL;
+        const char *what_to_do = advice(phase, ending->hung);
         if (ending->hung)
-            error_set(error, STATUS_BAD_MODEL,
-                      "%s: %s hung %s: it computed for %d s without a sign of life, so it was killed. %s", problem, what,
-                      phase_text(phase), supervisor->watch.hang_s,
-                      phase == BOARD_OPENING ? "The file may be damaged" : "Check the model with `stiffit model check`");
+            error_set(error, status, "%s: %s hung %s: it computed for %d s without a sign of life, so it was killed. %s",
+                      problem, what, phase_text(phase), supervisor->watch.hang_s, what_to_do);
         else
-            error_set(error, STATUS_BAD_MODEL, "%s: %s died %s, before the first fit ended: %s%s", problem,
-                      what, phase_text(phase), how,
-                      phase == BOARD_OPENING ? "" : ". Check the model with `stiffit model check`");
-        return status_exit_code(STATUS_BAD_MODEL);
+            error_set(error, status, "%s: %s died %s, before the first fit ended: %s%s%s", problem, what, phase_text(phase),
+                      how, *what_to_do ? ". " : "", what_to_do);
+        return status_exit_code(status);
     }
     if (ending->hung)
         snprintf(how, sizeof how, "it showed no sign of life for too long, so it was killed");
