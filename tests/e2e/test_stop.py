@@ -200,7 +200,8 @@ static void stand_still(const char *process)
 {
     char name[16] = "";
     prctl(PR_GET_NAME, name);
-    while (!access(getenv("STUCK"), F_OK) && !strcmp(name, process))
+    const char *only = getenv("STUCK_PROCESS");
+    while (!access(getenv("STUCK"), F_OK) && !strcmp(name, process) && (!only || !strcmp(name, only)))
         usleep(100000);
 }
 
@@ -221,7 +222,8 @@ ssize_t pread64(int file, void *bytes, size_t n, off_t offset) { return pread(fi
 
 
 def stuck(tmp):
-    """An environment in which processes stand still outside the model while the file `flag` is there."""
+    """An environment in which processes stand still outside the model while the file `flag` is there: those that write the
+    result and those that read the problem, or the one that STUCK_PROCESS names."""
     if h.SANITIZE:
         h.skip("the sanitizer replaces the same functions")
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-fPIC", "-shared", "-xc", "-", "-o", tmp / "stuck.so"],
@@ -238,9 +240,8 @@ def test_processes_that_hang_outside_the_model(tmp):
     (tmp / "other").touch()
     shutil.copy(path, tmp / "other.h5")
     opening = start(tmp / "other.h5", env={**env, "STUCK": str(tmp / "other")})
-    process = start(path, env=env)
-    wait_for_fits(process, journal_of(path))
     (tmp / "flag").touch()
+    process = start(path, env={**env, "STUCK_PROCESS": "stiffit-finish"})
     _, text = finish(process, 4, timeout=120)
     assert "the process that writes the result waited while writing" in text and "does not answer" in text, text
     _, text = finish(opening, 4, timeout=120)  # not 3: the same command may succeed when the server is back
