@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/process.h"
 #include "io/answers.h"
+#include "io/checksum.h"
 #include "io/durable.h"
 #include "io/journal_format.h"
 
@@ -24,16 +25,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
 /* Of a record: its length and checksum; dataset and sizes; a pair of numbers. */
 enum { FRAME = 8, PREFIX = 8 + 4, POINT = 16, N_REASON = sizeof((struct fit_record *)0)->reason };
 enum { ON_STACK = 4096, MAX_NAME_TRIES = 100 };
-
-static uint32_t checksum(uint32_t before, const unsigned char *bytes, size_t n)
-{
-    return (uint32_t)crc32(before, bytes, (uInt)n);
-}
 
 /* Numbers of a column in a task's record: refits keep no columns of pairs, which would be too large. */
 static size_t task_width(enum fit_column column, size_t n_parameter, bool is_refit)
