@@ -54,7 +54,7 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
         look_back(asker, arena, start, end, INFINITY);
     } else if (best && !end->best && (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)) {
         asker->accuracy.engine = left;
-        asker->stays_in_lanes = true;
+        asker->lanes.stays = true;
         asker->notes = notes;
         asker->start_f = asker->prediction_error = NAN;
         search_from(asker, arena, best->theta, end);
@@ -103,18 +103,17 @@ static search_function *search_of(const struct fit_asker *asker)
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end)
 {
     asker->accuracy.gradient = asker->gradient;
-    asker->leaves_lanes = asker->has_lost = false;
-    asker->n_lost = 0;
+    asker->lanes = (struct fit_lanes){.stays = asker->lanes.stays};
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
     search_of(asker)(asker, arena, theta, end);
     asker->n_iteration += end->n_iteration;
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
-    bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
-    bool may_leave = asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
+    bool is_lost = asker->lanes.has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
+    bool may_leave = asker->accuracy.engine != ENGINE_REFERENCE && !asker->lanes.stays;
     /* Another start is cheaper than to let CVODES try this one. */
     bool is_replaced = !end->best && fit_start_may_redraw(&asker->start, end->outcome);
-    if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
+    if ((asker->lanes.leaves || (may_leave && (is_model || is_lost))) && !is_replaced)
         leave_lanes(asker, arena, theta, end);
     if (!asker->meets_jump)
         return;
@@ -262,7 +261,7 @@ static void check_lanes(struct fit_asker *asker, struct arena *arena, const stru
 
 static bool may_leave_lanes(const struct fit_asker *asker)
 {
-    return asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
+    return asker->accuracy.engine != ENGINE_REFERENCE && !asker->lanes.stays;
 }
 
 /* Searches with tighter and tighter tolerances, until they confirm the optimum or are as tight as they can be. Sets the last

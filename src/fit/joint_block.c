@@ -82,8 +82,8 @@ static bool change_method(struct joint_work *work, struct arena *arena)
 {
     struct fit_asker *asker = work->asker;
     struct joint_block *block = work->block;
-    if (asker->leaves_lanes) {
-        asker->leaves_lanes = false;
+    if (asker->lanes.leaves) {
+        asker->lanes.leaves = false;
         asker->accuracy.engine = block->engine = ENGINE_REFERENCE;
         asker->notes |= NOTE_changed_engine;
         return true;

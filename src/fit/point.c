@@ -132,10 +132,10 @@ static enum asked judge_end(struct fit_asker *asker, struct fit_accuracy accurac
         return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation "
                              "(--max-total-steps)");
     bool is_lost = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine != ENGINE_REFERENCE;
-    asker->has_lost = asker->has_lost || is_lost;
-    asker->leaves_lanes = is_lost && !accuracy.is_loose && !asker->stays_in_lanes
-                          && (isnan(asker->start_f) || asker->n_lost >= MAX_LOST);
-    if (asker->leaves_lanes)
+    asker->lanes.has_lost = asker->lanes.has_lost || is_lost;
+    asker->lanes.leaves = is_lost && !accuracy.is_loose && !asker->lanes.stays
+                          && (isnan(asker->start_f) || asker->lanes.n_lost >= MAX_LOST);
+    if (asker->lanes.leaves)
         return fit_asker_end(asker, OUTCOME_ode_failed, "%s", evaluation->reason);
     return ASKED_OK;
 }
@@ -206,7 +206,7 @@ enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, st
         if (asked == ASKED_OK)
             asked = judge_end(asker, accuracy, evaluations[k], limited_by_total);
     }
-    asker->n_lost = is_lost ? asker->n_lost + LOST : asker->n_lost > 0 ? asker->n_lost - 1 : 0;
+    asker->lanes.n_lost = is_lost ? asker->lanes.n_lost + LOST : asker->lanes.n_lost > 0 ? asker->lanes.n_lost - 1 : 0;
     return asked;
 }
 
@@ -588,7 +588,7 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_accuracy accu
 static enum asked ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point, bool with_derivatives)
 {
     size_t n_experiment = asker->problem->n_experiment;
-    int n_lost = asker->n_lost;
+    int n_lost = asker->lanes.n_lost;
     fill_request(asker, accuracy.gradient, point, with_derivatives);
     if (fit_ask_all(asker, accuracy, asker->asked, n_experiment) == ASKED_END)
         return ASKED_END;
@@ -606,7 +606,7 @@ static enum asked ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
     if (asked == ASKED_OK && (failed = find_failure(asker, asker->evaluation)))
         asked = fit_asker_fail(asker, failed);
     asker->n_unsaved = asked == ASKED_OK ? 0 : asker->n_unsaved + 1;
-    asker->n_lost = asked == ASKED_OK ? n_lost : asker->n_lost;
+    asker->lanes.n_lost = asked == ASKED_OK ? n_lost : asker->lanes.n_lost;
     return asked;
 }
 

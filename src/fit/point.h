@@ -40,6 +40,15 @@ struct fit_accuracy {
     bool is_loose;            /* tolerances are looser than requested: what fails may succeed with these */
 };
 
+/* Integrations that failed in lanes, and what follows from them. */
+struct fit_lanes {
+    bool leaves;   /* ASKED_END because the start, or many points in a row, could not be integrated */
+    bool stays;    /* CVODES cannot integrate the best point */
+    bool has_lost; /* an integration has failed since the search began */
+    int n_lost;    /* grows with those that tighter tolerances did not save, and shrinks with other
+                    * evaluations */
+};
+
 struct fit_asker {
     const struct fit_problem *problem;
     const struct fit_options *options;
@@ -64,10 +73,7 @@ struct fit_asker {
     const struct fit_spectrum *spectrum; /* the certificate's, with the derivatives of this point; NULL: there is none */
     const struct fit_point *spectrum_point;
     bool meets_jump;        /* ASKED_END because the trajectory has no derivative at a switch or an event */
-    bool leaves_lanes;      /* ASKED_END because the start, or many points in a row, could not be integrated in lanes */
-    bool stays_in_lanes;    /* CVODES cannot integrate the best point */
-    bool has_lost;          /* an integration in lanes has failed since the search began */
-    int n_lost;             /* grows with those that tighter tolerances did not save, and shrinks with other evaluations */
+    struct fit_lanes lanes;
     struct fit_quotient *quotient;     /* for differences */
     double *by_prediction, *by_noise;  /* n_row; for adjoints */
     struct evaluation_adjoint *adjoint; /* n_experiment; for adjoints, with room for the gradients */
