@@ -330,8 +330,8 @@ static void keep(struct joint_work *work)
     size_t all = work->n + work->s;
     for (size_t k = 0; k < all; k++)
         work->at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->theta[k - work->n];
-    block->is_kept = fit_map_natural(map, work->at.theta, block->p);
-    fit_map_at_bound(map, block->p, block->at_bound);
+    block->kept.is_there = fit_map_natural(map, work->at.theta, block->kept.p);
+    fit_map_at_bound(map, block->kept.p, block->kept.at_bound);
 }
 
 /* Evaluates the best point that another process has left, uncounted. */

@@ -52,7 +52,7 @@ static bool is_held_at(int8_t bound, double g) { return (bound < 0 && g >= 0) ||
 static bool is_slope_held(const struct joint_block *block, size_t all, size_t j)
 {
     double g = joint_slope(block->trial.triangle, all, block->trial.rhs, j);
-    return is_held_at(block->at_bound[block->file_index[j]], g);
+    return is_held_at(block->kept.at_bound[block->file_index[j]], g);
 }
 
 /* An entry of the gradient, or 0 where a bound holds the parameter. */
@@ -285,11 +285,11 @@ static double gradient_norm_of(const struct joint *joint)
         size_t all = block->n + joint->above.s_block;
         for (size_t j = 0; j < block->n; j++) {
             double g = joint_slope(block->best.triangle, all, block->best.rhs, j);
-            norm = fmax(norm, projected(block->at_bound[block->file_index[j]], g));
+            norm = fmax(norm, projected(block->kept.at_bound[block->file_index[j]], g));
         }
         joint_columns(joint, joint->part.active[a], joint->above.column);
         for (size_t k = 0; k < joint->above.s_block; k++)
-            norm = fmax(norm, projected(block->at_bound[block->file_index[block->n + k]],
+            norm = fmax(norm, projected(block->kept.at_bound[block->file_index[block->n + k]],
                                         sum_of(joint, joint->part.active[a], k)->slope));
     }
     return norm;
@@ -710,12 +710,12 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     const struct joint_block *block = &joint->block[i];
     const struct joint_errors *errors = joint->errors;
     char reason[sizeof record->reason];
-    bool is_kept = block->is_kept && !block->is_out, is_evaluation = joint->options->evaluates;
+    bool is_kept = block->kept.is_there && !block->is_out, is_evaluation = joint->options->evaluates;
     struct fit_found found = {.stop = joint->end.stop, .optimizer = joint->descends ? OPTIMIZER_lbfgs : OPTIMIZER_trf,
                               .gradient = block->is_made ? block->gradient : GRADIENT_none,
                               .n_iteration = joint->search.n_iteration, .used = block->used, .reason = reason,
                               .notes = block->notes | (block->is_out ? 0 : joint->asker.notes),
-                              .p = is_kept ? block->p : NULL, .at_bound = block->at_bound, .objective = block->best.f,
+                              .p = is_kept ? block->kept.p : NULL, .at_bound = block->kept.at_bound, .objective = block->best.f,
                               .gradient_norm = errors ? errors->gradient_norm : (double)NAN,
                               .tighter = joint->asker.accuracy.tighter, .tight_change = NAN, .tight_decrease = NAN};
     found.outcome = explain(joint, i, reason, sizeof reason);
