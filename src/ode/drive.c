@@ -29,11 +29,6 @@ enum { STEPS_PER_LOOK = 16 };
 
 static unsigned bit(int k) { return 1u << k; }
 
-/* The seats of a mask, the lowest first; a loop's `break` would not end it. */
-#define EACH_SEAT(k, seats) \
-    for (unsigned k##_left = (seats), k##_first = 1; k##_left; k##_left &= k##_left - 1, k##_first = 1) \
-        for (int k = __builtin_ctz(k##_left); k##_first; k##_first = 0)
-
 static void count(struct batch *b, int k)
 {
     if (b->integrator->seats)
@@ -113,6 +108,7 @@ void drive_set_out(struct simulation *sim, double closest)
     if (sim->forcing)
         forcing_begin(sim);
 }
+
 static bool start(struct batch *b, int k)
 {
     struct simulation *sim = b->seat[k];
@@ -714,8 +710,7 @@ static void check_rounding(struct drive_engine *engine)
 static void check_deadlines(struct batch *batch)
 {
     int64_t now = INT64_MIN;
-    for (unsigned live = batch->live; live; live &= live - 1) {
-        int k = __builtin_ctz(live);
+    EACH_SEAT(k, batch->live) {
         int64_t deadline_ns = batch->seat[k]->request->deadline_ns;
         if (deadline_ns == INT64_MAX)
             continue;
@@ -730,13 +725,13 @@ static struct evaluation *take_finished(struct drive_engine *engine)
 {
     struct batch *batch = engine->batch;
     struct evaluation *first = NULL, **link = &first;
-    for (; batch->finished; batch->finished &= batch->finished - 1) {
-        int k = __builtin_ctz(batch->finished);
+    EACH_SEAT(k, batch->finished) {
         *link = batch->seat[k]->request;
         batch->seat[k] = NULL;
         give_back(engine->pool, *link);
         link = &(*link)->next;
     }
+    batch->finished = 0;
     *link = NULL;
     return first;
 }
@@ -767,8 +762,7 @@ bool drive_withdraw(struct engine *base, struct evaluation *evaluation)
 {
     struct drive_engine *engine = (struct drive_engine *)base;
     struct batch *batch = engine->batch;
-    for (unsigned live = batch->live; live; live &= live - 1) {
-        int k = __builtin_ctz(live);
+    EACH_SEAT(k, batch->live) {
         if (batch->seat[k]->request != evaluation)
             continue;
         if (!count_aside(engine->pool))

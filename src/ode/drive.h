@@ -9,6 +9,10 @@
 #include "ode/simulation.h"
 
 enum { BATCH_WIDEST = 32 };
+/* The seats of a mask, or its lanes, the lowest first; a loop's `break` would not end it. */
+#define EACH_SEAT(k, seats) \
+    for (unsigned k##_left = (seats), k##_first = 1; k##_left; k##_left &= k##_left - 1, k##_first = 1) \
+        for (int k = __builtin_ctz(k##_left); k##_first; k##_first = 0)
 
 /* Seat k is bit k. */
 struct batch {

@@ -52,6 +52,12 @@ struct both {
     struct part part[];            /* part 0 is the first engine; each other part holds one evaluation for the reference */
 };
 
+static void adopt(struct engine_pool *pool, const struct engine_table *table)
+{
+    pool->table = table;
+    pool->capacity = pool->capacity ? pool->capacity : table->capacity;
+}
+
 static void pool_free(struct engine_pool *base)
 {
     struct both_pool *pool = (struct both_pool *)base;
@@ -84,9 +90,7 @@ static struct engine_pool *pool_new(const struct engine_table *both, const struc
             pool_free(&pool->base);
             return NULL;
         }
-        pool->of[kind]->table = table;
-        if (!pool->of[kind]->capacity)
-            pool->of[kind]->capacity = table->capacity;
+        adopt(pool->of[kind], table);
     }
     pool->base.capacity = pool->of[pool->kind]->capacity;
     return &pool->base;
@@ -275,10 +279,8 @@ struct engine_pool *engine_pool_new(const struct model *model, const struct ode_
     if (n_worker == 0 || check_options(options, error))
         return NULL;
     struct engine_pool *pool = table->pool_new(table, model, options, n_workspace, n_worker, error);
-    if (pool) {
-        pool->table = table;
-        pool->capacity = is_reference ? table->capacity : pool->capacity;
-    }
+    if (pool)
+        adopt(pool, table);
     return pool;
 }
 

@@ -473,8 +473,7 @@ static void leave(struct batch *b, int k)
 static bool change_lanes(struct lanes_batch *own)
 {
     bool good = true;
-    for (unsigned left = own->turned & own->base.live; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
+    EACH_SEAT(k, own->turned & own->base.live) {
         store_seat(own, k);
         release(own, k);
         turn(lane_of(own, k));
@@ -484,8 +483,8 @@ static bool change_lanes(struct lanes_batch *own)
     own->turned = 0;
     for (unsigned left = own->waiting; left && good;) {
         int first = __builtin_ctz(left);
-        for (unsigned other = left; other; other &= other - 1)
-            first = own->number[__builtin_ctz(other)] < own->number[first] ? __builtin_ctz(other) : first;
+        EACH_SEAT(other, left)
+            first = own->number[other] < own->number[first] ? other : first;
         left &= ~(1u << first);
         good = place(own, first);
     }
@@ -508,8 +507,7 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
         events.failed = 0;
     }
     unsigned seen = events.fell | events.measured | events.failed | events.exhausted | (events.moved & b->attended);
-    for (unsigned left = seen & b->live; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
+    EACH_SEAT(k, seen & b->live) {
         b->seat[k]->t_before = group->room.t_before[own->lane[k]];
         b->seat[k]->t = group->room.t[own->lane[k]];
     }
@@ -528,8 +526,8 @@ static struct integrator_events attempt(struct batch *b)
         release_ended(own);
     own->live = b->live;
     if ((own->turned | own->waiting) && !change_lanes(own)) {
-        for (unsigned left = b->live; left; left &= left - 1)
-            outcome_fail(b->seat[__builtin_ctz(left)], EVALUATION_NO_MEMORY, "no memory for sensitivities");
+        EACH_SEAT(k, b->live)
+            outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
         return (struct integrator_events){.finished = b->live};
     }
     bool is_implicit = !explicit->n_taken || (implicit->n_taken && implicit->used < explicit->used);
@@ -597,22 +595,22 @@ static unsigned answer_lanes(struct batch *b, struct group *group, unsigned whic
     size_t last[N_LANE] = {0};
     unsigned finished = 0;
     lanes s;
-    for (unsigned left = which; left; left &= left - 1) /* steps with a root end there now */
-        EACH_LANE(group, __builtin_ctz(left), k)
-            room->t[k] = b->seat[group->seat[__builtin_ctz(left)]]->t;
+    EACH_SEAT(l, which) /* steps with a root end there now */
+        EACH_LANE(group, l, k)
+            room->t[k] = b->seat[group->seat[l]]->t;
     group_set_times(group, which, (const double *)&room->t_next, false, &s);
     if (room->plan->n_observe) {
         memset(group->is_wanted, 0, room->plan->abi->n_observable * sizeof *group->is_wanted);
-        for (unsigned left = which; left; left &= left - 1)
-            last[__builtin_ctz(left)] = observation_mark(b->seat[group->seat[__builtin_ctz(left)]], group->is_wanted);
+        EACH_SEAT(l, which)
+            last[l] = observation_mark(b->seat[group->seat[l]], group->is_wanted);
     }
     kernel->inside[group - own->group](room, &s, group->inside);
     if (room->tolerance.follows_sizes)
         kernel->drop_vanished(room, group->inside);
     if (room->plan->n_observe)
         kernel->observe(room, &room->t_next, group->inside, group->is_wanted, group->values, group->observed);
-    for (unsigned left = which; left; left &= left - 1) {
-        int l = __builtin_ctz(left), k = group->seat[l];
+    EACH_SEAT(l, which) {
+        int k = group->seat[l];
         if (!answer_one(b, k, group, l, last[l]))
             finished |= 1u << k;
     }
@@ -635,15 +633,15 @@ static void move_lanes(struct batch *b, struct group *group, unsigned which, uns
 {
     struct lanes_batch *own = lanes_of(b);
     double t[N_LANE] = {0};
-    for (unsigned left = which; left; left &= left - 1)
-        t[__builtin_ctz(left)] = b->seat[group->seat[__builtin_ctz(left)]]->t;
+    EACH_SEAT(l, which)
+        t[l] = b->seat[group->seat[l]]->t;
     if (rooted) {
         lanes s;
         group_set_times(group, rooted, t, true, &s);
         own->plan->kernel->inside[group - own->group](&group->room, &s, group->inside);
     }
-    for (unsigned left = which; left; left &= left - 1) {
-        int l = __builtin_ctz(left), k = group->seat[l];
+    EACH_SEAT(l, which) {
+        int k = group->seat[l];
         struct lane *lane = lane_of(own, k);
         EACH_LANE(group, l, each)
             group->room.t[each] = t[l];
