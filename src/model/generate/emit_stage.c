@@ -2,6 +2,7 @@
  * operation by operation and in the same order. For models whose code fits the CPU's caches.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
+#include "model/generate/generate.h"
 
 /* Operations on vectors in the solution for one column, and for several ones side by side: these fill the gaps that the
  * dependencies of one leave. */
@@ -67,15 +68,14 @@ static void factorize_by_lists(const struct lanes_plan *plan, FILE *out)
     fprintf(out, "enum { N_FACTOR = %zu, N_JACOBIAN = %zu, N_STATE = %zu };\n\n%s", plan->n_factor, n_jacobian, n, by_lists);
 }
 
-static void factorize(const struct lanes_plan *plan, FILE *out)
+void generate_factorization(const struct lanes_plan *plan, FILE *out)
 {
     size_t n = plan->n;
-    fputs("static inline INLINE void lanes_factorize(const double *derived, const double *inverse, double *factor)\n{\n"
-          "    enum { k = 0 };\n    (void)derived;\n    const lanes h = get(inverse, 0, k);\n", out);
     for (size_t f = 0; f < plan->n_factor; f++)
         fprintf(out, "    lanes f%zu = all(0.0);\n", f);
     for (int32_t k = 0; k < plan->jacobian.start[n]; k++)
-        fprintf(out, "    f%d = -get(derived, %d, k);\n", (int)plan->place[k], (int)plan->jacobian.term[k].value);
+        fprintf(out, "    f%d = -get(derived, %d, k);\n", (int)plan->place[k],
+                (int)plan->jacobian.term[k].value);
     for (size_t i = 0; i < n; i++)
         fprintf(out, "    f%d += h;\n", (int)plan->diagonal[i]);
     for (size_t k = 0; k < n; k++) {
@@ -86,11 +86,19 @@ static void factorize(const struct lanes_plan *plan, FILE *out)
         for (int32_t u = plan->update_start[k]; u < plan->update_start[k + 1]; u++) {
             const struct lanes_update *update = &plan->update[u];
             int target = update->target;
-            fprintf(out, "    f%d = fused(-f%d, f%d, f%d);\n", target, (int)update->left, (int)update->right, target);
+            fprintf(out, "    f%d = fused(-f%d, f%d, f%d);\n", target, (int)update->left,
+                    (int)update->right, target);
         }
     }
     for (size_t f = 0; f < plan->n_factor; f++)
         fprintf(out, "    put(factor, %zu, k, f%zu);\n", f, f);
+}
+
+static void factorize(const struct lanes_plan *plan, FILE *out)
+{
+    fputs("static inline INLINE void lanes_factorize(const double *derived, const double *inverse, double *factor)\n{\n"
+          "    enum { k = 0 };\n    (void)derived;\n    const lanes h = get(inverse, 0, k);\n", out);
+    generate_factorization(plan, out);
     fputs("}\n\n", out);
 }
 

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/gpu/record.h"
 
-#include "ode/lanes/room.h"
+#include "model/generate/generate.h"
 #include "ode/lanes/kernel_constants.h"
+#include "ode/lanes/room.h"
 #include "ode/positive.h"
 #include "ode/tolerance_constants.h"
 
@@ -131,27 +132,9 @@ void record_text(const struct lanes_plan *plan, const struct record_size *size, 
 
 static void put_factorize(const struct lanes_plan *plan, FILE *out)
 {
-    size_t n = plan->n;
-    fputs("static void factorize(__global const double *derived, double inverse, __global double *factor)\n{\n", out);
-    for (size_t f = 0; f < plan->n_factor; f++)
-        fprintf(out, "double f%zu = 0.0;\n", f);
-    for (int32_t k = 0; k < plan->jacobian.start[n]; k++)
-        fprintf(out, "f%d = -derived[%d];\n", (int)plan->place[k], (int)plan->jacobian.term[k].value);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "f%d += inverse;\n", (int)plan->diagonal[i]);
-    for (size_t k = 0; k < n; k++) {
-        int diagonal = plan->diagonal[plan->order[k]];
-        fprintf(out, "f%d = 1.0 / f%d;\n", diagonal, diagonal);
-        for (int32_t s = plan->scale_start[k]; s < plan->scale_start[k + 1]; s++)
-            fprintf(out, "f%d *= f%d;\n", (int)plan->scale[s], diagonal);
-        for (int32_t u = plan->update_start[k]; u < plan->update_start[k + 1]; u++) {
-            const struct lanes_update *update = &plan->update[u];
-            fprintf(out, "f%d = fused(-f%d, f%d, f%d);\n", (int)update->target, (int)update->left, (int)update->right,
-                    (int)update->target);
-        }
-    }
-    for (size_t f = 0; f < plan->n_factor; f++)
-        fprintf(out, "factor[%zu] = f%zu;\n", f, f);
+    fputs("static void factorize(__global const double *derived, double inverse,\n"
+          "    __global double *factor)\n{\n    const lanes h = inverse;\n", out);
+    generate_factorization(plan, out);
     fputs("}\n", out);
 }
 
