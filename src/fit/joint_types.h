@@ -24,14 +24,15 @@ struct joint_reduced {
     double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
 };
 
-/* n own parameters of a block or a group in a step of joint_line.c: held and moving by a number, or stopped in the latest
- * step. */
+/* n own parameters of a block or a group in a step of joint_line.c: held and moving by a number,
+ * or stopped in the latest step. */
 struct joint_hold {
     bool *is_held, *is_stopped;
     double *by;
 };
 
-/* A block in the search for a step of joint_line.c. Steps from the best point: n own parameters, then s above. */
+/* A block in the search for a step of joint_line.c. Steps from the best point: n own parameters,
+ * then s above. */
 struct joint_inner {
     struct joint_reduced reduced;   /* the rows at the best inner step */
     double *step, *candidate; /* the best one and the next one, */
@@ -51,8 +52,10 @@ struct joint_line {
     bool holds;               /* parameters that were stopped are held from now on */
     int n_hold;               /* how often */
     bool has_fewer;           /* blocks have left */
-    double value, latest;     /* the objective for linear predictions at the best inner step, and at the latest one */
-    double *theta, *scale;    /* of all parameters above the blocks: the best inner step's end; the metric of steps; */
+    double value, latest;     /* the objective for linear predictions at the best inner step, and
+                               * at the latest one */
+    double *theta, *scale;    /* of all parameters above the blocks: the best inner step's end;
+                               * the metric of steps; */
     double *kept;             /* s: that of the trust region */
 };
 
@@ -107,7 +110,8 @@ enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 struct joint_memory {
     double *numbers;      /* n; copies have the first n_copied, */
     size_t n, n_copied;
-    size_t n_at;          /* and not those of the best point and the trial, with kinks: n_at of each */
+    size_t n_at;          /* and not those of the best point and the trial, with kinks: n_at of
+                           * each */
     bool is_swapped;      /* the trial's arrays come first */
 };
 

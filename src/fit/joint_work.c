@@ -41,7 +41,8 @@ void joint_block_place(const struct joint *joint, struct joint_block *block)
     block->kept.p = take(memory, &used, n_parameter);
     block->chain = take(memory, &used, all);
     block->box = take(memory, &used, joint->descends ? 2 * n : 0);
-    block->leap = (struct fit_leap_sums *)take(memory, &used, s * sizeof *block->leap / sizeof(double));
+    block->leap = (struct fit_leap_sums *)take(memory, &used,
+                                               s * sizeof *block->leap / sizeof(double));
     block->file_index = (uint32_t *)take(memory, &used, all + 1);
     block->kept.at_bound = (int8_t *)take(memory, &used, n_parameter / sizeof(double) + 1);
     inner->scale = take(memory, &used, has_inner ? all : 0);
@@ -52,7 +53,8 @@ void joint_block_place(const struct joint *joint, struct joint_block *block)
     inner->hold.is_stopped = (bool *)take(memory, &used, has_inner ? n : 0);
     block->memory.n_copied = used;
     for (size_t k = 0; k < 2; k++)
-        reduced[block->memory.is_swapped ? 1 - k : k]->at = block->memory.n_at ? take(memory, &used, block->memory.n_at) : NULL;
+        reduced[block->memory.is_swapped ? 1 - k : k]->at =
+            block->memory.n_at ? take(memory, &used, block->memory.n_at) : NULL;
     block->memory.n = used;
 }
 

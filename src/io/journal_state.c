@@ -71,7 +71,8 @@ unsigned char *journal_state_read(const char *journal, const struct run_identity
         return NULL;
     *n = all - HEAD - TAIL;
     put_head(head, identity, *n);
-    if (memcmp(head, bytes, HEAD) != 0 || checksum(0, bytes, all - TAIL) != bytes_get_32(bytes + all - TAIL)) {
+    if (memcmp(head, bytes, HEAD) != 0 ||
+        checksum(0, bytes, all - TAIL) != bytes_get_32(bytes + all - TAIL)) {
         free(bytes);
         return NULL;
     }

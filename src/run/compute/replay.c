@@ -2,8 +2,8 @@
  *
  *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64 max_steps; f64 tighter,
  *            p[n_model] for each period; u32 sens[n_sens] of the first
- *   answer   u32 outcome (and bits: it crosses a jump, it is stiff), n_reason; f64 t_reached, stiff_from;
- *            i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
+ *   answer   u32 outcome (and bits: it crosses a jump, it is stiff), n_reason; f64 t_reached,
+ *            stiff_from; i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
  *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise, gradient, as `kind` says;
  *            matrices with a column for each of sens
  *
@@ -18,7 +18,11 @@
 enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8, BY_LANES = 16 };
 enum { EXPERIMENT_SHIFT = 8 };
 enum { CROSSES = 1 << 16, IS_STIFF = 1 << 17 }; /* in an answer's outcome */
-enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 7 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
+enum {
+    REQUEST_HEAD = 4 * 4 + 2 * 8,
+    ANSWER_HEAD = 2 * 4 + 7 * 8,
+    N_REASON = sizeof((struct evaluation *)0)->reason
+};
 
 /* Memory for answers that are not written yet: this many bytes, or a few answers. */
 enum { MEMORY = 256 * 1024, N_ANSWER_IN_MEMORY = 4 };

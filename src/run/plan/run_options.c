@@ -118,9 +118,10 @@ static const struct option table[] = {
      .help = "linear solver of the integrator; auto: by size and sparsity of the model"},
     {.name = "engine", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE, .offset = FIELD(recipe.engine),
      .choice = engine_words, .default_text = "auto", .in_file = true,
-     .help = "integrator; lanes: several fits side by side in the vector registers; cvodes: one after the other; gpu: "
-     "thousands on a device of OpenCL, with the bits of lanes; auto: lanes "
-     "if the model has them, unless --linear-solver is given or --gradient is not forward"},
+     .help = "integrator; lanes: several fits side by side in the vector registers; cvodes: one "
+             "after the other; gpu: thousands on a device of OpenCL, with the bits of lanes; auto: "
+             "lanes if the model has them, unless --linear-solver is given or --gradient is not "
+             "forward"},
     {.name = "error", .effect = RUN_OBJECTIVE, .kind = OPTION_CHOICE, .offset = FIELD(recipe.error), .choice = error_kind_word,
      .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither the problem file nor the model "
