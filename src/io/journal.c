@@ -81,36 +81,6 @@ static size_t record_size(const struct fit_record *record, size_t n_parameter, u
            record->n_point * (size_t)POINT + strnlen(record->reason, N_REASON - 1);
 }
 
-static unsigned char *put_values(unsigned char *out, const void *values, size_t n, size_t size)
-{
-    const unsigned char *in = values;
-    for (size_t k = 0; k < n; k++, in += size) {
-        uint64_t wide;
-        uint32_t narrow;
-        if (size == 8)
-            out = bytes_put_64(out, (memcpy(&wide, in, 8), wide));
-        else if (size == 4)
-            out = bytes_put_32(out, (memcpy(&narrow, in, 4), narrow));
-        else
-            *out++ = *in;
-    }
-    return out;
-}
-
-static const unsigned char *get_values(const unsigned char *in, void *values, size_t n, size_t size)
-{
-    unsigned char *out = values;
-    for (size_t k = 0; values && k < n; k++, out += size) {
-        uint64_t wide = size == 8 ? bytes_get_64(in + 8 * k) : 0;
-        uint32_t narrow = size == 4 ? bytes_get_32(in + 4 * k) : 0;
-        const void *value = size == 8 ? (const void *)&wide
-                          : size == 4 ? (const void *)&narrow
-                                      : in + k;
-        memcpy(out, value, size);
-    }
-    return in + n * size;
-}
-
 /* Returns the record's size; `out` has room for it. */
 static size_t encode_record(const struct fit_record *record, size_t n_parameter, uint32_t n_start,
                             unsigned char *out)
@@ -125,16 +95,16 @@ static size_t encode_record(const struct fit_record *record, size_t n_parameter,
         size_t size = fit_kind_size(fit_columns[i].kind);
         const void *values = fit_column_values((enum fit_column)i, &copy);
         if (values) {
-            p = put_values(p, values, width, size);
+            p = bytes_put(p, values, width, size);
         } else {
             /* a missing array: the value set by fit_record_clear */
             const double number = NAN;
             for (size_t k = 0; k < width; k++)
-                p = size == 8 ? put_values(p, &number, 1, 8)
-                              : put_values(p, &(unsigned char){0}, 1, 1);
+                p = size == 8 ? bytes_put(p, &number, 1, 8)
+                              : bytes_put(p, &(unsigned char){0}, 1, 1);
         }
     }
-    p = put_values(p, record->point, 2 * (size_t)record->n_point, 8);
+    p = bytes_put(p, record->point, 2 * (size_t)record->n_point, 8);
     memcpy(p, record->reason, n_reason);
     p += n_reason;
     size_t length = (size_t)(p - out) - FRAME;
@@ -192,11 +162,11 @@ static void decode_record(const unsigned char *bytes, size_t n_parameter, uint32
     for (int i = 0; i < N_FIT_COLUMN; i++) {
         size_t width = task_width((enum fit_column)i, n_parameter, is_refit);
         double *values = fit_column_values((enum fit_column)i, record);
-        p = get_values(p, values, width, fit_kind_size(fit_columns[i].kind));
+        bytes_take(&p, values, width, fit_kind_size(fit_columns[i].kind));
         for (size_t k = width; values && k < fit_column_width((enum fit_column)i, n_parameter); k++)
             values[k] = NAN;
     }
-    p = get_values(p, record->point, 2 * (size_t)record->n_point, 8);
+    bytes_take(&p, record->point, 2 * (size_t)record->n_point, 8);
     memcpy(record->reason, p, n_reason);
     record->reason[n_reason] = '\0';
 }

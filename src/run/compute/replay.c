@@ -29,31 +29,6 @@ enum { MEMORY = 256 * 1024, N_ANSWER_IN_MEMORY = 4 };
 /* Writing takes about a nanosecond per byte. For answers that are computed faster than this it would cost over a hundredth. */
 enum { NS_PER_BYTE = 80 };
 
-/* Every evaluation of every fit passes here, so where the machine's bytes are those of the file they are just copied. */
-static const bool is_little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-
-static unsigned char *put_doubles(unsigned char *out, const double *values, size_t n)
-{
-    if (is_little_endian && n) {
-        memcpy(out, values, n * sizeof *values);
-        return out + n * sizeof *values;
-    }
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        out = bytes_put_64(out, bits);
-    }
-    return out;
-}
-
-static void get_doubles(const unsigned char **in, double *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits = bytes_take_64(in);
-        memcpy(&values[i], &bits, sizeof bits);
-    }
-}
-
 /* The arrays of a successful answer to this request. */
 struct parts {
     uint32_t kind;
@@ -103,8 +78,8 @@ static unsigned char *put_request(unsigned char *out, const struct evaluation *e
     out = bytes_put_32(out, (uint32_t)evaluation->n_sens);
     out = bytes_put_32(out, (uint32_t)evaluation->task->n_row);
     out = bytes_put_64(out, (uint64_t)evaluation->max_steps);
-    out = put_doubles(out, &evaluation->tighter, 1);
-    out = put_doubles(out, evaluation->p, n_model * n_part_of(evaluation));
+    out = bytes_put(out, &evaluation->tighter, 1, sizeof(double));
+    out = bytes_put(out, evaluation->p, n_model * n_part_of(evaluation), sizeof(double));
     for (size_t i = 0; i < evaluation->n_sens; i++)
         out = bytes_put_32(out, evaluation->sens[i]);
     return out;
@@ -219,8 +194,8 @@ static bool take_answer(struct replay *replay, struct evaluation *evaluation, co
         (size_t)(end - in) != ANSWER_HEAD - 8 + n_reason + arrays)
         return false;
     evaluation->outcome = (enum evaluation_outcome)outcome;
-    get_doubles(&in, &evaluation->t_reached, 1);
-    get_doubles(&in, &evaluation->course.stiff_from, 1);
+    bytes_take(&in, &evaluation->t_reached, 1, sizeof(double));
+    bytes_take(&in, &evaluation->course.stiff_from, 1, sizeof(double));
     evaluation->n_step = (int64_t)bytes_take_64(&in);
     evaluation->n_rhs = (int64_t)bytes_take_64(&in);
     evaluation->n_jacobian = (int64_t)bytes_take_64(&in);
@@ -231,7 +206,7 @@ static bool take_answer(struct replay *replay, struct evaluation *evaluation, co
     in += n_reason;
     for (int i = 0; outcome == EVALUATION_OK && i < 5; i++)
         for (size_t k = 0; k < parts->part[i].n_column; k++)
-            get_doubles(&in, column_of(evaluation, parts, i, k), parts->part[i].n);
+            bytes_take(&in, column_of(evaluation, parts, i, k), parts->part[i].n, sizeof(double));
     return true;
 }
 
@@ -284,8 +259,8 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     out = bytes_put_32(out, (uint32_t)evaluation->outcome | (evaluation->crosses ? CROSSES : 0) |
                             (evaluation->course.is_stiff ? IS_STIFF : 0));
     out = bytes_put_32(out, (uint32_t)n_reason);
-    out = put_doubles(out, &evaluation->t_reached, 1);
-    out = put_doubles(out, &evaluation->course.stiff_from, 1);
+    out = bytes_put(out, &evaluation->t_reached, 1, sizeof(double));
+    out = bytes_put(out, &evaluation->course.stiff_from, 1, sizeof(double));
     out = bytes_put_64(out, (uint64_t)evaluation->n_step);
     out = bytes_put_64(out, (uint64_t)evaluation->n_rhs);
     out = bytes_put_64(out, (uint64_t)evaluation->n_jacobian);
@@ -295,7 +270,8 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     out += n_reason;
     for (int i = 0; is_good && i < 5; i++)
         for (size_t k = 0; k < parts.part[i].n_column; k++)
-            out = put_doubles(out, column_of(evaluation, &parts, i, k), parts.part[i].n);
+            out = bytes_put(out, column_of(evaluation, &parts, i, k), parts.part[i].n,
+                            sizeof(double));
     if (size > replay->payload)
         replay->payload = size;
     make_room(replay, elapsed_ns);
