@@ -21,8 +21,9 @@ static const double MARGIN = 3, FACTOR_MOST = 1000;
 static const double LEAST_RTOL = 1e-12;
 /* A predicted decrease of so many times what the integrator's errors can account for is not due to them. */
 static const double CLEAR = 100;
-/* The steps of a method of order 5 increase like the tolerance to the power -0.2, those that resolve something else less.
- * Below this power they are limited by what both integrations may have missed. */
+/* The steps of a method of order 5 increase like the tolerance to the power -0.2, those that
+ * resolve something else less. Below this power they are limited by what both integrations may
+ * have missed. */
 static const double MORE_STEPS = 0.08;
 /* Derivatives that differ by more than this part, or the errors of difference quotients, are not those of one function. */
 static const double DISAGREE = 0.01;
@@ -144,8 +145,10 @@ static enum asked evaluate(struct fit_asker *asker, struct fit_accuracy accuracy
     return asked;
 }
 
-/* What the derivatives of one point predict for the values of another: to = value + sum of derivative * step. */
-static void follow(size_t n_row, size_t n, const double *value, const double *derivative, const double *step, double *to)
+/* What the derivatives of one point predict for the values of another: to = value + sum of
+ * derivative * step. */
+static void follow(size_t n_row, size_t n, const double *value, const double *derivative,
+                   const double *step, double *to)
 {
     memcpy(to, value, n_row * sizeof *to);
     for (size_t j = 0; j < n; j++)
@@ -161,21 +164,23 @@ static void reflect(size_t n_row, const double *value, double *to)
 }
 
 /* Judges `best` by the predictions of `point`, which has the same parameters. */
-static void judge(struct fit_asker *asker, struct fit_accuracy accuracy, const struct fit_point *best,
-                  const struct fit_point *point, double change, struct fit_spectrum *spectrum,
-                  struct fit_certificate *certificate)
+static void judge(struct fit_asker *asker, struct fit_accuracy accuracy,
+                  const struct fit_point *best, const struct fit_point *point, double change,
+                  struct fit_spectrum *spectrum, struct fit_certificate *certificate)
 {
     fit_spectrum_take(spectrum, asker, accuracy, point, false);
     certificate->change = change;
     certificate->decrease = fit_spectrum_decrease(spectrum, &asker->map);
-    fit_certificate_judge(certificate, asker->options, fit_point_misfit(asker, best), fit_certificate_variance(asker, best),
-                          fit_point_mean_square(asker, best), asker->is_sigma_known);
+    fit_certificate_judge(certificate, asker->options, fit_point_misfit(asker, best),
+                          fit_certificate_variance(asker, best), fit_point_mean_square(asker, best),
+                          asker->is_sigma_known);
     /* Errors of this length in the weighted residuals can account for about half their square. */
     if (certificate->decrease > CLEAR * fabs(certificate->change))
         certificate->factor = 1;
 }
 
-static void keep_spectrum(struct fit_asker *asker, const struct fit_spectrum *spectrum, const struct fit_point *best)
+static void keep_spectrum(struct fit_asker *asker, const struct fit_spectrum *spectrum,
+                          const struct fit_point *best)
 {
     asker->spectrum = spectrum;
     asker->spectrum_point = best;
@@ -195,7 +200,8 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy, co
     asker->spectrum = NULL;
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
     bool is_exact = asker->problem->model->abi.n_state == 0, with_slopes = false;
-    if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) || !fit_point_init(&point, asker, accuracy.gradient, arena))
+    if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) ||
+        !fit_point_init(&point, asker, accuracy.gradient, arena))
         return end_without_memory(asker);
     asker->prediction_error = 0;
     if (!is_exact) {
@@ -210,7 +216,8 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy, co
             take_derivatives(asker, best, &point);
     }
     accuracy.gradient = with_slopes ? GRADIENT_forward : accuracy.gradient; /* it says how accurate the derivatives are */
-    judge(asker, accuracy, best, is_exact ? best : &point, is_exact ? 0 : point.f - objective, spectrum, certificate);
+    judge(asker, accuracy, best, is_exact ? best : &point, is_exact ? 0 : point.f - objective,
+          spectrum, certificate);
     if (!with_slopes)
         keep_spectrum(asker, spectrum, best);
     if (is_exact)
@@ -218,8 +225,8 @@ enum asked fit_certify(struct fit_asker *asker, struct fit_accuracy accuracy, co
     return ASKED_OK;
 }
 
-enum asked fit_certify_landing(struct fit_asker *asker, const struct search_end *end, struct arena *arena,
-                               struct fit_certificate *certificate)
+enum asked fit_certify_landing(struct fit_asker *asker, const struct search_end *end,
+                               struct arena *arena, struct fit_certificate *certificate)
 {
     const struct fit_point *best = end->best, *looser = end->looser;
     struct fit_point point;
@@ -230,8 +237,9 @@ enum asked fit_certify_landing(struct fit_asker *asker, const struct search_end 
     if (!((double)best->n_step > pow(end->ratio, MORE_STEPS) * (double)looser->n_step))
         return ASKED_FAILED;
     struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
-    if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) || !ARENA_DOUBLES(arena, {&step, n, 1})
-        || !fit_point_init(&point, asker, GRADIENT_adjoint, arena))
+    if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) ||
+        !ARENA_DOUBLES(arena, {&step, n, 1}) ||
+        !fit_point_init(&point, asker, GRADIENT_adjoint, arena))
         return end_without_memory(asker);
     for (size_t j = 0; j < n; j++)
         step[j] = (best->theta[j] - looser->theta[j]) * looser->chain[j];

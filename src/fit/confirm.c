@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One fit in CHECKED is checked by the other engine, and one in CHECKED_OF_MANY from dataset MANY on: a
- * sample of a given size shows a fault of the lanes as well in a long run as in a short one. PURPOSE_CHECK
- * keeps the random numbers apart from those of other purposes. */
+/* One fit in CHECKED is checked by the other engine, and one in CHECKED_OF_MANY from dataset
+ * MANY on: a sample of a given size shows a fault of the lanes as well in a long run as in a
+ * short one. PURPOSE_CHECK keeps the random numbers apart from those of other purposes. */
 enum { CHECKED = 64, CHECKED_OF_MANY = 1024, MANY = 4096 };
 static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
 /* A stalled search is repeated with tolerances this many times tighter. */
@@ -34,14 +34,16 @@ static const struct fit_point *look_forward(struct fit_asker *asker, const struc
     return fit_ask(asker, asker->accuracy, point, true) == ASKED_OK ? point : NULL;
 }
 
-static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end,
-                      double doubt);
-static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end);
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start,
+                      struct search_end *end, double doubt);
+static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta,
+                        struct search_end *end);
 
 /* The rest of a search that lanes could not finish, by CVODES. Values of lanes count no more: the best point is evaluated
  * again, and so is the start, as the best point may be no better. If that is impossible, the search goes on in lanes, and stays
  * there. */
-static void leave_lanes(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end)
+static void leave_lanes(struct fit_asker *asker, struct arena *arena, const double *start,
+                        struct search_end *end)
 {
     const struct fit_point *best = end->best;
     uint32_t notes = asker->notes;
@@ -54,7 +56,7 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
         look_back(asker, arena, start, end, INFINITY);
     } else if (best && !end->best && (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)) {
         asker->accuracy.engine = left;
-        asker->stays_in_lanes = true;
+        asker->lanes.stays = true;
         asker->notes = notes;
         asker->start_f = asker->prediction_error = NAN;
         search_from(asker, arena, best->theta, end);
@@ -100,21 +102,22 @@ static search_function *search_of(const struct fit_asker *asker)
 
 /* If a trajectory meets a switch or an event at which derivatives do not exist, restarts the search with difference quotients,
  * which are used from then on: values of the two kinds are never compared. */
-static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end)
+static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta,
+                        struct search_end *end)
 {
     asker->accuracy.gradient = asker->gradient;
-    asker->leaves_lanes = asker->has_lost = false;
-    asker->n_lost = 0;
+    asker->lanes = (struct fit_lanes){.stays = asker->lanes.stays};
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
     search_of(asker)(asker, arena, theta, end);
     asker->n_iteration += end->n_iteration;
     /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
     bool is_model = !end->best && end->outcome == OUTCOME_model_failed;
-    bool is_lost = asker->has_lost && (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
-    bool may_leave = asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
+    bool is_lost = asker->lanes.has_lost &&
+                   (end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_ode_failed);
+    bool may_leave = asker->accuracy.engine != ENGINE_REFERENCE && !asker->lanes.stays;
     /* Another start is cheaper than to let CVODES try this one. */
     bool is_replaced = !end->best && fit_start_may_redraw(&asker->start, end->outcome);
-    if ((asker->leaves_lanes || (may_leave && (is_model || is_lost))) && !is_replaced)
+    if ((asker->lanes.leaves || (may_leave && (is_model || is_lost))) && !is_replaced)
         leave_lanes(asker, arena, theta, end);
     if (!asker->meets_jump)
         return;
@@ -131,7 +134,8 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
 }
 
 /* The best point with the derivatives of all residuals; NULL: there is none. */
-static const struct fit_point *look(struct fit_asker *asker, struct arena *arena, const struct search_end *end)
+static const struct fit_point *look(struct fit_asker *asker, struct arena *arena,
+                                    const struct search_end *end)
 {
     if (!end->best || asker->gradient != GRADIENT_adjoint)
         return end->best;
@@ -141,8 +145,8 @@ static const struct fit_point *look(struct fit_asker *asker, struct arena *arena
 
 /* Checks that a search with tighter tolerances did not end above the start; if it did, a new search from the start replaces it.
  * `doubt`: possible error of the objectives known so far. */
-static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end,
-                      double doubt)
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start,
+                      struct search_end *end, double doubt)
 {
     struct fit_point point;
     if (asker->start_f - end->best->f > doubt || !fit_point_init(&point, asker, asker->accuracy.gradient, arena))
@@ -154,8 +158,9 @@ static void look_back(struct fit_asker *asker, struct arena *arena, const double
 
 /* Continues from the best point with this engine, and with tolerances divided by the certificate's factor (0 counts as 1).
  * False: that failed, and nothing has changed. */
-static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start, struct search_end *end,
-                  const struct fit_certificate *certificate, enum engine_kind engine)
+static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start,
+                  struct search_end *end, const struct fit_certificate *certificate,
+                  enum engine_kind engine)
 {
     struct search_end next;
     const struct fit_asker before = *asker;
@@ -236,7 +241,8 @@ static struct fit_certificate certify(struct fit_asker *asker, struct arena *are
 static bool is_sample(const struct fit_problem *problem)
 {
     uint64_t part = problem->dataset < MANY ? CHECKED : CHECKED_OF_MANY;
-    return random_below(0, random_stream(PURPOSE_CHECK, problem->dataset), problem->start_number, part) == 0;
+    return random_below(0, random_stream(PURPOSE_CHECK, problem->dataset), problem->start_number,
+                        part) == 0;
 }
 
 /* A second certificate, by CVODES, in place of one from lanes: for a sample, and where that one confirms nothing. */
@@ -262,7 +268,7 @@ static void check_lanes(struct fit_asker *asker, struct arena *arena, const stru
 
 static bool may_leave_lanes(const struct fit_asker *asker)
 {
-    return asker->accuracy.engine != ENGINE_REFERENCE && !asker->stays_in_lanes;
+    return asker->accuracy.engine != ENGINE_REFERENCE && !asker->lanes.stays;
 }
 
 /* Searches with tighter and tighter tolerances, until they confirm the optimum or are as tight as they can be. Sets the last
@@ -283,14 +289,15 @@ static const struct fit_point *tighten(struct fit_asker *asker, struct arena *ar
         goes_on = end->best && fit_certificate_may_tighten(certificate, asker);
         /* What lanes cannot finish CVODES often can, even with the same tolerances. */
         bool leaves = goes_on && end->outcome == OUTCOME_stalled && may_leave_lanes(asker);
-        goes_on = goes_on && ((leaves && go_on(asker, arena, start, end, certificate, ENGINE_REFERENCE))
-                              || go_on(asker, arena, start, end, certificate, asker->accuracy.engine));
+        goes_on = goes_on &&
+                  ((leaves && go_on(asker, arena, start, end, certificate, ENGINE_REFERENCE)) ||
+                   go_on(asker, arena, start, end, certificate, asker->accuracy.engine));
     } while (goes_on);
     return point;
 }
 
-const struct fit_point *fit_confirm(struct fit_asker *asker, struct arena *arena, double *start, struct search_end *end,
-                                    struct fit_certificate *certificate)
+const struct fit_point *fit_confirm(struct fit_asker *asker, struct arena *arena, double *start,
+                                    struct search_end *end, struct fit_certificate *certificate)
 {
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
     do {
@@ -301,14 +308,17 @@ const struct fit_point *fit_confirm(struct fit_asker *asker, struct arena *arena
         return end->best;
     const struct fit_point *point = tighten(asker, arena, start, end, certificate);
     check_lanes(asker, arena, point, end, certificate);
-    bool is_finished = outcome_is_success(end->outcome) && (certificate->is_certified || isnan(certificate->change));
+    bool is_finished = outcome_is_success(end->outcome) &&
+                       (certificate->is_certified || isnan(certificate->change));
     bool is_left = outcome_is_success(end->outcome) || end->outcome == OUTCOME_stalled;
     certificate->factor = 1;
     if (end->best && is_left && !is_finished && may_leave_lanes(asker)
         && go_on(asker, arena, start, end, certificate, ENGINE_REFERENCE))
         point = tighten(asker, arena, start, end, certificate);
-    if (point && isnan(certificate->change) && asker->options->certify && asker->problem->n_start > 1)
+    if (point && isnan(certificate->change) && asker->options->certify &&
+        asker->problem->n_start > 1)
         confirm(asker, arena, point, end->best->f, certificate);
-    fit_certificate_conclude(certificate, asker, end->best ? end->best->f : (double)NAN, &end->outcome, &end->stop);
+    fit_certificate_conclude(certificate, asker, end->best ? end->best->f : (double)NAN,
+                             &end->outcome, &end->stop);
     return point;
 }

@@ -1,7 +1,8 @@
-/* An active-set loop around libLBFGS. It searches over the parameters that no bound holds, until one of them meets a bound or
- * nothing better is found; then the set is chosen again. libLBFGS only proposes trials; they are judged here. What remains to
- * be gained is predicted from the derivatives of all residuals, where these are there; with gradients alone it is estimated
- * from the latest iterations.
+/* An active-set loop around libLBFGS. It searches over the parameters that no bound holds, until
+ * one of them meets a bound or nothing better is found; then the set is chosen again. libLBFGS
+ * only proposes trials; they are judged here. What remains to be gained is predicted from the
+ * derivatives of all residuals, where these are there; with gradients alone it is estimated from
+ * the latest iterations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/descent.h"
 
@@ -30,10 +31,11 @@ bool descent_init(struct descent *descent, struct arena *arena)
     descent->shrink = 1;
     descent->trial = &descent->points[0];
     descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose);
-    return descent->loose
-           && ARENA_DOUBLES(arena, {&descent->scratch, lbfgs_scratch(n), 1}, {&descent->diagonal, n, 1},
-                            {&descent->base, n, 1}, {&descent->tried, n, 1}, {&descent->origin, n, 1},
-                            {&descent->slope, n, 1}, {&descent->known, descent->most_known, 2 * n + 1});
+    return descent->loose &&
+           ARENA_DOUBLES(arena, {&descent->scratch, lbfgs_scratch(n), 1},
+                         {&descent->diagonal, n, 1}, {&descent->base, n, 1},
+                         {&descent->tried, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
+                         {&descent->known, descent->most_known, 2 * n + 1});
 }
 
 void descent_take(struct descent *descent)
@@ -73,8 +75,8 @@ static void note_miss(struct descent *descent)
         descent->hope = fmax(descent->hope, 0.5 * at_best * at_best / (at_trial - at_best));
 }
 
-/* The part of the step from the latest iterate to x (loose entries) at which it meets the first bound, that of entry *hit; 1: x
- * lies within the box. */
+/* The part of the step from the latest iterate to x (loose entries) at which it meets the first
+ * bound, that of entry *hit; 1: x lies within the box. */
 static double part_within(const struct descent *descent, const double *x, size_t *hit)
 {
     double part = 1;
@@ -98,15 +100,17 @@ static void place_trial(struct descent *descent, const double *x, double part)
     memcpy(theta, descent->base, descent->n * sizeof *theta);
     for (size_t k = 0; k < descent->n_loose; k++) {
         size_t j = descent->loose[k];
-        theta[j] = fit_map_within(descent->map, j, part < 1 ? theta[j] + part * (x[k] - theta[j]) : x[k]);
+        theta[j] = fit_map_within(descent->map, j,
+                                  part < 1 ? theta[j] + part * (x[k] - theta[j]) : x[k]);
     }
 }
 
-/* Evaluates the trial unless it is already known. Then only objective and gradient are there, which suffices, because it was
- * not better. */
+/* Evaluates the trial unless it is already known. Then only objective and gradient are there,
+ * which suffices, because it was not better. */
 static enum asked ask_once(struct descent *descent, bool *is_known)
 {
-    size_t n = descent->n, n_known = descent->n_known < descent->most_known ? descent->n_known : descent->most_known;
+    size_t n = descent->n, n_known = descent->n_known < descent->most_known ? descent->n_known
+                                                                            : descent->most_known;
     struct fit_point *trial = descent->trial;
     for (size_t k = 0; k < n_known; k++) {
         const double *entry = descent->known + k * (2 * n + 1);
@@ -146,9 +150,10 @@ static enum asked ask(struct descent *descent, bool *better)
     return asked;
 }
 
-/* Evaluates x, clipped to the box. Where this meets bounds, maybe many at once, the round ends if it is better. If not, the
- * step is cut at the first bound: that goes downhill for certain, but meets only one. Or, where parameters are many, it has
- * slope 0, and the line search tries a shorter one. */
+/* Evaluates x, clipped to the box. Where this meets bounds, maybe many at once, the round ends
+ * if it is better. If not, the step is cut at the first bound: that goes downhill for certain,
+ * but meets only one. Or, where parameters are many, it has slope 0, and the line search tries a
+ * shorter one. */
 static enum asked try_within(struct descent *descent, const double *x, bool *better)
 {
     size_t hit = 0;
@@ -166,7 +171,8 @@ static enum asked try_within(struct descent *descent, const double *x, bool *bet
         return asked;
     }
     place_trial(descent, x, part);
-    descent->trial->theta[descent->loose[hit]] = fit_map_within(descent->map, descent->loose[hit], x[hit]);
+    descent->trial->theta[descent->loose[hit]] = fit_map_within(descent->map, descent->loose[hit],
+                                                                x[hit]);
     return ask(descent, better);
 }
 
@@ -199,7 +205,8 @@ static bool accept(void *context)
     descent->search->n_iteration++;
     descent->n_round++;
     double *before = &descent->history[descent->n_gain++ % DESCENT_HISTORY];
-    descent->is_flat = descent->n_gain > DESCENT_HISTORY && *before - descent->best->f <= tolerance(descent);
+    descent->is_flat = descent->n_gain > DESCENT_HISTORY &&
+                     *before - descent->best->f <= tolerance(descent);
     *before = descent->best->f;
     bool is_old = descent->factor && descent->n_round >= REFRESH;
     return !descent->is_flat && !is_old && !is_done(descent);
@@ -240,8 +247,8 @@ static double promise_single(struct descent *descent)
 static bool is_orthogonal(struct descent *descent)
 {
     double left = descent->method->promise(descent, INFINITY);
-    return isfinite(left)
-           && stopping_is_orthogonal(&descent->search->stopping, descent->best, promise_single(descent), left);
+    return isfinite(left) && stopping_is_orthogonal(&descent->search->stopping, descent->best,
+                                                    promise_single(descent), left);
 }
 
 static enum stop_test find_met(struct descent *descent)
@@ -281,7 +288,8 @@ static enum outcome judge_barren(struct descent *descent)
     if (stopping->met != STOP_none)
         return OUTCOME_converged;
     /* Round after round finds nothing: a remaining decrease that the gradient test accepts does not justify a failure. */
-    if (stopping_is_noise(stopping, left, descent->best) || left <= LOOSEST_TEST * tolerance(descent)) {
+    if (stopping_is_noise(stopping, left, descent->best) ||
+        left <= LOOSEST_TEST * tolerance(descent)) {
         asker->notes |= NOTE_noise_floor;
         stopping->met = STOP_noise;
         return OUTCOME_converged;
@@ -291,14 +299,15 @@ static enum outcome judge_barren(struct descent *descent)
     return OUTCOME_stalled;
 }
 
-/* Whether the latest iterations gained almost nothing, in a barren round, too. Far from the optimum of parameters in small
- * units, gains are small as well, but more is promised. */
+/* Whether the latest iterations gained almost nothing, in a barren round, too. Far from the
+ * optimum of parameters in small units, gains are small as well, but more is promised. */
 static bool is_idle(struct descent *descent, bool is_barren)
 {
     if (!descent->is_flat || !is_barren)
         return false;
     double left = descent->method->promise(descent, INFINITY);
-    return !isfinite(left) || left <= stopping_noise_likely(&descent->search->stopping, descent->best);
+    return !isfinite(left) ||
+           left <= stopping_noise_likely(&descent->search->stopping, descent->best);
 }
 
 static enum outcome run_rounds(struct descent *descent)
@@ -311,8 +320,10 @@ static enum outcome run_rounds(struct descent *descent)
         if (!descent->ended && descent->factor && (*met = find_met(descent)) != STOP_none)
             break;
         struct lbfgs_search search = {.n = descent->n_loose, .origin = descent->origin, .gradient = descent->slope,
-                                      .f = before, .factor = descent->factor, .diagonal = descent->diagonal,
-                                      .trial = try_point, .accepted = accept, .context = descent, .memory = MEMORY,
+                                      .f = before, .factor = descent->factor,
+                                      .diagonal = descent->diagonal,
+                                      .trial = try_point, .accepted = accept, .context = descent,
+                                      .memory = MEMORY,
                                       .scratch = descent->scratch};
         if (!descent->ended && lbfgs_search_run(&search) == LBFGS_NO_MEMORY)
             return OUTCOME_out_of_memory;
@@ -347,5 +358,7 @@ enum outcome descent_run(struct descent *descent)
             descent_take(descent);
         asked = asked == ASKED_OK ? descent->method->leap(descent) : asked;
     }
-    return asked == ASKED_OK ? run_rounds(descent) : asked == ASKED_END ? asker->outcome : asker->failure;
+    return asked == ASKED_OK  ? run_rounds(descent)
+         : asked == ASKED_END ? asker->outcome
+                              : asker->failure;
 }

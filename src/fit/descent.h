@@ -1,5 +1,5 @@
-/* The minimisation of a fit within its bounds by L-BFGS, for one dataset and for many: rounds of libLBFGS over the parameters
- * that no bound holds. What a point is, the method knows.
+/* The minimisation of a fit within its bounds by L-BFGS, for one dataset and for many: rounds of
+ * libLBFGS over the parameters that no bound holds. What a point is, the method knows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -9,7 +9,8 @@ enum { DESCENT_APART = 9, DESCENT_HISTORY = 10 };
 
 struct descent;
 
-/* The parts that differ between a fit of one dataset (descent_single.c) and one of many (joint_descent.c). */
+/* The parts that differ between a fit of one dataset (descent_single.c) and one of many
+ * (joint_descent.c). */
 struct descent_method {
     /* Evaluates the trial. ASKED_END: the fit must end, for the reason in asker. */
     enum asked (*evaluate)(struct descent *descent);
@@ -19,9 +20,11 @@ struct descent_method {
     void (*take)(struct descent *descent);
     /* Leaves a start that is orders of magnitude off. */
     enum asked (*leap)(struct descent *descent);
-    /* The first guess of the second derivatives of a round: `diagonal`, or `factor`. It may take parameters out of it. */
+    /* The first guess of the second derivatives of a round: `diagonal`, or `factor`. It may take
+     * parameters out of it. */
     enum asked (*guess)(struct descent *descent);
-    /* The remaining decrease at the best point; infinite: unknown. If it is above `enough`, a number between these will do. */
+    /* The remaining decrease at the best point; infinite: unknown. If it is above `enough`, a
+     * number between these will do. */
     double (*promise)(struct descent *descent, double enough);
     /* Once that is finite: the squared length of the residuals' derivatives by parameter j. */
     double (*square)(struct descent *descent, size_t j);
@@ -39,28 +42,33 @@ struct descent {
     size_t n_loose;
     double *origin, *slope;     /* where they begin, and the gradient there (n_loose); */
     double *diagonal;           /* one unit of the search's variables (n_loose), */
-    const double *factor;       /* or, unless it is NULL, a triangle for that: it becomes out of date */
+    const double *factor;       /* or, unless it is NULL, a triangle for that: it becomes out of
+                                 * date */
     int n_round;                /* iterations of this round */
     double *base, *tried;       /* theta of libLBFGS's latest iterate and of its latest trial */
     double *scratch;
     bool met_bound, ended;      /* the latest trial was cut at a bound; the fit must end */
     int n_missed;               /* consecutive trials without improvement */
-    double *known;              /* most_known x (2 n + 1): theta, objective (NaN: it failed) and gradient of the latest trials,
-                                 * because a new round may try the same points again; the oldest is overwritten */
+    double *known;              /* most_known x (2 n + 1): theta, objective (NaN: it failed) and
+                                 * gradient of the latest trials, because a new round may try the
+                                 * same points again; the oldest is overwritten */
     size_t n_known, most_known;
     double apart[DESCENT_APART]; /* disagreement of value and slopes in the latest such trials */
     int n_apart;
-    double hope;                /* the largest decrease promised by the parabola through such a trial's slopes */
+    double hope;                /* the largest decrease promised by the parabola through such a
+                                 * trial's slopes */
     double history[DESCENT_HISTORY]; /* objectives after the latest iterations */
     int n_gain;
-    double shrink;              /* of the first trial, after rounds in which every trial went too far */
+    double shrink;              /* of the first trial, after rounds in which every trial went too
+                                 * far */
     bool is_flat;               /* the latest iterations gained almost nothing */
 };
 
-/* After these fields: method, search, map. The points are the caller's to make. False: out of memory. */
+/* After these fields: method, search, map. The points are the caller's to make. False: out of
+ * memory. */
 bool descent_init(struct descent *descent, struct arena *arena);
 /* The trial has been evaluated, and becomes the best point. */
 void descent_take(struct descent *descent);
-/* From the best point, or from the trial if there is none, to where a stopping test is met, search->stopping.met, or nothing
- * better is found. */
+/* From the best point, or from the trial if there is none, to where a stopping test is met,
+ * search->stopping.met, or nothing better is found. */
 enum outcome descent_run(struct descent *descent);

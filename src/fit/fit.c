@@ -9,12 +9,15 @@
 #include "fit/unit.h"
 
 /* What the search found. */
-static void put(const struct fit_asker *asker, const struct search_end *end, const struct fit_certificate *certificate,
-                int8_t *at_bound, struct fit_record *record)
+static void put(const struct fit_asker *asker, const struct search_end *end,
+                const struct fit_certificate *certificate, int8_t *at_bound,
+                struct fit_record *record)
 {
     const struct fit_point *best = end->best;
-    struct fit_found found = {.outcome = end->outcome, .stop = end->stop, .optimizer = asker->optimizer,
-                              .gradient = asker->gradient, .n_iteration = asker->n_iteration, .used = asker->used,
+    struct fit_found found = {.outcome = end->outcome, .stop = end->stop,
+                              .optimizer = asker->optimizer,
+                              .gradient = asker->gradient, .n_iteration = asker->n_iteration,
+                              .used = asker->used,
                               .notes = asker->notes, .reason = asker->reason};
     if (best) {
         fit_map_at_bound(&asker->map, best->p, at_bound);
@@ -32,7 +35,8 @@ static void put(const struct fit_asker *asker, const struct search_end *end, con
 }
 
 /* Searches and evaluates the result. */
-static void search(struct fit_asker *asker, struct arena *arena, double *theta, int8_t *at_bound, struct fit_record *record)
+static void search(struct fit_asker *asker, struct arena *arena, double *theta, int8_t *at_bound,
+                   struct fit_record *record)
 {
     struct search_end end;
     struct fit_certificate certificate;

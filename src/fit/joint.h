@@ -26,10 +26,12 @@ enum joint_pass {
     JOINT_AGAIN,  /* they evaluate the best point at another accuracy, or without blocks that have left */
     JOINT_RESUME, /* they evaluate the best point that another process has left, uncounted */
     JOINT_STEP,   /* they follow the shared trial by steps of their own, and evaluate the end */
-    JOINT_LEAP,   /* at the start: they evaluate a trial of all parameters, from which there may be leaps */
+    JOINT_LEAP,   /* at the start: they evaluate a trial of all parameters, from which there may
+                   * be leaps */
     JOINT_OWN,    /* likewise: they evaluate the best point, and own parameters leap from there */
     JOINT_GIVEN,  /* they evaluate a trial of all parameters */
-    JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint_line.c), without an evaluation */
+    JOINT_ROWS, JOINT_VALUE, /* they search for a step over kinks (joint_line.c), without an
+                              * evaluation */
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
     JOINT_DESCRIBE, /* the same for the statistics alone: the fit ends because a budget is used up */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
@@ -66,7 +68,8 @@ struct joint_shared {
     struct joint_above *list; /* s_block */
     double *theta, *trial;    /* s: the best point and the trial */
     double f;
-    double *length;           /* of all, as in joint_vector.h: of the columns of the model that is set, with own ones fixed */
+    double *length;           /* of all, as in joint_vector.h: of the columns of the model that
+                               * is set, with own ones fixed */
 };
 
 /* What all blocks must agree on: set by the first one to arrive. */
@@ -173,10 +176,13 @@ struct joint_mode {
     size_t n;           /* own parameters that no bound holds */
     uint32_t *index;    /* n: in the problem's order */
     double *theta;      /* n: the mode */
-    double *covariance; /* n x n: the inverse of the objective's second derivatives by these alone */
-    double log_det;     /* of these derivatives; -infinity: they are singular, and covariance is not set */
+    double *covariance; /* n x n: the inverse of the objective's second derivatives by these
+                         * alone */
+    double log_det;     /* of these derivatives; -infinity: they are singular, and covariance is
+                         * not set */
 };
-/* After the end, with statistics. False: out of memory, or the best point has not been described. */
+/* After the end, with statistics. False: out of memory, or the best point has not been
+ * described. */
 bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode);
 /* After the end: the record of block i, with all its arrays, cleared first. */
 void joint_record(struct joint *joint, size_t i, struct fit_record *record);

@@ -99,11 +99,13 @@ bool joint_pilot_take(struct joint *joint)
 {
     size_t n_pilot = joint->ranks.n_block < N_PILOT ? joint->ranks.n_block : N_PILOT;
     gather_pilots(joint);
-    size_t n_good = fit_pilot_medians(joint->n_parameter, n_pilot, joint->pilots.found, joint->pilots.median);
+    size_t n_good = fit_pilot_medians(joint->n_parameter, n_pilot, joint->pilots.found,
+                                      joint->pilots.median);
     if (2 * n_good < n_pilot || n_good < LEAST)
         return false;
     for (size_t j = 0; j < joint->above.s; j++)
-        joint->above.theta[j] = fit_map_within(&joint->asker.map, j, joint->pilots.median[joint->asker.map.file_index[j]]);
+        joint->above.theta[j] = fit_map_within(
+            &joint->asker.map, j, joint->pilots.median[joint->asker.map.file_index[j]]);
     return true;
 }
 
@@ -113,8 +115,8 @@ void joint_pilot_begin(const struct joint_work *work)
     work->block->reach = trust_reach_begin(work->joint->options->is_near);
     memset(work->block->best.scale, 0, work->n * sizeof(double));
     for (size_t k = 0; k < work->n; k++)
-        work->block->best.theta[k] =
-            fit_map_within(map, k, work->joint->pilots.median[work->asker->map.file_index[work->order[k]]]);
+        work->block->best.theta[k] = fit_map_within(
+            map, k, work->joint->pilots.median[work->asker->map.file_index[work->order[k]]]);
 }
 
 void joint_follow_shared(struct joint_work *work, const struct fit_problem *problem, const struct fit_host *host,

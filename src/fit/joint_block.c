@@ -27,9 +27,10 @@ static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
 enum { MAX_BOUNDED = 4 };
 static const double BOUNDED = 0.9, TOO_CURVED = 1.5;
 
-/* Second derivatives of a block whose residuals stay large. A fit of one dataset estimates them from its steps; a block has few
- * steps of its own, as each costs a pass over all blocks, and so takes an evaluation for each of its parameters instead. Adds
- * to the triangle, which is of work->at, what Gauss and Newton omit, as far as it is positive. ASKED_FAILED: it cannot be
+/* Second derivatives of a block whose residuals stay large. A fit of one dataset estimates them
+ * from its steps; a block has few steps of its own, as each costs a pass over all blocks, and so
+ * takes an evaluation for each of its parameters instead. Adds to the triangle, which is of
+ * work->at, what Gauss and Newton omit, as far as it is positive. ASKED_FAILED: it cannot be
  * evaluated; nothing is added. */
 static enum asked curve(struct joint_work *work, struct joint_reduced *reduced)
 {
@@ -38,8 +39,8 @@ static enum asked curve(struct joint_work *work, struct joint_reduced *reduced)
     if (!trust_curvature_init(&curvature, work->asker, work->arena)
         || !ARENA_DOUBLES(work->arena, {&metric, work->n + work->s, 1}))
         return ASKED_FAILED;
-    enum asked asked = trust_curvature_ask(&curvature, work->asker, &work->at, work->order, weight, reduced->triangle,
-                                           work->arena);
+    enum asked asked = trust_curvature_ask(&curvature, work->asker, &work->at, work->order, weight,
+                                           reduced->triangle, work->arena);
     if (asked == ASKED_OK)
         trust_curvature_add(&curvature, metric, reduced->triangle, reduced->rhs);
     return asked;
@@ -82,8 +83,8 @@ static bool change_method(struct joint_work *work, struct arena *arena)
 {
     struct fit_asker *asker = work->asker;
     struct joint_block *block = work->block;
-    if (asker->leaves_lanes) {
-        asker->leaves_lanes = false;
+    if (asker->lanes.leaves) {
+        asker->lanes.leaves = false;
         asker->accuracy.engine = block->engine = ENGINE_REFERENCE;
         asker->notes |= NOTE_changed_engine;
         return true;
@@ -198,7 +199,8 @@ static enum asked try_step(struct joint_work *work, struct arena *arena)
     trust_model_target(&work->region.model, &work->region.point, own);
     block->has_moved = false;
     for (size_t k = 0; k < n + work->s; k++) {
-        work->move[k] = k < n ? own[k] - block->best.theta[k] : work->trial[k - n] - work->theta[k - n];
+        work->move[k] = k < n ? own[k] - block->best.theta[k]
+                              : work->trial[k - n] - work->theta[k - n];
         block->has_moved = block->has_moved || work->move[k] != 0;
     }
     enum asked asked = try(work, arena, own, work->trial, &block->trial, &block->best);
@@ -232,7 +234,8 @@ static void step(struct joint_work *work, struct arena *arena)
     for (size_t k = 0; k < work->s; k++)
         shared_step[k] = work->trial[k] - work->theta[k];
     for (int i = 0; i < MAX_TRY; i++) {
-        joint_region_set(&work->region, &block->best, block->best.theta, shared_step, &block->reach);
+        joint_region_set(&work->region, &block->best, block->best.theta, shared_step,
+                         &block->reach);
         if (work->n > 0 && i + 1 < MAX_TRY)
             trust_model_step(model, &work->region.point);
         else
@@ -284,13 +287,14 @@ static void sum_leaps(struct joint_work *work)
     for (size_t k = 0; k < work->s; k++) {
         struct fit_leap_sums *sums = &work->block->leap[k];
         fit_leap_sum(work->asker, &work->at, work->order[work->n + k], sums);
-        *sums = (struct fit_leap_sums){weight * sums->slope, weight * sums->square, weight * sums->noise_squares,
+        *sums = (struct fit_leap_sums){weight * sums->slope, weight * sums->square,
+                                       weight * sums->noise_squares,
                                        weight * sums->noise};
     }
 }
 
-/* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h). The trial becomes the
- * lowest point; the best one is scratch. False: the block has ended. */
+/* At the start: leaves starts of own parameters that are orders of magnitude off (fit/leap.h).
+ * The trial becomes the lowest point; the best one is scratch. False: the block has ended. */
 static bool leave_start(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
@@ -330,8 +334,8 @@ static void keep(struct joint_work *work)
     size_t all = work->n + work->s;
     for (size_t k = 0; k < all; k++)
         work->at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->theta[k - work->n];
-    block->is_kept = fit_map_natural(map, work->at.theta, block->p);
-    fit_map_at_bound(map, block->p, block->at_bound);
+    block->kept.is_there = fit_map_natural(map, work->at.theta, block->kept.p);
+    fit_map_at_bound(map, block->kept.p, block->kept.at_bound);
 }
 
 /* Evaluates the best point that another process has left, uncounted. */
@@ -413,7 +417,8 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     if (asked != ASKED_OK)
         return;
     bool is_own = joint->pass == JOINT_BEGIN || joint->pass == JOINT_OWN;
-    if (is_own || joint->pass == JOINT_MIDDLE || joint->pass == JOINT_AGAIN || joint->pass == JOINT_LEAP)
+    if (is_own || joint->pass == JOINT_MIDDLE || joint->pass == JOINT_AGAIN ||
+        joint->pass == JOINT_LEAP)
         sum_leaps(work);
     if (is_own && !joint->options->is_near && !leave_start(work, arena))
         return;

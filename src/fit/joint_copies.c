@@ -17,7 +17,7 @@ static const size_t AT_ONCE = (size_t)16 << 20;
 static void pass_arrays(struct cursor *cursor, const struct joint *joint, struct joint_block *block)
 {
     struct joint_arrays arrays;
-    ARRAY(block->memory, block->n_copied);
+    ARRAY(block->memory.numbers, block->memory.n_copied);
     ARRAY(block->findings.memory, block->findings.memory ? joint_findings_arrays(block, joint->above.s_block, &arrays) : 0);
 }
 
@@ -39,10 +39,10 @@ static bool take_block(struct joint *joint, struct cursor *cursor)
     const struct joint_block own = *block;
     FIELD(*block);
     bool has_findings = block->findings.memory != NULL;
-    block->memory = own.memory;
-    block->n_at = own.n_at;
+    block->memory.numbers = own.memory.numbers;
+    block->memory.n_at = own.memory.n_at;
     block->findings.memory = own.findings.memory;
-    bool is_good = own.memory || !block->is_made || joint_block_room(joint, block);
+    bool is_good = own.memory.numbers || !block->is_made || joint_block_room(joint, block);
     joint_block_place(joint, block);
     if (is_good && has_findings)
         is_good = joint_findings_room(block, joint->above.s_block);

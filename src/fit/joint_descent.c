@@ -1,5 +1,6 @@
-/* L-BFGS for many datasets, as data-parallel training does it: objectives and gradients are summed, and nothing is known of the
- * arrowhead but what it promises. For comparison, and for many shared parameters.
+/* L-BFGS for many datasets, as data-parallel training does it: objectives and gradients are
+ * summed, and nothing is known of the arrowhead but what it promises. For comparison, and for
+ * many shared parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_descent.h"
 
@@ -24,7 +25,8 @@ struct many {
 
 static struct many *many_of(struct descent *descent) { return (struct many *)descent; }
 
-/* Sums over these points of all blocks: the gradient or, `squares`, the squared lengths of the derivatives' columns. */
+/* Sums over these points of all blocks: the gradient or, `squares`, the squared lengths of the
+ * derivatives' columns. */
 static void sum_columns(struct many *many, enum joint_which which, bool squares, double *sum)
 {
     struct joint *joint = many->joint;
@@ -37,8 +39,9 @@ static void sum_columns(struct many *many, enum joint_which which, bool squares,
         size_t all = block->n + joint->above.s_block;
         joint_vector_columns(joint, joint->part.active[i], column);
         for (size_t k = 0; k < all; k++)
-            sum[k < block->n ? at + k : column[k - block->n]] += squares ? matrix_squares(k + 1, reduced->triangle + k * all)
-                                                                         : joint_slope(reduced->triangle, all, reduced->rhs, k);
+            sum[k < block->n ? at + k : column[k - block->n]] +=
+                squares ? matrix_squares(k + 1, reduced->triangle + k * all)
+                        : joint_slope(reduced->triangle, all, reduced->rhs, k);
     }
 }
 
@@ -102,7 +105,8 @@ static enum asked guess(struct descent *descent)
     return ASKED_OK;
 }
 
-static const struct descent_method method = {.evaluate = evaluate, .is_same = is_same, .take = take, .guess = guess,
+static const struct descent_method method = {.evaluate = evaluate, .is_same = is_same, .take = take,
+                                             .guess = guess,
                                              .promise = promise, .square = square};
 
 /* From the best point. False: out of memory. */
@@ -111,14 +115,15 @@ static bool init(struct many *many, struct joint *joint, struct arena *arena)
     struct descent *descent = &many->descent;
     struct fit_point *points = descent->points;
     *many = (struct many){.joint = joint, .went = JOINT_COUNTS, .left = NAN};
-    *descent = (struct descent){.method = &method, .search = &joint->search, .map = &many->map, .shortens = true,
+    *descent = (struct descent){.method = &method, .search = &joint->search,
+                                .map = &many->map, .shortens = true,
                                 .best = &points[1]};
     if (!joint_vector_make(joint, joint_vector_all(joint), &many->map, &points[1].theta, arena))
         return false;
     size_t n = many->map.n_free;
-    if (!descent_init(descent, arena)
-        || !ARENA_DOUBLES(arena, {&many->square, n, 1}, {&points[0].theta, n, 1}, {&points[0].gradient, n, 1},
-                          {&points[1].gradient, n, 1}))
+    if (!descent_init(descent, arena) ||
+        !ARENA_DOUBLES(arena, {&many->square, n, 1}, {&points[0].theta, n, 1},
+                       {&points[0].gradient, n, 1}, {&points[1].gradient, n, 1}))
         return false;
     descent->best->f = joint->above.f;
     sum_columns(many, JOINT_BEST, false, descent->best->gradient);

@@ -52,7 +52,7 @@ static bool is_held_at(int8_t bound, double g) { return (bound < 0 && g >= 0) ||
 static bool is_slope_held(const struct joint_block *block, size_t all, size_t j)
 {
     double g = joint_slope(block->trial.triangle, all, block->trial.rhs, j);
-    return is_held_at(block->at_bound[block->file_index[j]], g);
+    return is_held_at(block->kept.at_bound[block->file_index[j]], g);
 }
 
 /* An entry of the gradient, or 0 where a bound holds the parameter. */
@@ -124,8 +124,9 @@ static bool eliminate(struct joint *joint, size_t i, double *own, size_t *n_loos
     if (!rows || !scale || !index)
         return false;
     memset(zeros, 0, all * sizeof *zeros);
-    joint_eliminate(n, s, joint_information(block, s), zeros, errors->loose, loose, errors->kept, errors->n_above,
-                    errors->scale, DAMPING, errors->scratch, block->trial.schur, block->trial.schur_rhs, rows);
+    joint_eliminate(n, s, joint_information(block, s), zeros, errors->loose, loose, errors->kept,
+                    errors->n_above, errors->scale, DAMPING, errors->scratch, block->trial.schur,
+                    block->trial.schur_rhs, rows);
     if (!errors->whole.is_observed || !block->findings.has_excess)
         return true;
     for (size_t c = 0; c < width; c++) {
@@ -152,7 +153,8 @@ static struct joint_rows rows_of_block(void *context, size_t k)
     uint32_t i = reduction->group ? joint->part.member[reduction->group->first + k] : joint->part.active[k];
     const struct joint_reduced *reduced = &joint->block[i].trial;
     find_kept(joint, i);
-    return (struct joint_rows){reduced->schur, reduced->schur_rhs, joint->errors->n_above, joint->errors->column};
+    return (struct joint_rows){reduced->schur, reduced->schur_rhs, joint->errors->n_above,
+                               joint->errors->column};
 }
 
 static struct joint_rows rows_of_group(void *context, size_t g)
@@ -285,11 +287,11 @@ static double gradient_norm_of(const struct joint *joint)
         size_t all = block->n + joint->above.s_block;
         for (size_t j = 0; j < block->n; j++) {
             double g = joint_slope(block->best.triangle, all, block->best.rhs, j);
-            norm = fmax(norm, projected(block->at_bound[block->file_index[j]], g));
+            norm = fmax(norm, projected(block->kept.at_bound[block->file_index[j]], g));
         }
         joint_columns(joint, joint->part.active[a], joint->above.column);
         for (size_t k = 0; k < joint->above.s_block; k++)
-            norm = fmax(norm, projected(block->at_bound[block->file_index[block->n + k]],
+            norm = fmax(norm, projected(block->kept.at_bound[block->file_index[block->n + k]],
                                         sum_of(joint, joint->part.active[a], k)->slope));
     }
     return norm;
@@ -375,7 +377,8 @@ static bool reduce(struct joint *joint, bool *is_definite)
     for (uint32_t j = 0; j < joint->above.s; j++)
         if (errors->index[j] != NOT_KEPT) {
             shared->loose[errors->index[j]] = errors->index[j];
-            shared->scale[errors->index[j]] = length_of(joint, &joint->asker.map, j, joint->above.theta[j], &errors->sum[j]);
+            shared->scale[errors->index[j]] = length_of(joint, &joint->asker.map, j,
+                                                        joint->above.theta[j], &errors->sum[j]);
         }
     if (is_good)
         fit_spectrum_decompose(shared, errors->accuracy, true);
@@ -406,7 +409,9 @@ bool joint_errors_compute(struct joint *joint)
         return false;
     struct joint_errors *errors = joint->errors;
     for (uint32_t k = 0; k < joint->above.s; k++)
-        errors->index[k] = fit_point_is_held(&joint->asker.map, &joint->point, k) ? NOT_KEPT : (uint32_t)errors->n_kept++;
+        errors->index[k] = fit_point_is_held(&joint->asker.map, &joint->point, k)
+                             ? NOT_KEPT
+                             : (uint32_t)errors->n_kept++;
     if (!sum_columns(joint) || !count(joint))
         return false;
     struct joint_facts facts = {.any = 1};
@@ -470,10 +475,11 @@ bool joint_find_mode(struct joint *joint, size_t i, struct joint_mode *mode)
         return false;
     arena_reset(&errors->arena);
     size_t n = mode->n = find_loose(block, s, errors->loose, errors->scale);
-    if (!ARENA_DOUBLES(&errors->arena, {&zeros, block->n + s, 1}, {&triangle, n, n}, {&inverse, n, n}))
+    if (!ARENA_DOUBLES(&errors->arena, {&zeros, block->n + s, 1}, {&triangle, n, n},
+                       {&inverse, n, n}))
         return false;
-    joint_eliminate(block->n, s, joint_information(block, s), zeros, errors->loose, n, NULL, 0, NULL, 0, errors->scratch,
-                    NULL, NULL, triangle);
+    joint_eliminate(block->n, s, joint_information(block, s), zeros, errors->loose, n, NULL, 0,
+                    NULL, 0, errors->scratch, NULL, NULL, triangle);
     mode->log_det = 0;
     for (size_t c = 0; c < n; c++) {
         mode->index[c] = block->file_index[errors->loose[c]];
@@ -684,14 +690,16 @@ static void put_evaluation(const struct joint *joint, size_t i, struct fit_recor
             joint_slope(reduced->triangle, all, reduced->rhs, k) / block->chain[k];
 }
 
-/* Why there is no result; blocks that are not the reason say so, unless it is one that the fit has as a whole. reason: 160
- * characters. */
+/* Why there is no result; blocks that are not the reason say so, unless it is one that the fit
+ * has as a whole. reason: 160 characters. */
 static enum outcome explain(const struct joint *joint, size_t i, char *reason, size_t size)
 {
     const struct joint_block *block = &joint->block[i];
     const struct joint_end *end = &joint->end;
-    bool is_one = end->culprit < joint->ranks.n_block, is_me = is_one && end->culprit == joint->ranks.first + i;
-    bool is_common = end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_budget || end->outcome == OUTCOME_timeout;
+    bool is_one = end->culprit < joint->ranks.n_block,
+         is_me = is_one && end->culprit == joint->ranks.first + i;
+    bool is_common = end->outcome == OUTCOME_stalled || end->outcome == OUTCOME_budget ||
+                     end->outcome == OUTCOME_timeout;
     if (block->is_out) {
         snprintf(reason, size, "%s", block->reason);
         return block->outcome;
@@ -710,16 +718,22 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     const struct joint_block *block = &joint->block[i];
     const struct joint_errors *errors = joint->errors;
     char reason[sizeof record->reason];
-    bool is_kept = block->is_kept && !block->is_out, is_evaluation = joint->options->evaluates;
-    struct fit_found found = {.stop = joint->end.stop, .optimizer = joint->descends ? OPTIMIZER_lbfgs : OPTIMIZER_trf,
+    bool is_kept = block->kept.is_there && !block->is_out,
+         is_evaluation = joint->options->evaluates;
+    struct fit_found found = {.stop = joint->end.stop,
+                              .optimizer = joint->descends ? OPTIMIZER_lbfgs : OPTIMIZER_trf,
                               .gradient = block->is_made ? block->gradient : GRADIENT_none,
-                              .n_iteration = joint->search.n_iteration, .used = block->used, .reason = reason,
+                              .n_iteration = joint->search.n_iteration, .used = block->used,
+                              .reason = reason,
                               .notes = block->notes | (block->is_out ? 0 : joint->asker.notes),
-                              .p = is_kept ? block->p : NULL, .at_bound = block->at_bound, .objective = block->best.f,
+                              .p = is_kept ? block->kept.p : NULL, .at_bound = block->kept.at_bound,
+                              .objective = block->best.f,
                               .gradient_norm = errors ? errors->gradient_norm : (double)NAN,
-                              .tighter = joint->asker.accuracy.tighter, .tight_change = NAN, .tight_decrease = NAN};
+                              .tighter = joint->asker.accuracy.tighter, .tight_change = NAN,
+                              .tight_decrease = NAN};
     found.outcome = explain(joint, i, reason, sizeof reason);
-    if (errors && !is_evaluation && joint->options->certify && !isnan(joint->certificate.decrease)) {
+    if (errors && !is_evaluation && joint->options->certify &&
+        !isnan(joint->certificate.decrease)) {
         found.tight_change = block->trial.f - block->best.f;
         found.tight_decrease = joint->certificate.decrease;
     }

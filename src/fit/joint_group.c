@@ -32,10 +32,12 @@ bool joint_groups_init(struct joint *joint, const struct fit_map *map, const uin
         group->is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
         group->hold.is_held = arena_calloc(arena, n + 1, sizeof *group->is_held);
         group->hold.is_stopped = arena_calloc(arena, n + 1, sizeof *group->is_held);
-        if (!group->is_held || !group->hold.is_held || !group->hold.is_stopped
-            || !ARENA_DOUBLES(arena, {&reduced->theta, n, 1}, {&reduced->triangle, all, all}, {&reduced->rhs, all, 1},
-                              {&reduced->scale, n, 1}, {&reduced->schur, s, s}, {&reduced->schur_rhs, s, 1},
-                              {&group->trial, n, 1}, {&group->error_rows, n, all}, {&group->hold.by, n, 1}))
+        if (!group->is_held || !group->hold.is_held || !group->hold.is_stopped ||
+            !ARENA_DOUBLES(arena, {&reduced->theta, n, 1}, {&reduced->triangle, all, all},
+                           {&reduced->rhs, all, 1}, {&reduced->scale, n, 1},
+                           {&reduced->schur, s, s}, {&reduced->schur_rhs, s, 1},
+                           {&group->trial, n, 1}, {&group->error_rows, n, all},
+                           {&group->hold.by, n, 1}))
             return false;
         group->length = joint->above.length + s + g * n;
         group->line_scale = joint->line.scale + s + g * n;
@@ -83,10 +85,12 @@ static struct joint_rows rows_of_group(void *context, size_t g)
 }
 
 /* Squared. */
-static void length_of(const void *context, const struct joint_block *block, size_t k, double *square)
+static void length_of(const void *context, const struct joint_block *block, size_t k,
+                      double *square)
 {
     const struct reduction *reduction = context;
-    const struct joint_reduced *reduced = joint_reduced_of((struct joint_block *)(uintptr_t)block, reduction->which);
+    const struct joint_reduced *reduced = joint_reduced_of((struct joint_block *)(uintptr_t)block,
+                                                           reduction->which);
     size_t column = block->n + k, all = block->n + block->s;
     *square = matrix_squares(column + 1, reduced->triangle + column * all);
 }
@@ -182,6 +186,7 @@ void joint_groups_adapt(struct joint *joint)
         }
         double ratio = has_failed ? -1 : promise > 0 ? decrease / promise : 1;
         if (group->step > 0)
-            trust_reach_adapt(&group->reach, group->step, group->is_restricted, group->is_limited, ratio, SHORTER, 2);
+            trust_reach_adapt(&group->reach, group->step, group->is_restricted, group->is_limited,
+                              ratio, SHORTER, 2);
     }
 }

@@ -21,7 +21,8 @@ void joint_region_set(struct joint_region *own, const struct joint_reduced *redu
                       const double *shared_step,
                    struct trust_reach *reach);
 /* What is left for the parameters above, from the triangle; least: joint_least. */
-void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least, struct trust_reach *reach);
+void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least,
+                        struct trust_reach *reach);
 /* The map of some parameters, all that a trust model uses. */
 bool joint_take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena);
 
@@ -50,7 +51,8 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
                         const double *step, double *triangle, double *rhs);
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
-/* Memory of a block that lasts; n, s, n_at and has_kinks are known. False: there is none. And where its arrays are in it. */
+/* Memory of a block that lasts; n, s, n_at and has_kinks are known. False: there is none. And
+ * where its arrays are in it. */
 bool joint_block_room(const struct joint *joint, struct joint_block *block);
 void joint_block_place(const struct joint *joint, struct joint_block *block);
 /* The trial becomes the best point, and is the former one. */
@@ -85,12 +87,15 @@ static inline double joint_slope(const double *triangle, size_t all, const doubl
     return sum;
 }
 
-/* Eliminates the own parameters `loose` (n_loose) from the rows triangle d + rhs of n + s columns, by an orthogonal
- * factorisation with `damping` scale^2 added to them; those which are not loose do not move. The rows left for the shared ones
- * `kept` (n_kept) go to schur (n_kept x n_kept) and schur_rhs: their products are the Schur complement. The rows of the own
- * ones go to own (n_loose x (n_loose + n_kept), own parameters first) unless that is NULL. `scratch`: joint_scratch numbers. */
-void joint_eliminate(size_t n, size_t s, const double *triangle, const double *rhs, const uint32_t *loose, size_t n_loose,
-                     const uint32_t *kept, size_t n_kept, const double *scale, double damping, double *scratch, double *schur,
+/* Eliminates the own parameters `loose` (n_loose) from the rows triangle d + rhs of n + s
+ * columns, by an orthogonal factorisation with `damping` scale^2 added to them; those which are
+ * not loose do not move. The rows left for the shared ones `kept` (n_kept) go to schur (n_kept x
+ * n_kept) and schur_rhs: their products are the Schur complement. The rows of the own ones go to
+ * own (n_loose x (n_loose + n_kept), own parameters first) unless that is NULL. `scratch`:
+ * joint_scratch numbers. */
+void joint_eliminate(size_t n, size_t s, const double *triangle, const double *rhs,
+                     const uint32_t *loose, size_t n_loose, const uint32_t *kept, size_t n_kept,
+                     const double *scale, double damping, double *scratch, double *schur,
                      double *schur_rhs, double *own);
 static inline size_t joint_scratch(size_t n, size_t s) { return (4 * n + 3 * s + 2) * (n + s + 1); }
 

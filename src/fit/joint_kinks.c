@@ -95,12 +95,14 @@ struct inner_value {
 static bool evaluate(struct joint_work *work, const double *step, struct inner_value *inner, struct arena *arena)
 {
     size_t all = work->n + work->s;
-    if (!take_best(work, &inner->best, arena) || !kinks_linear_init(&inner->linear, work->asker, arena))
+    if (!take_best(work, &inner->best, arena) ||
+        !kinks_linear_init(&inner->linear, work->asker, arena))
         return false;
     for (size_t k = 0; k < all; k++)
         inner->linear.step[work->order[k]] = step[k];
     inner->value = joint_weight(work->joint, (size_t)(work->block - work->joint->block))
-                   * kinks_linear_value(&inner->linear, work->asker, &inner->best, inner->linear.step, &inner->answer);
+                   * kinks_linear_value(&inner->linear, work->asker, &inner->best,
+                                        inner->linear.step, &inner->answer);
     return true;
 }
 
@@ -145,8 +147,8 @@ bool joint_kinks_rows(struct joint_work *work, struct arena *arena)
         memcpy(work->region.model.step, block->inner.candidate, work->n * sizeof(double));
         joint_hold_stopped(&work->region, &block->inner.hold, line->n_hold > HOLD_THERE);
     }
-    joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE, inner.linear.step,
-                       reduced->triangle, reduced->rhs);
+    joint_block_reduce(work, &inner.answer, line->search.newton ? CURVATURE_KINKS : CURVATURE_ABOVE,
+                       inner.linear.step, reduced->triangle, reduced->rhs);
     memcpy(reduced->scale, block->inner.scale, work->n * sizeof *reduced->scale);
     joint_damped_schur(&work->region, reduced, &block->inner.hold, line->damping);
     return true;

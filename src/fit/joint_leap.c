@@ -1,5 +1,5 @@
-/* Blocks leave the starts of their own parameters by themselves (joint_block.c); here those of shared ones leap, one after the
- * other, by sums over blocks.
+/* Blocks leave the starts of their own parameters by themselves (joint_block.c); here those of
+ * shared ones leap, one after the other, by sums over blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_leap.h"
 
@@ -17,7 +17,10 @@ static void sums_of(const void *context, const struct joint_block *block, size_t
 
 static double best_of(const struct joint_block *block) { return block->best.f; }
 static double trial_of(const struct joint_block *block) { return block->trial.f; }
-static double squares_of(const struct joint_block *block) { return block->best.mean_square * (double)block->n_row; }
+static double squares_of(const struct joint_block *block)
+{
+    return block->best.mean_square * (double)block->n_row;
+}
 
 /* The parameters above the blocks. */
 struct above {
@@ -27,13 +30,15 @@ struct above {
     double *theta;            /* of the best point */
 };
 
-/* Sums over the blocks, whose latest trials are the best points, for each value. Where there are groups, all blocks are here.
- * The values of a parameter, one for each group, leap together. False: memory is out. */
+/* Sums over the blocks, whose latest trials are the best points, for each value. Where there are
+ * groups, all blocks are here. The values of a parameter, one for each group, leap together.
+ * False: memory is out. */
 static bool add_up(struct above *above)
 {
     struct joint *joint = above->joint;
     struct fit_leap *leap = &above->leap;
-    bool is_good = joint_vector_sums(joint, sizeof *leap->sums / sizeof(double), sums_of, NULL, (double *)leap->sums);
+    bool is_good = joint_vector_sums(joint, sizeof *leap->sums / sizeof(double), sums_of, NULL,
+                                     (double *)leap->sums);
     for (size_t i = 0; i < joint->part.n_active && joint->levels.n_column > 0; i++) {
         joint_vector_columns(joint, joint->part.active[i], joint->above.column);
         for (size_t k = 0; k < joint->above.s_block; k++)
@@ -41,7 +46,9 @@ static bool add_up(struct above *above)
     }
     for (size_t j = 0; j < above->map.n_free; j++) {
         leap->natural[j] = fit_scale_to_natural(above->map.scale[j], above->theta[j]);
-        leap->chain[j] = above->map.scale[j] == SCALE_LIN ? 1 : leap->natural[j] / fit_map_size(&above->map, j, 0);
+        leap->chain[j] = above->map.scale[j] == SCALE_LIN
+                           ? 1
+                           : leap->natural[j] / fit_map_size(&above->map, j, 0);
     }
     return is_good;
 }
@@ -80,15 +87,18 @@ enum joint_went joint_leap(struct joint *joint, bool *any)
     struct above above = {.joint = joint};
     struct fit_leap *leap = &above.leap;
     enum joint_went went = JOINT_COUNTS;
-    bool shrinks = joint->descends || joint->asker.accuracy.gradient == GRADIENT_differences || joint->model->abi.noise;
+    bool shrinks = joint->descends || joint->asker.accuracy.gradient == GRADIENT_differences ||
+                   joint->model->abi.noise;
     bool is_new = true;
-    bool has_memory = joint_vector_make(joint, joint_vector_above(joint), &above.map, &above.theta, &arena)
-                      && fit_leap_init(leap, above.map.n_free, shrinks, &arena);
+    bool has_memory = joint_vector_make(joint, joint_vector_above(joint), &above.map, &above.theta,
+                                        &arena) &&
+                      fit_leap_init(leap, above.map.n_free, shrinks, &arena);
     *any = false;
     while (went == JOINT_COUNTS && has_memory) {
         has_memory = !is_new || add_up(&above);
         double squares = 0.5 * joint_total(joint, squares_of);
-        if (!has_memory || !fit_leap_choose(leap, &above.map, above.theta, squares, joint->search.stopping.beyond.scale))
+        if (!has_memory || !fit_leap_choose(leap, &above.map, above.theta, squares,
+                                            joint->search.stopping.beyond.scale))
             break;
         went = try(&above, &is_new);
         *any = *any || is_new;

@@ -4,6 +4,6 @@
 
 #include "fit/joint_pass.h"
 
-/* From the start, which has been evaluated; each try is a pass. *any: there was a leap. Other than JOINT_COUNTS: what has ended
- * them. */
+/* From the start, which has been evaluated; each try is a pass. *any: there was a leap. Other
+ * than JOINT_COUNTS: what has ended them. */
 enum joint_went joint_leap(struct joint *joint, bool *any);

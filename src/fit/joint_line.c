@@ -1,8 +1,10 @@
-/* Steps of a fit over many datasets whose objective has kinks: the inner steps of fit/kinks.h. Steps are kept short by one
- * damping for all parameters instead of a radius for each dataset, so that those of all levels together are downhill: the
- * proximal form of Levenberg and Marquardt's method (Nielsen 1999 for the choice of the damping). Each takes two passes without
- * an evaluation: in the first one the blocks reduce the rows at the inner point, seen from the best point; in the second one
- * they follow the step of the parameters above and give their values.
+/* Steps of a fit over many datasets whose objective has kinks: the inner steps of fit/kinks.h.
+ * Steps are kept short by one damping for all parameters instead of a radius for each dataset,
+ * so that those of all levels together are downhill: the proximal form of Levenberg and
+ * Marquardt's method (Nielsen 1999 for the choice of the damping). Each takes two passes without
+ * an evaluation: in the first one the blocks reduce the rows at the inner point, seen from the
+ * best point; in the second one they follow the step of the parameters above and give their
+ * values.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_line.h"
 
@@ -14,8 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The first damping, in units of the squares of the predictions' derivatives over the standard deviations; below LITTLE it does
- * not matter; and what is none. */
+/* The first damping, in units of the squares of the predictions' derivatives over the standard
+ * deviations; below LITTLE it does not matter; and what is none. */
 static const double FIRST = 10, LITTLE = 1e-6, NONE = 1e-13;
 /* How often parameters that were stopped are held. */
 enum { HOLD_MOST = 5 };
@@ -36,7 +38,8 @@ static double distance_above(const struct joint *joint)
     for (size_t i = 0; i < joint_vector_above(joint); i++) {
         struct joint_vector_part part = joint_vector_part(joint, i);
         for (size_t k = 0; k < part.n; k++) {
-            double step = (part_way(&joint->line, part.best[k], part.trial[k]) - part.best[k]) * *scale++;
+            double step = (part_way(&joint->line, part.best[k], part.trial[k]) - part.best[k]) *
+                        *scale++;
             sum += step * step;
         }
     }
@@ -73,7 +76,10 @@ static bool measure(struct joint *joint)
 }
 
 static double value_of(const struct joint_block *block) { return block->inner.candidate_value; }
-static double distance_of(const struct joint_block *block) { return block->inner.candidate_distance; }
+static double distance_of(const struct joint_block *block)
+{
+    return block->inner.candidate_distance;
+}
 
 /* Whether bounds or limits stopped some parameter that others do not know of. */
 static bool is_stopped(const struct joint *joint)
@@ -99,8 +105,8 @@ static void judged(struct kinks_search *search, bool is_better)
     line->value = line->latest;
 }
 
-/* The rows at an inner point lead to the next one: a step of the parameters above from the best point, which leaves the trust
- * region's metric as it is. */
+/* The rows at an inner point lead to the next one: a step of the parameters above from the best
+ * point, which leaves the trust region's metric as it is. */
 static enum asked set_step(struct joint *joint)
 {
     struct trust_model *model = &joint->search.model;
@@ -136,7 +142,8 @@ static enum asked find_value(struct joint *joint, double *value)
     if (asked != ASKED_OK)
         return asked;
     line->latest = joint_total(joint, value_of);
-    *value = line->latest + 0.5 * line->damping * (joint_total(joint, distance_of) + distance_above(joint));
+    double distance = joint_total(joint, distance_of) + distance_above(joint);
+    *value = line->latest + 0.5 * line->damping * distance;
     return ASKED_OK;
 }
 
@@ -168,7 +175,8 @@ static const struct kinks_method method = {.step = step, .shorten = shorten, .ju
 static enum asked run(struct joint *joint)
 {
     struct joint_line *line = &joint->line;
-    line->search = (struct kinks_search){.method = &method, .context = joint, .first = joint->above.f};
+    line->search = (struct kinks_search){.method = &method, .context = joint,
+                                         .first = joint->above.f};
     line->damping = line->damping > 0 ? line->damping : FIRST;
     line->growth = fmax(line->growth, 2);
     line->begins = true;
@@ -191,14 +199,19 @@ enum asked joint_line_look(struct joint *joint)
         if (asked != ASKED_OK)
             return asked;
         search->model.promise = fmax(found->first - joint->line.value, 0);
-        search->model.is_restricted = !(found->least < found->first); /* no step: it may be the search's fault */
+        /* No step: it may be the search's fault. */
+        search->model.is_restricted = !(found->least < found->first);
         bool is_damped = joint->line.damping > LITTLE; /* which may hide what the model promises */
-        if (!is_damped || search->model.promise > stopping_tolerance(&search->stopping, search->best))
+        if (!is_damped ||
+            search->model.promise > stopping_tolerance(&search->stopping, search->best))
             return ASKED_OK;
     }
 }
 
-void joint_line_target(struct joint *joint) { joint_vector_put(joint, joint_vector_above(joint), joint->line.theta); }
+void joint_line_target(struct joint *joint)
+{
+    joint_vector_put(joint, joint_vector_above(joint), joint->line.theta);
+}
 
 void joint_line_adapt(struct joint *joint, double ratio)
 {

@@ -81,8 +81,8 @@ static bool may_leave(const struct joint *joint, const struct joint_block *block
 /* Whether the pass evaluates points that may become the best one without a step from another. */
 static bool is_start(enum joint_pass pass)
 {
-    return pass == JOINT_BEGIN || pass == JOINT_MIDDLE || pass == JOINT_OWN || pass == JOINT_GROW || pass == JOINT_LAND
-           || pass == JOINT_AGAIN;
+    return pass == JOINT_BEGIN || pass == JOINT_MIDDLE || pass == JOINT_OWN || pass == JOINT_GROW ||
+           pass == JOINT_LAND || pass == JOINT_AGAIN;
 }
 
 /* Whether the search has another point to go to where a block cannot be evaluated: the start, with the requested accuracy. */

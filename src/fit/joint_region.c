@@ -29,7 +29,8 @@ void joint_region_set(struct joint_region *own, const struct joint_reduced *redu
     *reach = model->reach;
 }
 
-void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least, struct trust_reach *reach)
+void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced, double least,
+                        struct trust_reach *reach)
 {
     struct trust_model *model = &own->model;
     size_t n = own->n, s = own->s, all = n + s;
@@ -44,7 +45,8 @@ void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced,
     reduced->single = n > 0 ? trust_model_promise_single(model, &own->point) : 0;
     if (n == 0 || (model->is_inverted && !reduced->is_restricted)) {
         for (size_t k = 0; k < s; k++) {
-            memcpy(reduced->schur + k * s, reduced->triangle + n + (n + k) * all, s * sizeof(double));
+            memcpy(reduced->schur + k * s, reduced->triangle + n + (n + k) * all,
+                   s * sizeof(double));
             reduced->schur_rhs[k] = reduced->rhs[n + k];
         }
         return;
@@ -62,8 +64,9 @@ void joint_region_schur(struct joint_region *own, struct joint_reduced *reduced,
             moved[i] += reduced->triangle[i + j * all] * model->step[j];
     for (size_t k = 0; k < s; k++)
         kept[k] = (uint32_t)k;
-    joint_eliminate(n, s, reduced->triangle, moved, model->loose, model->n_loose, kept, s, reduced->scale,
-                    fmax(model->damping, least * least), own->rows, reduced->schur, reduced->schur_rhs, NULL);
+    joint_eliminate(n, s, reduced->triangle, moved, model->loose, model->n_loose, kept, s,
+                    reduced->scale, fmax(model->damping, least * least), own->rows, reduced->schur,
+                    reduced->schur_rhs, NULL);
 }
 
 /* The own parameters that are not held; the right-hand side where the others have moved. */
@@ -81,7 +84,8 @@ static size_t list_loose(const struct joint_region *own, const struct joint_redu
     return n_loose;
 }
 
-void joint_damped_schur(struct joint_region *own, struct joint_reduced *reduced, const struct joint_hold *hold, double damping)
+void joint_damped_schur(struct joint_region *own, struct joint_reduced *reduced,
+                        const struct joint_hold *hold, double damping)
 {
     uint32_t *loose = own->model.loose, *kept = loose + own->n;
     size_t n_loose = list_loose(own, reduced, hold, own->rhs);

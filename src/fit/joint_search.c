@@ -239,7 +239,8 @@ static void adapt_radius(struct joint *joint, double decrease)
     double ratio = model->promise > 0 ? decrease / model->promise : -1;
     double part = trust_radius_part(joint_total(joint, slope_of), decrease);
     bool is_limited = trust_model_is_limited(model);
-    trust_reach_adapt(&model->reach, model->length, model->is_restricted, is_limited, ratio, part, 2);
+    trust_reach_adapt(&model->reach, model->length, model->is_restricted, is_limited, ratio, part,
+                      2);
 }
 
 /* The trials of all blocks have been evaluated, or some could not be. */
@@ -314,7 +315,8 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
     return joint->part.stride > 0 ? grow(joint) : ASKED_FAILED;
 }
 
-/* Where shared parameters have left their starts, those of blocks may leap from theirs, and then again shared ones. */
+/* Where shared parameters have left their starts, those of blocks may leap from theirs, and then
+ * again shared ones. */
 static enum asked leap(struct fit_search *search)
 {
     struct joint *joint = joint_of(search);
@@ -328,8 +330,10 @@ static enum asked leap(struct fit_search *search)
     return asked;
 }
 
-static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look, .step = step, .land = land,
-                                                .look_back = begin, .has_budget = has_budget, .go_on = go_on};
+static const struct fit_search_method method = {.begin = begin, .leap = leap, .look = look,
+                                                .step = step, .land = land,
+                                                .look_back = begin, .has_budget = has_budget,
+                                                .go_on = go_on};
 
 /* L-BFGS in place of the steps of the trust region. */
 static enum outcome descend(struct joint *joint, bool is_under_way)

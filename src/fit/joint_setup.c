@@ -169,7 +169,7 @@ static bool make_block(struct joint_work *work)
     assert(!block->saved || block->n == n);
     block->n = n;
     block->s = work->s;
-    block->n_at = block->has_kinks && !work->joint->descends ? joint_kinks_n_at(work) : 0;
+    block->memory.n_at = block->has_kinks && !work->joint->descends ? joint_kinks_n_at(work) : 0;
     if (!joint_block_room(work->joint, block))
         return false;
     for (size_t k = 0; work->joint->descends && k < 2 * n; k++)
@@ -313,7 +313,7 @@ void joint_fini(struct joint *joint)
     for (size_t i = 0; joint->block && i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
         free(block->findings.memory);
-        free(block->memory);
+        free(block->memory.numbers);
     }
     free(joint->block);
     joint_errors_fini(joint);

@@ -12,8 +12,9 @@
 /* Items whose rows are reduced at once at the bottom of the tree. */
 enum { AT_ONCE = 8 };
 
-void joint_eliminate(size_t n, size_t s, const double *triangle, const double *rhs, const uint32_t *loose, size_t n_loose,
-                     const uint32_t *kept, size_t n_kept, const double *scale, double damping, double *scratch, double *schur,
+void joint_eliminate(size_t n, size_t s, const double *triangle, const double *rhs,
+                     const uint32_t *loose, size_t n_loose, const uint32_t *kept, size_t n_kept,
+                     const double *scale, double damping, double *scratch, double *schur,
                      double *schur_rhs, double *own)
 {
     size_t all = n + s, m = all + n_loose, width = n_loose + n_kept;
@@ -48,8 +49,8 @@ static void put_piece(struct pieces *pieces, const struct joint_rows *piece)
     for (size_t c = 0; piece->column && c < pieces->width; c++)
         memset(pieces->rows + c * m + first, 0, n * sizeof *pieces->rows);
     for (size_t c = 0; c < n; c++)
-        memcpy(pieces->rows + (piece->column ? piece->column[c] : c) * m + first, piece->schur + c * n,
-               n * sizeof *piece->schur);
+        memcpy(pieces->rows + (piece->column ? piece->column[c] : c) * m + first,
+               piece->schur + c * n, n * sizeof *piece->schur);
     memcpy(pieces->rhs + first, piece->rhs, n * sizeof *piece->rhs);
     pieces->n_row += n;
 }

@@ -24,14 +24,15 @@ struct joint_reduced {
     double *at;               /* with kinks: predictions, their derivatives, noises, and theirs; otherwise NULL */
 };
 
-/* n own parameters of a block or a group in a step of joint_line.c: held and moving by a number, or stopped in the latest
- * step. */
+/* n own parameters of a block or a group in a step of joint_line.c: held and moving by a number,
+ * or stopped in the latest step. */
 struct joint_hold {
     bool *is_held, *is_stopped;
     double *by;
 };
 
-/* A block in the search for a step of joint_line.c. Steps from the best point: n own parameters, then s above. */
+/* A block in the search for a step of joint_line.c. Steps from the best point: n own parameters,
+ * then s above. */
 struct joint_inner {
     struct joint_reduced reduced;   /* the rows at the best inner step */
     double *step, *candidate; /* the best one and the next one, */
@@ -51,8 +52,10 @@ struct joint_line {
     bool holds;               /* parameters that were stopped are held from now on */
     int n_hold;               /* how often */
     bool has_fewer;           /* blocks have left */
-    double value, latest;     /* the objective for linear predictions at the best inner step, and at the latest one */
-    double *theta, *scale;    /* of all parameters above the blocks: the best inner step's end; the metric of steps; */
+    double value, latest;     /* the objective for linear predictions at the best inner step, and
+                               * at the latest one */
+    double *theta, *scale;    /* of all parameters above the blocks: the best inner step's end;
+                               * the metric of steps; */
     double *kept;             /* s: that of the trust region */
 };
 
@@ -103,13 +106,27 @@ struct joint_above {
 
 enum joint_which { JOINT_BEST, JOINT_TRIAL, JOINT_INNER };
 
+/* Of all arrays of a block but those of findings. */
+struct joint_memory {
+    double *numbers;      /* n; copies have the first n_copied, */
+    size_t n, n_copied;
+    size_t n_at;          /* and not those of the best point and the trial, with kinks: n_at of
+                           * each */
+    bool is_swapped;      /* the trial's arrays come first */
+};
+
+/* The best point of a block, for the record. */
+struct joint_kept {
+    bool is_there;
+    double *p;            /* n_parameter */
+    int8_t *at_bound;     /* n_parameter: as in the record */
+};
+
 struct joint_block {
     bool is_made;
     size_t n, s, n_row;       /* own parameters, and those above */
     size_t saved;             /* if not 0, its place in joint->saved.bytes until it is made */
-    double *memory;           /* n_memory numbers: of all arrays but those of findings. Copies have the first n_copied, */
-    size_t n_memory, n_copied, n_at; /* and not the n_at of the best point and the trial, with kinks */
-    bool is_swapped;          /* the trial's arrays come first */
+    struct joint_memory memory;
     struct joint_reduced best, trial;
     struct trust_reach reach; /* of own steps */
     struct joint_inner inner; /* with kinks */
@@ -134,12 +151,11 @@ struct joint_block {
     bool has_offset, has_kinks;
     char reason[160];
     /* of the last pass, for statistics and the record */
-    bool is_kept;             /* p and at_bound are those of the best point */
-    double *p, *chain;        /* n_parameter; n + s, own parameters first */
+    struct joint_kept kept;
+    double *chain;            /* n + s, own parameters first */
     double *box;              /* for L-BFGS: n lower, n upper bounds */
     struct fit_leap_sums *leap; /* s: of the parameters above, at the trial of the first passes */
     uint32_t *file_index;     /* n + s; then as many: the place of each among all of these in the model's order */
-    int8_t *at_bound;         /* n_parameter: as in the record */
     bool is_sigma_known;
     struct joint_findings findings;
 };

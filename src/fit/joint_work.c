@@ -28,9 +28,9 @@ void joint_block_place(const struct joint *joint, struct joint_block *block)
     bool has_inner = block->has_kinks && !joint->descends;
     struct joint_inner *inner = &block->inner;
     struct joint_reduced *reduced[] = {&block->best, &block->trial, &inner->reduced};
-    double *memory = block->memory;
+    double *memory = block->memory.numbers;
     for (size_t k = 0; k < (has_inner ? 3 : 2); k++) {
-        struct joint_reduced *to = reduced[block->is_swapped && k < 2 ? 1 - k : k];
+        struct joint_reduced *to = reduced[block->memory.is_swapped && k < 2 ? 1 - k : k];
         to->theta = take(memory, &used, n);
         to->triangle = take(memory, &used, all * all);
         to->rhs = take(memory, &used, all);
@@ -38,30 +38,32 @@ void joint_block_place(const struct joint *joint, struct joint_block *block)
         to->schur = take(memory, &used, s * s);
         to->schur_rhs = take(memory, &used, s);
     }
-    block->p = take(memory, &used, n_parameter);
+    block->kept.p = take(memory, &used, n_parameter);
     block->chain = take(memory, &used, all);
     block->box = take(memory, &used, joint->descends ? 2 * n : 0);
-    block->leap = (struct fit_leap_sums *)take(memory, &used, s * sizeof *block->leap / sizeof(double));
+    block->leap = (struct fit_leap_sums *)take(memory, &used,
+                                               s * sizeof *block->leap / sizeof(double));
     block->file_index = (uint32_t *)take(memory, &used, all + 1);
-    block->at_bound = (int8_t *)take(memory, &used, n_parameter / sizeof(double) + 1);
+    block->kept.at_bound = (int8_t *)take(memory, &used, n_parameter / sizeof(double) + 1);
     inner->scale = take(memory, &used, has_inner ? all : 0);
     inner->step = take(memory, &used, has_inner ? all : 0);
     inner->candidate = take(memory, &used, has_inner ? all : 0);
     inner->hold.by = take(memory, &used, has_inner ? n : 0);
     inner->hold.is_held = (bool *)take(memory, &used, has_inner ? n : 0);
     inner->hold.is_stopped = (bool *)take(memory, &used, has_inner ? n : 0);
-    block->n_copied = used;
+    block->memory.n_copied = used;
     for (size_t k = 0; k < 2; k++)
-        reduced[block->is_swapped ? 1 - k : k]->at = block->n_at ? take(memory, &used, block->n_at) : NULL;
-    block->n_memory = used;
+        reduced[block->memory.is_swapped ? 1 - k : k]->at =
+            block->memory.n_at ? take(memory, &used, block->memory.n_at) : NULL;
+    block->memory.n = used;
 }
 
 bool joint_block_room(const struct joint *joint, struct joint_block *block)
 {
     joint_block_place(joint, block);
-    block->memory = calloc(block->n_memory + 1, sizeof *block->memory);
+    block->memory.numbers = calloc(block->memory.n + 1, sizeof *block->memory.numbers);
     joint_block_place(joint, block);
-    return block->memory != NULL;
+    return block->memory.numbers != NULL;
 }
 
 void joint_block_swap(struct joint_block *block)
@@ -69,7 +71,7 @@ void joint_block_swap(struct joint_block *block)
     struct joint_reduced best = block->best;
     block->best = block->trial;
     block->trial = best;
-    block->is_swapped = !block->is_swapped;
+    block->memory.is_swapped = !block->memory.is_swapped;
 }
 
 bool joint_work_make(struct joint_work *work)

@@ -6,22 +6,24 @@
 #include <math.h>
 #include <string.h>
 
-/* The most inner steps, the most often the first one is halved, and a part of the gain so far: a smaller gain does not justify
- * another step. */
+/* The most inner steps, the most often the first one is halved, and a part of the gain so far: a
+ * smaller gain does not justify another step. */
 enum { MAX_INNER = 60, MAX_CUT = 30 };
 static const double LITTLE = 1e-6;
 
-bool kinks_linear_init(struct kinks_linear *linear, const struct fit_asker *asker, struct arena *arena)
+bool kinks_linear_init(struct kinks_linear *linear, const struct fit_asker *asker,
+                       struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    return ARENA_DOUBLES(arena, {&linear->theta, n, 1}, {&linear->step, n, 1}, {&linear->prediction, n_row, 1},
-                         {&linear->weight, n_row, 1}, {&linear->residual, n_row, 1}, {&linear->noise, n_row, 1},
+    return ARENA_DOUBLES(arena, {&linear->theta, n, 1}, {&linear->step, n, 1},
+                         {&linear->prediction, n_row, 1}, {&linear->weight, n_row, 1},
+                         {&linear->residual, n_row, 1}, {&linear->noise, n_row, 1},
                          {&linear->p, asker->map.n_parameter, 1});
 }
 
 /* to = from + slopes (n_row x n) times chain times step. */
-static void go(size_t n_row, const struct fit_point *best, size_t n, const double *slopes, const double *from,
-               const double *step, double *to)
+static void go(size_t n_row, const struct fit_point *best, size_t n, const double *slopes,
+               const double *from, const double *step, double *to)
 {
     memcpy(to, from, n_row * sizeof *to);
     for (size_t j = 0; j < n; j++)
@@ -29,8 +31,9 @@ static void go(size_t n_row, const struct fit_point *best, size_t n, const doubl
             to[i] += slopes[i + j * n_row] * (best->chain[j] * step[j]);
 }
 
-double kinks_linear_value(struct kinks_linear *linear, const struct fit_asker *asker, const struct fit_point *best,
-                          const double *step, struct fit_answer *answer)
+double kinks_linear_value(struct kinks_linear *linear, const struct fit_asker *asker,
+                          const struct fit_point *best, const double *step,
+                          struct fit_answer *answer)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
     for (size_t j = 0; j < n; j++)
@@ -79,11 +82,13 @@ enum asked kinks_run(struct kinks_search *search)
 }
 
 /* Sets up the model, seen from the best point, with rows at `step`. */
-static void take_rows(struct trust_model *model, const struct fit_answer *answer, const double *step, bool newton)
+static void take_rows(struct trust_model *model, const struct fit_answer *answer,
+                      const double *step, bool newton)
 {
     size_t n = model->n, n_row = model->reduced.n_row;
     double *a = model->reduced.rows, *b = model->reduced.rhs;
-    fit_objective_rows(&model->asker->objective, answer, newton ? CURVATURE_KINKS : CURVATURE_ABOVE, a, b);
+    fit_objective_rows(&model->asker->objective, answer, newton ? CURVATURE_KINKS : CURVATURE_ABOVE,
+                       a, b);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n_row && step[j] != 0; i++)
             b[i] -= a[i + j * n_row] * step[j];
@@ -137,7 +142,8 @@ void kinks_step(struct kinks *kinks, struct trust_model *model, const struct fit
     kinks->is_restricted = false;
     memset(kinks->linear.step, 0, bytes);
     *search = (struct kinks_search){.method = &single, .context = kinks};
-    search->first = kinks_linear_value(&kinks->linear, model->asker, best, kinks->linear.step, &answer);
+    search->first = kinks_linear_value(&kinks->linear, model->asker, best, kinks->linear.step,
+                                       &answer);
     kinks_run(search);
     double *zero = kinks->linear.theta;
     memset(zero, 0, bytes);

@@ -1,10 +1,11 @@
-/* Steps for objectives with kinks, of a fit of one dataset and of many. They minimise the objective itself with linear
- * predictions instead of a quadratic, because a sum of absolute values is least where some of them are zero, and a quadratic
- * does not show which.
+/* Steps for objectives with kinks, of a fit of one dataset and of many. They minimise the
+ * objective itself with linear predictions instead of a quadratic, because a sum of absolute
+ * values is least where some of them are zero, and a quadratic does not show which.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A step is found by inner steps, which evaluate nothing: quadratic ones, first with reweighted squares, which always lead
- * downhill but creep along kinks; then Newton's with the rounded kinks, which find the right kinks at once. */
+ * A step is found by inner steps, which evaluate nothing: quadratic ones, first with reweighted
+ * squares, which always lead downhill but creep along kinks; then Newton's with the rounded
+ * kinks, which find the right kinks at once. */
 #pragma once
 
 #include "fit/trust_model.h"
@@ -16,10 +17,12 @@ struct kinks_linear {
 };
 
 /* False: out of memory. */
-bool kinks_linear_init(struct kinks_linear *linear, const struct fit_asker *asker, struct arena *arena);
+bool kinks_linear_init(struct kinks_linear *linear, const struct fit_asker *asker,
+                       struct arena *arena);
 /* At best + step, and the answer there; infinite if predictions or noise are invalid. */
-double kinks_linear_value(struct kinks_linear *linear, const struct fit_asker *asker, const struct fit_point *best,
-                          const double *step, struct fit_answer *answer);
+double kinks_linear_value(struct kinks_linear *linear, const struct fit_asker *asker,
+                          const struct fit_point *best, const double *step,
+                          struct fit_answer *answer);
 
 struct kinks_search;
 
@@ -53,6 +56,7 @@ struct kinks {
     bool is_restricted;       /* the best inner step, linear.step */
 };
 
-/* With `linear` made. Replaces trust_model_step, with the same answers: minimises the objective within bounds and radius for
- * linear predictions and noise. The model must be current, and remains that of `best`. */
+/* With `linear` made. Replaces trust_model_step, with the same answers: minimises the objective
+ * within bounds and radius for linear predictions and noise. The model must be current, and
+ * remains that of `best`. */
 void kinks_step(struct kinks *kinks, struct trust_model *model, const struct fit_point *best);

@@ -21,7 +21,8 @@ static bool is_far(const struct fit_leap *leap, const struct fit_map *map, size_
 {
     bool is_linear = map->scale[j] == SCALE_LIN;
     double size = is_linear ? fit_map_size(map, j, natural) : natural;
-    double theta = is_linear || target > 0 ? fit_scale_from_natural(map->scale[j], target) : (double)NAN;
+    double theta = is_linear || target > 0 ? fit_scale_from_natural(map->scale[j], target)
+                                           : (double)NAN;
     if (!(theta > map->lower[j] && theta < map->upper[j]))
         return false;
     /* a start at 0 says nothing of the size */
@@ -33,9 +34,9 @@ bool fit_leap_init(struct fit_leap *leap, size_t n, bool shrinks, struct arena *
     *leap = (struct fit_leap){.n_left = 3 * n, .shrinks = shrinks};
     leap->sums = arena_calloc(arena, n + 1, sizeof *leap->sums);
     leap->unit = arena_calloc(arena, n + 1, sizeof *leap->unit);
-    if (!leap->sums || !leap->unit
-        || !ARENA_DOUBLES(arena, {&leap->theta, n, 1}, {&leap->part, n, 1}, {&leap->natural, n, 1}, {&leap->chain, n, 1},
-                          {&leap->goal, n, 1}, {&leap->gain, n, 1}))
+    if (!leap->sums || !leap->unit ||
+        !ARENA_DOUBLES(arena, {&leap->theta, n, 1}, {&leap->part, n, 1}, {&leap->natural, n, 1},
+                       {&leap->chain, n, 1}, {&leap->goal, n, 1}, {&leap->gain, n, 1}))
         return false;
     for (size_t j = 0; j < n; j++) {
         leap->part[j] = 1;
@@ -44,26 +45,32 @@ bool fit_leap_init(struct fit_leap *leap, size_t n, bool shrinks, struct arena *
     return true;
 }
 
-bool fit_leap_init_single(struct fit_leap *leap, const struct fit_asker *asker, bool by_slopes, struct arena *arena)
+bool fit_leap_init_single(struct fit_leap *leap, const struct fit_asker *asker, bool by_slopes,
+                          struct arena *arena)
 {
-    bool shrinks = by_slopes || asker->accuracy.gradient == GRADIENT_differences || asker->objective.has_noise;
+    bool shrinks = by_slopes || asker->accuracy.gradient == GRADIENT_differences ||
+                   asker->objective.has_noise;
     return fit_leap_init(leap, asker->map.n_free, shrinks, arena);
 }
 
-void fit_leap_sum(const struct fit_asker *asker, const struct fit_point *point, size_t j, struct fit_leap_sums *sums)
+void fit_leap_sum(const struct fit_asker *asker, const struct fit_point *point, size_t j,
+                  struct fit_leap_sums *sums)
 {
     const struct fit_objective *objective = &asker->objective;
     size_t n_row = objective->n_row;
     const double *column = point->d_prediction + j * n_row;
     struct fit_answer answer = fit_point_answer(asker, point);
-    *sums = (struct fit_leap_sums){.slope = matrix_product(n_row, point->weight, column, point->residual) * point->chain[j]};
+    double slope = matrix_product(n_row, point->weight, column, point->residual);
+    *sums = (struct fit_leap_sums){.slope = slope * point->chain[j]};
     for (size_t i = 0; i < n_row; i++)
         sums->square += pow(column[i] * point->weight[i] * point->chain[j], 2);
     for (size_t i = 0; i < n_row && objective->has_noise; i++) {
         double r, weight, value;
-        double elasticity = point->p[asker->map.file_index[j]] * point->d_noise[i + j * n_row] / point->noise[i];
+        double elasticity = point->p[asker->map.file_index[j]] * point->d_noise[i + j * n_row] /
+                            point->noise[i];
         bool is_own = objective->measured.sigma && !isnan(objective->measured.sigma[i]);
-        if (is_own || elasticity == 0 || !fit_objective_plain(objective, &answer, i, &r, &weight, &value))
+        if (is_own || elasticity == 0 ||
+            !fit_objective_plain(objective, &answer, i, &r, &weight, &value))
             continue;
         sums->noise_squares += elasticity * elasticity * r * r;
         sums->noise += elasticity * elasticity;
@@ -89,7 +96,8 @@ static double promise_of(struct fit_leap *leap, const struct fit_map *map, size_
     return may && gain > 0 ? gain : 0;
 }
 
-/* The best leap of all parameters of the predictions, or of the noise alone; `least`: what it must promise. */
+/* The best leap of all parameters of the predictions, or of the noise alone; `least`: what it
+ * must promise. */
 static void find(struct fit_leap *leap, const struct fit_map *map, bool of_noise, double least)
 {
     size_t n = map->n_free;
@@ -103,7 +111,8 @@ static void find(struct fit_leap *leap, const struct fit_map *map, bool of_noise
         }
 }
 
-bool fit_leap_choose(struct fit_leap *leap, const struct fit_map *map, const double *theta, double squares, double scale)
+bool fit_leap_choose(struct fit_leap *leap, const struct fit_map *map, const double *theta,
+                     double squares, double scale)
 {
     size_t n = map->n_free;
     leap->promise = 0;
@@ -122,7 +131,8 @@ bool fit_leap_choose(struct fit_leap *leap, const struct fit_map *map, const dou
     return leap->best < n;
 }
 
-bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker, const struct fit_point *point)
+bool fit_leap_find(struct fit_leap *leap, const struct fit_asker *asker,
+                   const struct fit_point *point)
 {
     for (size_t j = 0; j < asker->map.n_free; j++) {
         fit_leap_sum(asker, point, j, &leap->sums[j]);
@@ -143,8 +153,9 @@ bool fit_leap_is_good(struct fit_leap *leap, struct fit_map *map, double before,
     return is_good;
 }
 
-enum asked fit_leap_try(struct fit_leap *leap, struct fit_asker *asker, const struct fit_point *point, double f,
-                        struct fit_point *trial, bool *is_good)
+enum asked fit_leap_try(struct fit_leap *leap, struct fit_asker *asker,
+                        const struct fit_point *point, double f, struct fit_point *trial,
+                        bool *is_good)
 {
     *is_good = false;
     if (!fit_leap_find(leap, asker, point))

@@ -1,4 +1,5 @@
-/* Scales, bounds and fixed parameters: the conversion between fit parameters and the model's, in each experiment.
+/* Scales, bounds and fixed parameters: the conversion between fit parameters and the model's, in
+ * each experiment.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/map.h"
 
@@ -62,9 +63,9 @@ static void set_number(struct fit_binding *binding, size_t i, const struct subst
     binding->number[i] = substitute->value;
 }
 
-static void fill_numbers(struct fit_binding *binding, const struct stiffit_model *model, size_t n_parameter,
-                         const uint32_t *to_model, const struct ode_task *task, size_t n_substitute,
-                         const struct substitute *substitute)
+static void fill_numbers(struct fit_binding *binding, const struct stiffit_model *model,
+                         size_t n_parameter, const uint32_t *to_model, const struct ode_task *task,
+                         size_t n_substitute, const struct substitute *substitute)
 {
     size_t n = binding->n_model, n_all = binding->n_part * n;
     for (size_t i = 0; i < n_all; i++)
@@ -76,7 +77,8 @@ static void fill_numbers(struct fit_binding *binding, const struct stiffit_model
             binding->from[to_model[i]] = (uint32_t)i;
     for (size_t s = 0; s < n_substitute; s++)
         if (substitute[s].row == EXPERIMENT_NONE)
-            set_number(binding, part_of(task, substitute[s].time) * n + substitute[s].parameter, &substitute[s]);
+            set_number(binding, part_of(task, substitute[s].time) * n + substitute[s].parameter,
+                       &substitute[s]);
     for (size_t i = n; i < n_all; i++)
         if (binding->from[i] == SAME) {
             binding->from[i] = binding->from[i - n];
@@ -91,15 +93,17 @@ static uint32_t column_from(const uint32_t *column_of, uint32_t from)
     return from == EXPERIMENT_NUMBER ? FIT_NO_COLUMN : column_of[from];
 }
 
-static struct pair pair_of(const struct fit_binding *binding, const uint32_t *column_of, uint32_t parameter, uint32_t from)
+static struct pair pair_of(const struct fit_binding *binding, const uint32_t *column_of,
+                           uint32_t parameter, uint32_t from)
 {
     uint32_t column = column_from(column_of, from);
-    return (struct pair){parameter, column, column_from(column_of, binding->from[parameter]) != column};
+    return (struct pair){parameter, column,
+                         column_from(column_of, binding->from[parameter]) != column};
 }
 
 /* All pairs, sorted; most of the model's parameters have one. */
-static size_t find_pairs(const struct fit_binding *binding, const uint32_t *column_of, const struct ode_task *task,
-                         struct pair *pair)
+static size_t find_pairs(const struct fit_binding *binding, const uint32_t *column_of,
+                         const struct ode_task *task, struct pair *pair)
 {
     size_t n = binding->n_model, n_all = binding->n_part * n, n_pair = 0, n_distinct = 0;
     for (size_t i = 0; i < n_all + binding->n_own; i++) {
@@ -116,11 +120,13 @@ static size_t find_pairs(const struct fit_binding *binding, const uint32_t *colu
     return n_distinct;
 }
 
-bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *model, size_t n_parameter,
-                      const uint32_t *to_model, const uint32_t *column_of, const struct ode_task *task,
-                      size_t n_substitute, const struct substitute *substitute, struct arena *arena)
+bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *model,
+                      size_t n_parameter, const uint32_t *to_model, const uint32_t *column_of,
+                      const struct ode_task *task, size_t n_substitute,
+                      const struct substitute *substitute, struct arena *arena)
 {
-    size_t n = model->n_parameter, n_part = 1 + task->n_phase, n_own = ode_task_n_own(task), n_all = n_part * n;
+    size_t n = model->n_parameter, n_part = 1 + task->n_phase, n_own = ode_task_n_own(task),
+           n_all = n_part * n;
     *binding = (struct fit_binding){.n_model = n, .n_part = n_part, .n_own = n_own};
     binding->from = arena_alloc(arena, (n_all + n_own) * sizeof *binding->from);
     binding->number = arena_calloc(arena, n_all + n_own, sizeof *binding->number);
@@ -142,8 +148,10 @@ bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *m
         }
     }
     for (size_t i = 0; i < n_own; i++) {
-        struct pair own = pair_of(binding, column_of, task->variant_parameter[i], binding->from[n_all + i]);
-        const struct pair *found = n_sens ? bsearch(&own, pair, n_sens, sizeof *pair, compare_pairs) : NULL;
+        struct pair own = pair_of(binding, column_of, task->variant_parameter[i],
+                                  binding->from[n_all + i]);
+        const struct pair *found = n_sens ? bsearch(&own, pair, n_sens, sizeof *pair, compare_pairs)
+                                          : NULL;
         binding->own_sens[i] = found ? (uint32_t)(found - pair) : ODE_NONE;
     }
     return true;
@@ -152,11 +160,13 @@ bool fit_binding_init(struct fit_binding *binding, const struct stiffit_model *m
 void fit_binding_numbers(const struct fit_binding *binding, const double *p, double *number)
 {
     for (size_t i = 0; i < fit_binding_n_number(binding); i++)
-        number[i] = binding->from[i] == EXPERIMENT_NUMBER ? binding->number[i] : p[binding->from[i]];
+        number[i] = binding->from[i] == EXPERIMENT_NUMBER ? binding->number[i]
+                                                          : p[binding->from[i]];
 }
 
-void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter, const uint32_t *to_model, const double *p,
-                          size_t n_substitute, const struct substitute *substitute, double *of_model)
+void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter,
+                          const uint32_t *to_model, const double *p, size_t n_substitute,
+                          const struct substitute *substitute, double *of_model)
 {
     for (size_t k = 0; k < model->n_parameter; k++)
         of_model[k] = model->parameter_start ? model->parameter_start[k] : (double)NAN;
@@ -246,7 +256,8 @@ static void drop_columns(struct fit_binding *binding, size_t n_free)
     binding->column = is_plain ? NULL : binding->column;
 }
 
-static bool fill_bindings(struct fit_map *map, const struct fit_problem *problem, uint32_t *theta_of, struct arena *arena)
+static bool fill_bindings(struct fit_map *map, const struct fit_problem *problem,
+                          uint32_t *theta_of, struct arena *arena)
 {
     for (size_t i = 0; i < map->n_parameter; i++)
         theta_of[i] = FIT_NO_COLUMN;

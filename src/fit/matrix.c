@@ -179,8 +179,10 @@ static void swap_columns(size_t n, double *x, double *y)
     }
 }
 
-/* QR that always takes the longest remaining column next; x receives the transpose of R, `order` the columns' numbers. */
-WIDE static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x, double *order)
+/* QR that always takes the longest remaining column next; x receives the transpose of R, `order`
+ * the columns' numbers. */
+WIDE static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x,
+                                  double *order)
 {
     double *left = x + (n - 1) * n; /* remaining lengths of the columns; x is not needed until the end */
     for (size_t j = 0; j < n; j++) {

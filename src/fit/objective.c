@@ -329,8 +329,10 @@ static void add_observable(const struct fit_objective *objective, const struct f
         }
 }
 
-/* The sums over all rows of a plain objective, whose weights and residuals are known: the same as below. */
-static void add_plain(const struct fit_objective *objective, const struct fit_answer *answer, struct fit_criteria *criteria)
+/* The sums over all rows of a plain objective, whose weights and residuals are known: the same
+ * as below. */
+static void add_plain(const struct fit_objective *objective, const struct fit_answer *answer,
+                      struct fit_criteria *criteria)
 {
     double sigma = NAN, log_sigma = NAN;
     for (size_t i = 0; i < objective->n_row; i++) {
@@ -348,7 +350,8 @@ static void add_plain(const struct fit_objective *objective, const struct fit_an
     criteria->scaling = 1;
 }
 
-static void add_rows(const struct fit_objective *objective, const struct fit_answer *answer, struct fit_criteria *criteria)
+static void add_rows(const struct fit_objective *objective, const struct fit_answer *answer,
+                     struct fit_criteria *criteria)
 {
     struct fit_objective full = *objective;
     size_t n_square = 0, n_kink = 0;
@@ -367,13 +370,14 @@ static void add_rows(const struct fit_objective *objective, const struct fit_ans
         criteria->chi_square += terms.weight * r * r;
         criteria->distances += loss->has_kink ? terms.weight * r * r : 0;
         criteria->squares += r * r;
-        criteria->constants += 2 * row.constant; /* not f - rho, which has lost its digits if residuals are large */
+        /* Not f - rho, which has lost its digits if residuals are large. */
+        criteria->constants += 2 * row.constant;
     }
     criteria->scaling = n_kink == objective->n_row ? 2 : n_square == objective->n_row;
 }
 
-struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
-                                           uint32_t n_observable)
+struct fit_criteria fit_objective_criteria(const struct fit_objective *objective,
+                                           const struct fit_answer *answer, uint32_t n_observable)
 {
     struct fit_criteria criteria = {.total_squares = 0};
     for (uint32_t observable = 0; observable < n_observable; observable++)

@@ -1,5 +1,6 @@
-/* Asks for evaluations, evaluates points, and computes derivatives by difference quotients: two places for each parameter, one
- * list of evaluations, and the slope of the parabola through three values.
+/* Asks for evaluations, evaluates points, and computes derivatives by difference quotients: two
+ * places for each parameter, one list of evaluations, and the slope of the parabola through
+ * three values.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/point.h"
 
@@ -14,16 +15,18 @@
 #include <string.h>
 #include <time.h>
 
-/* The deadline may pass while a suspended evaluation waits for its next turn, although the fit has used less computing time
- * than it is allowed. The evaluation is then repeated, at most this often. */
+/* The deadline may pass while a suspended evaluation waits for its next turn, although the fit
+ * has used less computing time than it is allowed. The evaluation is then repeated, at most this
+ * often. */
 enum { MAX_RETRY = 100 };
 
-/* A point that lanes cannot integrate is a failed trial: far from the optimum most of them fail with CVODES, too, which takes
- * several times as long for all the others. It counts LOST, one that can be integrated takes one off, and at MAX_LOST CVODES
- * takes over. */
+/* A point that lanes cannot integrate is a failed trial: far from the optimum most of them fail
+ * with CVODES, too, which takes several times as long for all the others. It counts LOST, one
+ * that can be integrated takes one off, and at MAX_LOST CVODES takes over. */
 enum { LOST = 2, MAX_LOST = 16 };
 
-/* Differences beyond this part change the bits of a natural parameter, unless both are on the same bound. */
+/* Differences beyond this part change the bits of a natural parameter, unless both are on the
+ * same bound. */
 static const double SURELY = 1e-12;
 
 /* Errors of predictions over the integrator's tolerance; they differ by a few tolerances from place to place. */
@@ -69,7 +72,8 @@ static double seconds_left(const struct fit_asker *asker)
 {
     if (!(asker->options->max_seconds < INFINITY))
         return INFINITY;
-    return asker->options->max_seconds - 1e-9 * (double)asker->host->elapsed_ns(asker->host->context);
+    return asker->options->max_seconds -
+           1e-9 * (double)asker->host->elapsed_ns(asker->host->context);
 }
 
 static int64_t deadline_after(double seconds)
@@ -86,13 +90,19 @@ static enum asked check_budgets(struct fit_asker *asker, size_t n, int64_t most_
 {
     const struct fit_options *options = asker->options;
     if (options->max_evaluations - asker->used.n_evaluation < (int64_t)n)
-        return fit_asker_end(asker, OUTCOME_budget, "the budget of %" PRId64 " evaluations is used up (--max-evaluations)%s",
-                             options->max_evaluations, n > 1 ? ": difference quotients take two for each parameter" : "");
+        return fit_asker_end(asker, OUTCOME_budget,
+                             "the budget of %" PRId64
+                             " evaluations is used up (--max-evaluations)%s",
+                             options->max_evaluations,
+                             n > 1 ? ": difference quotients take two for each parameter" : "");
     if (asker->used.n_step >= most_steps)
-        return fit_asker_end(asker, OUTCOME_budget, "the budget of %" PRId64 " integrator steps is used up (--max-total-steps)",
+        return fit_asker_end(asker, OUTCOME_budget,
+                             "the budget of %" PRId64
+                             " integrator steps is used up (--max-total-steps)",
                              most_steps);
     if (!(seconds_left(asker) > 0))
-        return fit_asker_end(asker, OUTCOME_timeout, "the budget of %g s of computing is used up (--max-seconds)",
+        return fit_asker_end(asker, OUTCOME_timeout,
+                             "the budget of %g s of computing is used up (--max-seconds)",
                              options->max_seconds);
     return ASKED_OK;
 }
@@ -109,33 +119,41 @@ bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena)
     for (size_t e = 0; asker->first_row && e < n; e++)
         asker->first_row[e + 1] = asker->first_row[e] + problem->task[e].n_row;
     return asker->first_row && asker->evaluation && asker->course && asker->asked &&
-           ARENA_DOUBLES(arena, {&asker->of_model, map->n_of_model, 1}, {&asker->compared, map->n_parameter, 2});
+           ARENA_DOUBLES(arena, {&asker->of_model, map->n_of_model, 1},
+                         {&asker->compared, map->n_parameter, 2});
 }
 
-const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task, char name[FIT_NAME_SIZE])
+const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task,
+                                char name[FIT_NAME_SIZE])
 {
     name[0] = '\0';
     if (problem->n_experiment > 1 && problem->experiment_id)
-        snprintf(name, FIT_NAME_SIZE, "experiment %.60s: ", problem->experiment_id[task - problem->task]);
+        snprintf(name, FIT_NAME_SIZE,
+                 "experiment %.60s: ", problem->experiment_id[task - problem->task]);
     return name;
 }
 
 /* Decides whether a finished evaluation's failure ends the fit. */
-static enum asked judge_end(struct fit_asker *asker, struct fit_accuracy accuracy, const struct evaluation *evaluation,
-                            bool limited_by_total)
+static enum asked judge_end(struct fit_asker *asker, struct fit_accuracy accuracy,
+                            const struct evaluation *evaluation, bool limited_by_total)
 {
     if (evaluation->outcome == EVALUATION_NO_MEMORY)
-        return fit_asker_end(asker, OUTCOME_out_of_memory, "%s", evaluation->reason[0] ? evaluation->reason : "out of memory");
+        return fit_asker_end(asker, OUTCOME_out_of_memory, "%s",
+                             evaluation->reason[0] ? evaluation->reason : "out of memory");
     if (evaluation->outcome == EVALUATION_TIMEOUT)
-        return fit_asker_end(asker, OUTCOME_timeout, "the time of this fit is used up within an evaluation (--max-seconds)");
+        return fit_asker_end(
+            asker, OUTCOME_timeout,
+            "the time of this fit is used up within an evaluation (--max-seconds)");
     if (evaluation->outcome == EVALUATION_BUDGET && limited_by_total)
-        return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation "
+        return fit_asker_end(asker, OUTCOME_budget,
+                             "the integrator steps of this fit are used up within an evaluation "
                              "(--max-total-steps)");
-    bool is_lost = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine != ENGINE_REFERENCE;
-    asker->has_lost = asker->has_lost || is_lost;
-    asker->leaves_lanes = is_lost && !accuracy.is_loose && !asker->stays_in_lanes
-                          && (isnan(asker->start_f) || asker->n_lost >= MAX_LOST);
-    if (asker->leaves_lanes)
+    bool is_lost = evaluation->outcome == EVALUATION_ODE_FAILED &&
+                   evaluation->engine != ENGINE_REFERENCE;
+    asker->lanes.has_lost = asker->lanes.has_lost || is_lost;
+    asker->lanes.leaves = is_lost && !accuracy.is_loose && !asker->lanes.stays
+                          && (isnan(asker->start_f) || asker->lanes.n_lost >= MAX_LOST);
+    if (asker->lanes.leaves)
         return fit_asker_end(asker, OUTCOME_ode_failed, "%s", evaluation->reason);
     return ASKED_OK;
 }
@@ -147,7 +165,9 @@ enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *eval
     char name[FIT_NAME_SIZE];
     return fit_asker_miss(asker, is_model ? OUTCOME_model_failed : OUTCOME_ode_failed, "%s%s",
                           fit_name_experiment(asker->problem, evaluation->task, name),
-                          is_budget ? "the integrator steps of one evaluation are used up (--max-steps)" : evaluation->reason);
+                          is_budget
+                              ? "the integrator steps of one evaluation are used up (--max-steps)"
+                              : evaluation->reason);
 }
 
 /* Asks for the evaluations, and again for those that timed out while the fit has time left. */
@@ -175,11 +195,13 @@ static bool ask_again(void *context, struct evaluation *const *all, size_t n)
     return true;
 }
 
-enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, struct evaluation **evaluations, size_t n)
+enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
+                       struct evaluation **evaluations, size_t n)
 {
     size_t n_experiment = asker->problem->n_experiment;
-    int64_t most = asker->options->max_total_steps, most_steps = most > INT64_MAX / (int64_t)n_experiment
-                                                                     ? INT64_MAX : most * (int64_t)n_experiment;
+    int64_t most = asker->options->max_total_steps,
+            most_steps = most > INT64_MAX / (int64_t)n_experiment ? INT64_MAX
+                                                                  : most * (int64_t)n_experiment;
     enum asked asked = check_budgets(asker, n / n_experiment, most_steps);
     if (asked != ASKED_OK)
         return asked;
@@ -206,14 +228,16 @@ enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, st
         if (asked == ASKED_OK)
             asked = judge_end(asker, accuracy, evaluations[k], limited_by_total);
     }
-    asker->n_lost = is_lost ? asker->n_lost + LOST : asker->n_lost > 0 ? asker->n_lost - 1 : 0;
+    int *n_lost = &asker->lanes.n_lost;
+    *n_lost = is_lost ? *n_lost + LOST : *n_lost - (*n_lost > 0);
     return asked;
 }
 
 double fit_asker_rtol(const struct fit_asker *asker, double tighter)
 {
     double rtol = asker->options->accuracy;
-    return asker->problem->model->abi.n_state == 0 ? fmin(rtol, FIT_QUOTIENT_ROUNDING) : rtol / tighter;
+    return asker->problem->model->abi.n_state == 0 ? fmin(rtol, FIT_QUOTIENT_ROUNDING)
+                                                   : rtol / tighter;
 }
 
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other)
@@ -578,17 +602,19 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_accuracy accu
         if (!isfinite(point->gradient[j]))
             return fit_asker_miss(asker, OUTCOME_model_failed, "the gradient of the objective is not finite");
     if (asker->host->judged)
-        asker->host->judged(asker->host->context, NAN, fit_point_gradient_norm(&asker->map, point) * unit_of(asker));
+        asker->host->judged(asker->host->context, NAN,
+                            fit_point_gradient_norm(&asker->map, point) * unit_of(asker));
     return ASKED_OK;
 }
 
-/* Asks for the evaluations of a point whose p is known, and of_model. Where an integration fails, the tolerances may be too
- * loose for the equations: a saturated reaction, for example, whose constant is below the errors of its substrate. It is tried
- * once more with tighter ones, which spoil no comparison. */
+/* Asks for the evaluations of a point whose p is known, and of_model. Where an integration
+ * fails, the tolerances may be too loose for the equations: a saturated reaction, for example,
+ * whose constant is below the errors of its substrate. It is tried once more with tighter ones,
+ * which spoil no comparison. */
 static enum asked ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point, bool with_derivatives)
 {
     size_t n_experiment = asker->problem->n_experiment;
-    int n_lost = asker->n_lost;
+    int n_lost = asker->lanes.n_lost;
     fill_request(asker, accuracy.gradient, point, with_derivatives);
     if (fit_ask_all(asker, accuracy, asker->asked, n_experiment) == ASKED_END)
         return ASKED_END;
@@ -606,7 +632,7 @@ static enum asked ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
     if (asked == ASKED_OK && (failed = find_failure(asker, asker->evaluation)))
         asked = fit_asker_fail(asker, failed);
     asker->n_unsaved = asked == ASKED_OK ? 0 : asker->n_unsaved + 1;
-    asker->n_lost = asked == ASKED_OK ? n_lost : asker->n_lost;
+    asker->lanes.n_lost = asked == ASKED_OK ? n_lost : asker->lanes.n_lost;
     return asked;
 }
 

@@ -1,12 +1,15 @@
-/* The evaluations of a fit: it asks its host for them, within budgets, and lets only finite numbers pass in either direction. A
- * point of the search has the answers, objective and gradient. Derivatives of predictions come from sensitivities, or from
- * difference quotients of evaluations without sensitivities (--gradient differences): a compromise for models whose derivatives
- * are wrong, incomplete, or more expensive than two evaluations per parameter.
+/* The evaluations of a fit: it asks its host for them, within budgets, and lets only finite
+ * numbers pass in either direction. A point of the search has the answers, objective and
+ * gradient. Derivatives of predictions come from sensitivities, or from difference quotients of
+ * evaluations without sensitivities (--gradient differences): a compromise for models whose
+ * derivatives are wrong, incomplete, or more expensive than two evaluations per parameter.
  *
- * A prediction has an error of about the integrator's tolerance, which varies from point to point as the steps do. A quotient
- * over h has this error divided by h, and the error of the formula, of order h^2. Their sum is least at h ~ cbrt(error) (Gill,
- * Murray & Wright 1981, section 8.6), and small enough for a Gauss-Newton step only with tighter tolerances than usual. All
- * evaluations of such a fit use these tolerances, also those without quotients, so that values remain comparable.
+ * A prediction has an error of about the integrator's tolerance, which varies from point to
+ * point as the steps do. A quotient over h has this error divided by h, and the error of the
+ * formula, of order h^2. Their sum is least at h ~ cbrt(error) (Gill, Murray & Wright 1981,
+ * section 8.6), and small enough for a Gauss-Newton step only with tighter tolerances than
+ * usual. All evaluations of such a fit use these tolerances, also those without quotients, so
+ * that values remain comparable.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -24,20 +27,36 @@ struct fit_point;
 struct fit_quotient;
 struct fit_spectrum;
 
-/* For difference quotients: the divisor of the integrator's tolerances, in addition to fit_asker.tighter. Measured on 288
- * trust-region fits of seven models, by the objective's distance from the best known: with forward sensitivities 15 fits were
- * more than 1e-6 off; with central differences 46 with tolerances divided by 10, and 16 with 100; with one-sided ones 65 and
- * 28, at 0.6 of the cost. Dividing by 100 costs 1.3 times as much as by 10. Halving or doubling the steps changed little. */
+/* For difference quotients: the divisor of the integrator's tolerances, in addition to
+ * fit_asker.tighter. Measured on 288 trust-region fits of seven models, by the objective's
+ * distance from the best known: with forward sensitivities 15 fits were more than 1e-6 off; with
+ * central differences 46 with tolerances divided by 10, and 16 with 100; with one-sided ones 65
+ * and 28, at 0.6 of the cost. Dividing by 100 costs 1.3 times as much as by 10. Halving or
+ * doubling the steps changed little. */
 #define FIT_QUOTIENT_TIGHTER 100.0
-/* Relative accuracy of derivatives if nothing is integrated: that of difference quotients; formulas are more accurate. */
+/* Relative accuracy of derivatives if nothing is integrated: that of difference quotients;
+ * formulas are more accurate. */
 #define FIT_QUOTIENT_ROUNDING 1e-11
 
 /* How points are evaluated. Values of points are compared only if they have the same accuracy. */
 struct fit_accuracy {
-    double tighter;           /* the divisor of tolerances, as in struct evaluation; below 1 for loose first steps */
+    double tighter;           /* the divisor of tolerances, as in struct evaluation; below 1 for
+                               * loose first steps */
     enum engine_kind engine;
-    enum gradient_method gradient; /* adjoint: points have only the gradient; otherwise they also have d_prediction */
-    bool is_loose;            /* tolerances are looser than requested: what fails may succeed with these */
+    enum gradient_method gradient; /* adjoint: points have only the gradient; otherwise they also
+                                    * have d_prediction */
+    bool is_loose;            /* tolerances are looser than requested: what fails may succeed
+                               * with these */
+};
+
+/* Integrations that failed in lanes, and what follows from them. */
+struct fit_lanes {
+    bool leaves;   /* ASKED_END because the start, or many points in a row, could not be
+                    * integrated */
+    bool stays;    /* CVODES cannot integrate the best point */
+    bool has_lost; /* an integration has failed since the search began */
+    int n_lost;    /* grows with those that tighter tolerances did not save, and shrinks with other
+                    * evaluations */
 };
 
 struct fit_asker {
@@ -45,34 +64,38 @@ struct fit_asker {
     const struct fit_options *options;
     const struct fit_host *host;
     struct fit_accuracy accuracy; /* of the search's points from now on */
-    enum optimizer optimizer;     /* of the search; and its gradients: those of accuracy but for the final evaluations */
+    enum optimizer optimizer;     /* of the search; and its gradients: those of accuracy but for
+                                   * the final evaluations */
     enum gradient_method gradient;
     struct fit_map map;
     struct fit_objective objective;
     bool is_sigma_known;    /* every row has a sigma, its own or the model's */
-    size_t *first_row;      /* n_experiment + 1: rows of experiment e are [first_row[e], first_row[e + 1]) */
+    size_t *first_row;      /* n_experiment + 1: rows of experiment e are [first_row[e],
+                             * first_row[e + 1]) */
     struct evaluation *evaluation;     /* n_experiment: those of a point */
     struct evaluation **asked;         /* 2 n_experiment */
     struct evaluation **again;         /* those that an ask waits for */
     struct evaluation_course *course;  /* n_experiment: of the last point */
     double *of_model;                  /* of fit_map_model */
     double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
-    double start_f, start_tighter; /* the objective at the start, and the accuracy of that evaluation; NaN: none yet */
+    double start_f, start_tighter; /* the objective at the start, and the accuracy of that
+                                    * evaluation; NaN: none yet */
     double start_misfit;           /* fit_point_misfit there */
-    double prediction_error;       /* norm of the weighted predictions' errors at the best point, measured by the certificate;
-                                    * NaN: not known */
-    const struct fit_spectrum *spectrum; /* the certificate's, with the derivatives of this point; NULL: there is none */
+    double prediction_error;       /* norm of the weighted predictions' errors at the best point,
+                                    * measured by the certificate; NaN: not known */
+    const struct fit_spectrum *spectrum; /* the certificate's, with the derivatives of this
+                                          * point; NULL: there is none */
     const struct fit_point *spectrum_point;
-    bool meets_jump;        /* ASKED_END because the trajectory has no derivative at a switch or an event */
-    bool leaves_lanes;      /* ASKED_END because the start, or many points in a row, could not be integrated in lanes */
-    bool stays_in_lanes;    /* CVODES cannot integrate the best point */
-    bool has_lost;          /* an integration in lanes has failed since the search began */
-    int n_lost;             /* grows with those that tighter tolerances did not save, and shrinks with other evaluations */
+    bool meets_jump;        /* ASKED_END because the trajectory has no derivative at a switch or
+                             * an event */
+    struct fit_lanes lanes;
     struct fit_quotient *quotient;     /* for differences */
     double *by_prediction, *by_noise;  /* n_row; for adjoints */
-    struct evaluation_adjoint *adjoint; /* n_experiment; for adjoints, with room for the gradients */
+    struct evaluation_adjoint *adjoint; /* n_experiment; for adjoints, with room for the
+                                         * gradients */
     struct fit_point *asked_point;     /* the point whose adjoint evaluations are running */
-    int n_unsaved;          /* consecutive failed integrations that tighter tolerances did not save */
+    int n_unsaved;          /* consecutive failed integrations that tighter tolerances did not
+                             * save */
     struct fit_start start; /* or the latest one of those that replace it */
     bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
@@ -85,11 +108,14 @@ struct fit_asker {
 
 /* After making the map: makes room for the evaluations of a point. False: out of memory. */
 bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena);
-/* Asks the host for n evaluations at once, those of all experiments at one or more places, which share the remaining budgets;
- * each place counts as one evaluation of the objective. The list has room for 2 n. The caller fills in task, p, n_sens, sens,
- * adjoint and the answer's arrays. ASKED_OK: all are finished, whatever their outcomes. */
-enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy, struct evaluation **evaluations, size_t n);
-/* ASKED_END and ASKED_FAILED, with this reason or that of an evaluation, which names its experiment if there are several. */
+/* Asks the host for n evaluations at once, those of all experiments at one or more places, which
+ * share the remaining budgets; each place counts as one evaluation of the objective. The list
+ * has room for 2 n. The caller fills in task, p, n_sens, sens, adjoint and the answer's arrays.
+ * ASKED_OK: all are finished, whatever their outcomes. */
+enum asked fit_ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
+                       struct evaluation **evaluations, size_t n);
+/* ASKED_END and ASKED_FAILED, with this reason or that of an evaluation, which names its
+ * experiment if there are several. */
 enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *format, ...)
@@ -97,10 +123,13 @@ enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const c
 enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation);
 /* Before a reason: "experiment ID: ", or "" if there is one. */
 enum { FIT_NAME_SIZE = 80 };
-const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task, char name[FIT_NAME_SIZE]);
-/* Relative accuracy of predictions at these tolerances: the integrator's, or rounding if nothing is integrated. */
+const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task,
+                                char name[FIT_NAME_SIZE]);
+/* Relative accuracy of predictions at these tolerances: the integrator's, or rounding if nothing
+ * is integrated. */
 double fit_asker_rtol(const struct fit_asker *asker, double tighter);
-/* Whether two theta give the model the same bits of parameters, so that evaluating both would be a waste. */
+/* Whether two theta give the model the same bits of parameters, so that evaluating both would be
+ * a waste. */
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other);
 
 /* A point with all results of its evaluation. */

@@ -115,8 +115,9 @@ static bool ask_others(const struct preequilibration *from, bool (*ask)(void *, 
     return n_asked == 0 || ask(context, from->asked, n_asked);
 }
 
-bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map, struct evaluation *const *evaluations,
-                        size_t n, bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
+bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map,
+                        struct evaluation *const *evaluations, size_t n,
+                        bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
 {
     struct preequilibration from = {.problem = problem, .map = map, .all = evaluations, .n = n};
     size_t n_column = 0, n_index = 0;
@@ -138,7 +139,8 @@ bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map 
     for (size_t k = 0; k < n; k++) {
         evaluations[k]->end = NULL;
         evaluations[k]->begin = NULL;
-        if (from.problem->preequilibration[experiment_of(&from, k)] != EXPERIMENT_NONE) /* those were in memory that goes */
+        /* Those were in memory that goes. */
+        if (from.problem->preequilibration[experiment_of(&from, k)] != EXPERIMENT_NONE)
             evaluations[k]->sens = evaluations[k]->column = NULL;
     }
     free(from.asked);

@@ -5,9 +5,12 @@
 
 #include "fit/map.h"
 
-/* Asks for evaluations, of all experiments at one or more places, place after place, with `ask`, which waits for those of a
- * list. First those at whose steady states others begin, if there are any, then the others, whose n_sens, sens,
- * column, begin it changes. If a steady state is not reached, the evaluations that would begin there fail like it. map: NULL
- * if there are no derivatives. False: `ask` returned false, or no memory. */
-bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map, struct evaluation *const *evaluations,
-                        size_t n, bool (*ask)(void *context, struct evaluation *const *evaluations, size_t n), void *context);
+/* Asks for evaluations, of all experiments at one or more places, place after place, with `ask`,
+ * which waits for those of a list. First those at whose steady states others begin, if there are
+ * any, then the others, whose n_sens, sens, column, begin it changes. If a steady state is not
+ * reached, the evaluations that would begin there fail like it. map: NULL if there are no
+ * derivatives. False: `ask` returned false, or no memory. */
+bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map,
+                        struct evaluation *const *evaluations, size_t n,
+                        bool (*ask)(void *context, struct evaluation *const *evaluations, size_t n),
+                        void *context);

@@ -83,15 +83,19 @@ static void choose(struct fit_asker *asker)
     bool pays = adjoint_pays(asker);
     asker->optimizer = options->optimizer;
     if (asker->optimizer == OPTIMIZER_none)
-        asker->optimizer = options->gradient == GRADIENT_adjoint || (pays && asker->map.n_free >= MANY_PARAMETERS
-                            && options->gradient == GRADIENT_none) ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
+        asker->optimizer = options->gradient == GRADIENT_adjoint ||
+                                   (pays && asker->map.n_free >= MANY_PARAMETERS &&
+                                    options->gradient == GRADIENT_none)
+                             ? OPTIMIZER_lbfgs
+                             : OPTIMIZER_trf;
     asker->gradient = options->gradient;
     if (asker->optimizer == OPTIMIZER_trf && asker->gradient != GRADIENT_differences)
         asker->gradient = GRADIENT_forward;
     else if (asker->gradient == GRADIENT_none)
         asker->gradient = pays ? GRADIENT_adjoint : GRADIENT_forward;
     asker->accuracy.gradient = asker->gradient;
-    asker->accuracy.engine = asker->gradient == GRADIENT_adjoint ? ENGINE_REFERENCE : options->engine;
+    bool is_adjoint = asker->gradient == GRADIENT_adjoint;
+    asker->accuracy.engine = is_adjoint ? ENGINE_REFERENCE : options->engine;
 }
 
 bool fit_prepare_gradient(struct fit_asker *asker, struct arena *arena)
@@ -141,7 +145,8 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     asker->host = host;
     asker->accuracy.tighter = problem->rtol > 0 ? round(options->accuracy / problem->rtol) : 1;
     asker->is_near = options->is_near;
-    asker->start = (struct fit_start){.seed = problem->seed, .dataset = problem->dataset, .number = problem->start_number,
+    asker->start = (struct fit_start){.seed = problem->seed, .dataset = problem->dataset,
+                                      .number = problem->start_number,
                                       .n_start = problem->n_start};
     asker->start_f = asker->prediction_error = NAN;
     size_t n_no_sigma = count_no_sigma(problem);

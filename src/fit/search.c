@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The relative tolerance of the first steps, and its divisor from stage to stage. The last loose stage has LAST times the
- * requested tolerance, so that its step ends at an optimum, and the end is as good as a certificate. A stage is used only if
- * its tolerance is at least LOOSE_LEAST times that of the next one. */
+/* The relative tolerance of the first steps, and its divisor from stage to stage. The last loose
+ * stage has LAST times the requested tolerance, so that its step ends at an optimum, and the end
+ * is as good as a certificate. A stage is used only if its tolerance is at least LOOSE_LEAST
+ * times that of the next one. */
 static const double LOOSE = 3e-4, REFINE = 300, LAST = 10, LOOSE_LEAST = 5;
 /* After this many consecutive steps without gain the tolerances are tightened. */
 enum { LOOSE_REJECTED = 6 };
@@ -61,7 +62,8 @@ static enum asked run_stages(struct fit_search *search)
     enum asked asked = ASKED_OK;
     while (asked == ASKED_OK && search->loose > 0) {
         asked = run_stage(search);
-        double last = LAST * requested(search), next = search->loose / REFINE > last ? search->loose / REFINE : last;
+        double last = LAST * requested(search),
+               next = search->loose / REFINE > last ? search->loose / REFINE : last;
         bool is_loose = search->loose >= LOOSE_LEAST * next && search->method->has_budget(search);
         set_tolerance(search, is_loose ? next : 0);
         if (asked == ASKED_OK)

@@ -12,7 +12,8 @@ struct search_end {
     enum stop_test stop;
     const struct fit_point *best;
     const struct fit_point *forward; /* with adjoint gradients: the same with the derivatives of all residuals; or NULL */
-    const struct fit_point *looser;  /* the end of the loose steps, from which the search went on; or NULL */
+    const struct fit_point *looser;  /* the end of the loose steps, from which the search went
+                                      * on; or NULL */
     double ratio;                    /* of its tolerance to that of `best` */
     int64_t n_iteration;
 };

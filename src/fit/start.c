@@ -31,7 +31,8 @@ static double below(const struct fit_map *map, size_t j, const struct fit_prior 
 }
 
 /* The quantile of the prior between the bounds; NaN: it has no probability there. */
-static double draw(const struct fit_map *map, size_t j, const struct fit_prior *prior, double fraction)
+static double draw(const struct fit_map *map, size_t j, const struct fit_prior *prior,
+                   double fraction)
 {
     double first = below(map, j, prior, map->lower[j]), last = below(map, j, prior, map->upper[j]);
     double wanted = first * (1 - fraction) + last * fraction, reach = 1;

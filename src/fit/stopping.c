@@ -134,7 +134,8 @@ double stopping_by_gradient(struct stopping *stopping, double by_value, double b
 double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
                          const struct fit_point *trial)
 {
-    double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
+    double by_value = best->f - trial->f,
+           by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
     if (fit_objective_has_kinks(&stopping->asker->objective))
         return by_value;
     if (!stopping_is_hidden(stopping, model->promise, best, by_value, by_slopes))
@@ -180,7 +181,8 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
 {
     double tolerance = stopping_tolerance(stopping, best);
     double single = fmax(trust_model_promise_single(model, best), stopping->beyond.single);
-    if (fmax(fit_point_gradient_norm(&stopping->asker->map, best), stopping->beyond.gradient_norm) == 0)
+    if (fmax(fit_point_gradient_norm(&stopping->asker->map, best),
+             stopping->beyond.gradient_norm) == 0)
         return STOP_gradient;
     enum stop_test by_value = stopping_by_value(stopping, best);
     if (by_value != STOP_none)
@@ -214,7 +216,8 @@ double stopping_noise_ceiling(const struct stopping *stopping, const struct fit_
 
 bool stopping_is_lost(const struct stopping *stopping, const struct fit_point *best, const struct fit_point *trial)
 {
-    double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
+    double by_value = best->f - trial->f,
+           by_slopes = stopping_by_slopes(stopping->asker->map.n_free, best, trial);
     double size = fmax(fabs(by_value), fabs(by_slopes));
     return size <= stopping_noise_ceiling(stopping, best) && fabs(by_value - by_slopes) > 0.5 * size;
 }

@@ -16,7 +16,8 @@ static const double LEAST_GROWTH = 1e-8;
  * restricts end the fit, and Gauss and Newton's model, which converges fastest where it is right, is to judge what is left. */
 static const double GOOD = 0.25, BETTER = 0.5;
 
-/* A difference's step changes the residuals by this part of their size, and the parameter by at most this part of its own. */
+/* A difference's step changes the residuals by this part of their size, and the parameter by at
+ * most this part of its own. */
 static const double DIFFERENCE = 1e-3;
 
 bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena)
@@ -93,7 +94,8 @@ void trust_curvature_note(struct trust_curvature *curvature, const struct fit_as
 }
 
 /* Within the bounds; 0: there is no room. */
-static double difference_step(const struct fit_map *map, size_t j, double theta, double size, double length)
+static double difference_step(const struct fit_map *map, size_t j, double theta, double size,
+                              double length)
 {
     double unit = map->scale[j] == SCALE_LIN ? fabs(theta) : 1, step = DIFFERENCE * size / length;
     if (!(length > 0))
@@ -103,8 +105,9 @@ static double difference_step(const struct fit_map *map, size_t j, double theta,
 }
 
 /* The change of the gradient by parameter j, in `order`. */
-static enum asked differentiate(struct fit_asker *asker, const struct fit_point *at, struct fit_point *near,
-                                const uint32_t *order, size_t j, double step, double *column)
+static enum asked differentiate(struct fit_asker *asker, const struct fit_point *at,
+                                struct fit_point *near, const uint32_t *order, size_t j,
+                                double step, double *column)
 {
     size_t n = asker->map.n_free;
     memcpy(near->theta, at->theta, n * sizeof *near->theta);
@@ -122,18 +125,22 @@ static double product(const double *triangle, size_t n, size_t i, size_t k)
     return matrix_dot((i < k ? i : k) + 1, triangle + i * n, triangle + k * n);
 }
 
-enum asked trust_curvature_ask(struct trust_curvature *curvature, struct fit_asker *asker, const struct fit_point *at,
-                               const uint32_t *order, double weight, const double *triangle, struct arena *arena)
+enum asked trust_curvature_ask(struct trust_curvature *curvature, struct fit_asker *asker,
+                               const struct fit_point *at, const uint32_t *order, double weight,
+                               const double *triangle, struct arena *arena)
 {
     size_t n = curvature->n;
     struct fit_point near;
     double size = sqrt(fit_point_mean_square(asker, at) * (double)asker->objective.n_row), *second;
-    if (!fit_point_init(&near, asker, asker->accuracy.gradient, arena) || !ARENA_DOUBLES(arena, {&second, n, n}))
+    if (!fit_point_init(&near, asker, asker->accuracy.gradient, arena) ||
+        !ARENA_DOUBLES(arena, {&second, n, n}))
         return ASKED_FAILED;
     for (size_t k = 0; k < n; k++) {
         double length = sqrt(matrix_squares(k + 1, triangle + k * n) / weight);
         double step = difference_step(&asker->map, order[k], at->theta[order[k]], size, length);
-        enum asked asked = step != 0 ? differentiate(asker, at, &near, order, order[k], step, second + k * n) : ASKED_OK;
+        enum asked asked = step != 0 ? differentiate(asker, at, &near, order, order[k], step,
+                                                     second + k * n)
+                                     : ASKED_OK;
         if (asked != ASKED_OK)
             return asked;
         for (size_t i = 0; i < n && step == 0; i++) /* Gauss and Newton's */
@@ -141,7 +148,8 @@ enum asked trust_curvature_ask(struct trust_curvature *curvature, struct fit_ask
     }
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < n; i++)
-            curvature->s[i + k * n] = 0.5 * weight * (second[i + k * n] + second[k + i * n]) - product(triangle, n, i, k);
+            curvature->s[i + k * n] = 0.5 * weight * (second[i + k * n] + second[k + i * n]) -
+                                      product(triangle, n, i, k);
     curvature->is_used = curvature->has_any = true;
     return ASKED_OK;
 }

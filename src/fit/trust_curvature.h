@@ -1,9 +1,11 @@
-/* The part of the objective's second derivatives that Gauss and Newton omit, estimated from gradients.
+/* The part of the objective's second derivatives that Gauss and Newton omit, estimated from
+ * gradients.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Where residuals stay large, as in a poor local minimum or in a curved valley, steps without it overshoot and the search
- * crawls. The estimate S and the choice between both models are those of NL2SOL (Dennis, Gay & Welsch 1981): S starts at zero,
- * is used once it predicts the objective better than the model without it, and given up where it predicts it clearly worse.
+ * Where residuals stay large, as in a poor local minimum or in a curved valley, steps without it
+ * overshoot and the search crawls. The estimate S and the choice between both models are those
+ * of NL2SOL (Dennis, Gay & Welsch 1981): S starts at zero, is used once it predicts the
+ * objective better than the model without it, and given up where it predicts it clearly worse.
  * Where there are few steps, S comes from differences of gradients instead. */
 #pragma once
 
@@ -28,11 +30,12 @@ bool trust_curvature_choose(struct trust_curvature *curvature, const double *ste
 /* Updates S after an accepted step between points of the same tolerances. scale: n, the trust region's metric, not 0. */
 void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const double *scale,
                           const struct fit_point *from, const struct fit_point *to);
-/* Sets S, in use, by one more evaluation for each parameter, near `at`, whose rows times the root of `weight` have the
- * triangle; rows and columns of S and the triangle are in `order` (n indices in theta). ASKED_FAILED: out of memory, or they
- * cannot be evaluated; nothing changes. */
-enum asked trust_curvature_ask(struct trust_curvature *curvature, struct fit_asker *asker, const struct fit_point *at,
-                               const uint32_t *order, double weight, const double *triangle, struct arena *arena);
+/* Sets S, in use, by one more evaluation for each parameter, near `at`, whose rows times the
+ * root of `weight` have the triangle; rows and columns of S and the triangle are in `order` (n
+ * indices in theta). ASKED_FAILED: out of memory, or they cannot be evaluated; nothing changes. */
+enum asked trust_curvature_ask(struct trust_curvature *curvature, struct fit_asker *asker,
+                               const struct fit_point *at, const uint32_t *order, double weight,
+                               const double *triangle, struct arena *arena);
 /* If S is in use: adds its positive part to R'R, for a triangle R, and changes q so that R'q, the gradient, remains. The
  * negative part is left out: a model without curvature would have no minimum. metric: n, instead of columns of zeros. */
 void trust_curvature_add(struct trust_curvature *curvature, const double *metric, double *triangle, double *q);

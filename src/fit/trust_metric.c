@@ -82,10 +82,13 @@ struct trust_reach trust_reach_begin(bool is_near)
     return (struct trust_reach){.radius = INFINITY, .part = is_near ? 1 : FIRST_PART};
 }
 
-void trust_reach_grow(struct trust_reach *reach) { reach->part = fmin(1, PART_GROWTH * reach->part); }
+void trust_reach_grow(struct trust_reach *reach)
+{
+    reach->part = fmin(1, PART_GROWTH * reach->part);
+}
 
-enum trust_radius trust_reach_adapt(struct trust_reach *reach, double length, bool is_restricted, bool is_limited,
-                                    double ratio, double part, double growth)
+enum trust_radius trust_reach_adapt(struct trust_reach *reach, double length, bool is_restricted,
+                                    bool is_limited, double ratio, double part, double growth)
 {
     double *radius = &reach->radius;
     if (!(ratio >= TRUST_RATIO_POOR)) {

@@ -14,7 +14,8 @@ enum { MAX_DAMPING_ITERATION = 30, MAX_BOX_DAMPING = 12 };
 static const double SCALE_MEMORY = 0.5;
 /* A step whose length is within this part of the radius is accepted (More 1978). */
 static const double RADIUS_SLACK = 0.1;
-/* A step of this part of a parameter's reach is limited by it: bent steps end a little before it. */
+/* A step of this part of a parameter's reach is limited by it: bent steps end a little before
+ * it. */
 static const double LIMITED = 0.9;
 /* An acceleration larger than this part of the step is not reliable (Transtrum & Sethna 2012). */
 static const double BEND_MOST = 0.75;
@@ -58,13 +59,15 @@ void trust_model_forget_curvature(struct trust_model *model)
 
 double trust_model_reach(const struct trust_model *model, size_t j)
 {
-    return fmin(model->limit[j], model->reach.part * trust_model_longest_step(model->asker->map.scale[j]));
+    return fmin(model->limit[j],
+                model->reach.part * trust_model_longest_step(model->asker->map.scale[j]));
 }
 
 bool trust_model_is_limited(const struct trust_model *model)
 {
     for (size_t j = 0; j < model->n && model->reach.part < 1; j++)
-        if (fabs(model->step[j]) >= LIMITED * model->reach.part * trust_model_longest_step(model->asker->map.scale[j]))
+        if (fabs(model->step[j]) >=
+            LIMITED * model->reach.part * trust_model_longest_step(model->asker->map.scale[j]))
             return true;
     return false;
 }

@@ -33,8 +33,8 @@ struct trust_model {
     double *step;            /* n: the answer; entries on a bound or step limit are exactly low or high */
     double length, promise;  /* |D step|; the decrease predicted by the model at step, >= 0 */
     bool is_restricted;      /* by the trust region, a bound or a step limit */
-    double *limit;           /* n: the longest step of each parameter, on the optimiser's scale; the user may shorten it, and
-                                reach.part does */
+    double *limit;           /* n: the longest step of each parameter, on the optimiser's scale;
+                              * the user may shorten it, and reach.part does */
     double *scale;           /* n: the metric D. Negative: the column is zero, and D's entry is not remembered */
     double *low, *high, *triangle, *rhs;
     struct fit_triangle reduced;               /* of the rows at the point */
@@ -49,19 +49,20 @@ struct trust_model {
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };
 
-/* The first steps: from far away the model may be wrong for one parameter, and what leads it onto a plateau gains in the
- * others' directions. So logarithms move by at most a quarter of a decade, and by twice as much after each step that this has
- * limited and that gained enough. Not if the start is near an optimum. */
+/* The first steps: from far away the model may be wrong for one parameter, and what leads it
+ * onto a plateau gains in the others' directions. So logarithms move by at most a quarter of a
+ * decade, and by twice as much after each step that this has limited and that gained enough. Not
+ * if the start is near an optimum. */
 struct trust_reach trust_reach_begin(bool is_near);
 
-/* More's (1978) choice of a radius after a step of that length, by the ratio of actual to predicted decrease: after a poor
- * step it shrinks to `part` of that; after a good one it grows to at least `growth` times the length. The reach's part grows
- * after steps that it has limited. */
+/* More's (1978) choice of a radius after a step of that length, by the ratio of actual to
+ * predicted decrease: after a poor step it shrinks to `part` of that; after a good one it grows
+ * to at least `growth` times the length. The reach's part grows after steps that it has limited. */
 #define TRUST_RATIO_POOR 0.25
 #define TRUST_RATIO_GOOD 0.75
 enum trust_radius { TRUST_RADIUS_SHRINKS, TRUST_RADIUS_STAYS, TRUST_RADIUS_GROWS };
-enum trust_radius trust_reach_adapt(struct trust_reach *reach, double length, bool is_restricted, bool is_limited,
-                                    double ratio, double part, double growth);
+enum trust_radius trust_reach_adapt(struct trust_reach *reach, double length, bool is_restricted,
+                                    bool is_limited, double ratio, double part, double growth);
 void trust_reach_grow(struct trust_reach *reach);
 /* The part for a step along which the objective had that slope, and decreased by so much (-infinity: it could not be
  * evaluated): the minimum of the parabola through value, slope and the trial's value. */
@@ -72,7 +73,8 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
 void trust_model_forget(struct trust_model *model);
 /* Forgets the estimated second derivatives alone. */
 void trust_model_forget_curvature(struct trust_model *model);
-/* The longest valid step of a parameter: a model of exponentials is not valid beyond two decades. */
+/* The longest valid step of a parameter: a model of exponentials is not valid beyond two
+ * decades. */
 double trust_model_longest_step(enum parameter_scale scale);
 /* How far a step may move parameter j. */
 double trust_model_reach(const struct trust_model *model, size_t j);

@@ -138,7 +138,8 @@ enum asked trust_probe_step(struct trust_probe *probe, struct trust_model *model
             break;
         if (!shrinks && (!is_better || !(ratio > TRUST_RATIO_GOOD) || found_radius < radius || !model->is_restricted))
             break;
-        model->reach.radius = shrinks ? SHORTER * fmin(model->reach.radius, model->length) : LONGER * model->reach.radius;
+        model->reach.radius = shrinks ? SHORTER * fmin(model->reach.radius, model->length)
+                                      : LONGER * model->reach.radius;
         trust_model_step(model, best);
         if (memcmp(model->step, probe->straight, model->n * sizeof *model->step) == 0)
             break; /* bounds and limits hold it, not the radius */

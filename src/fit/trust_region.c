@@ -53,9 +53,10 @@ static struct trust_region *new_region(struct fit_asker *asker, struct arena *ar
 {
     struct trust_region *region = arena_calloc(arena, 1, sizeof *region);
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
-    if (!region || !trust_probe_init(&region->probe, asker, arena) || !fit_leap_init_single(&region->leap, asker, false, arena)
-        || !trust_model_init(&region->search.model, asker, arena)
-        || (has_kinks && !kinks_linear_init(&region->kinks.linear, asker, arena)))
+    if (!region || !trust_probe_init(&region->probe, asker, arena) ||
+        !fit_leap_init_single(&region->leap, asker, false, arena) ||
+        !trust_model_init(&region->search.model, asker, arena) ||
+        (has_kinks && !kinks_linear_init(&region->kinks.linear, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
         if (!fit_point_init(&region->points[k], asker, asker->accuracy.gradient, arena))
@@ -106,7 +107,8 @@ static void adapt_radius(struct trust_region *region, double decrease)
     double part = trust_radius_part(slope, decrease);
     bool is_limited = trust_model_is_limited(model);
     double growth = 2 * region->lost;
-    switch (trust_reach_adapt(&model->reach, model->length, model->is_restricted, is_limited, ratio, part, growth)) {
+    switch (trust_reach_adapt(&model->reach, model->length, model->is_restricted, is_limited, ratio,
+                              part, growth)) {
     case TRUST_RADIUS_SHRINKS:
         region->probe.is_needed = true;
         region->lost = isfinite(decrease) ? 1 : fmin(region->lost / part, LOST_MOST);
@@ -154,7 +156,8 @@ static bool went_too_far(struct trust_region *region)
         double size = map->scale[j] == SCALE_LIN ? fabs(region->search.best->theta[j]) : fit_map_size(map, j, 0);
         if (!is_too_far(region, j, size))
             continue;
-        trust_model_limit(model, region->search.best, j, fmin(BACK_PART * size, 0.5 * trust_model_reach(model, j)));
+        trust_model_limit(model, region->search.best, j,
+                          fmin(BACK_PART * size, 0.5 * trust_model_reach(model, j)));
         any = true;
     }
     region->n_back += any;
@@ -268,7 +271,8 @@ static enum asked leap(struct fit_search *search)
     enum asked asked = ASKED_OK;
     bool is_good;
     while (asked == ASKED_OK) {
-        asked = fit_leap_try(&region->leap, search->asker, search->best, search->best->f, region->trial, &is_good);
+        asked = fit_leap_try(&region->leap, search->asker, search->best, search->best->f,
+                             region->trial, &is_good);
         if (!is_good)
             continue;
         search->n_iteration++;
@@ -308,13 +312,15 @@ static enum asked land(struct fit_search *search)
     struct trust_region *region = region_of(search);
     const struct fit_point *loose = search->best;
     double margin = stopping_noise_ceiling(&search->stopping, loose);
-    region->ratio = search->stopping.accuracy / fit_asker_rtol(search->asker, search->asker->accuracy.tighter);
+    region->ratio = search->stopping.accuracy /
+                    fit_asker_rtol(search->asker, search->asker->accuracy.tighter);
     stopping_init(&search->stopping, search->asker);
     trust_model_target(&search->model, loose, region->trial->theta);
     enum asked asked = fit_ask(search->asker, search->asker->accuracy, region->trial, true);
     forget_values(region);
     region->looser = loose;
-    bool is_good = asked == ASKED_OK && region->trial->f <= loose->f + margin && !went_too_far(region);
+    bool is_good = asked == ASKED_OK && region->trial->f <= loose->f + margin &&
+                   !went_too_far(region);
     if (is_good) {
         search->n_iteration++;
         take_trial(region, false);

@@ -25,8 +25,9 @@ struct fit_problem {
     const char *const *experiment_id; /* n_experiment, for messages; NULL: there is one */
     const size_t *first_substitute; /* n_experiment + 1: those of experiment e are [first_substitute[e], ...[e + 1]) */
     const struct substitute *substitute; /* NULL: there are none */
-    const uint32_t *preequilibration; /* n_experiment: the one at whose steady state (its last time) it begins, which itself
-                                     * begins as the model does; or EXPERIMENT_NONE. NULL: all are that */
+    const uint32_t *preequilibration; /* n_experiment: the one at whose steady state (its last
+                                       * time) it begins, which itself begins as the model does;
+                                       * or EXPERIMENT_NONE. NULL: all are that */
     struct measurements measured; /* rows of the first experiment's task, then the second's ...; values are finite (rows without
                                    * a value are omitted). censored NULL: no row of the run is censored; if one is, every row
                                    * of its dataset has a sigma or a noise */

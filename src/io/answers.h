@@ -51,7 +51,10 @@ void answers_refuse(struct answers *answers);
  * NULL: recording is off, or out of memory (then it is turned off). */
 unsigned char *answers_add(struct answers *answers, size_t n);
 /* Bytes not written yet. */
-static inline size_t answers_pending(const struct answers *answers) { return answers->is_reading ? 0 : answers->size; }
+static inline size_t answers_pending(const struct answers *answers)
+{
+    return answers->is_reading ? 0 : answers->size;
+}
 /* Appends them to the file. If that fails, recording is turned off. Also OK if the file has grown too large, or was removed
  * because the fit has ended in another process. */
 enum status answers_flush(struct answers *answers, struct error *error);

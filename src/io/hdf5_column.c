@@ -1,5 +1,6 @@
-/* Reads datasets in blocks of rows, whatever their type, layout and padding in the file, and writes them: columns that grow by
- * appended rows, and small tables in one call. No object has a time stamp, so equal contents give equal bytes.
+/* Reads datasets in blocks of rows, whatever their type, layout and padding in the file, and
+ * writes them: columns that grow by appended rows, and small tables in one call. No object has a
+ * time stamp, so equal contents give equal bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 
@@ -10,7 +11,13 @@
 #include <string.h>
 
 /* Writing. */
-enum { CHUNK_BYTES = 256 << 10, CHUNK_ROWS = 16384, LONGEST_FIXED = 256, BATCH = 4096, GZIP_LEVEL = 1 };
+enum {
+    CHUNK_BYTES = 256 << 10,
+    CHUNK_ROWS = 16384,
+    LONGEST_FIXED = 256,
+    BATCH = 4096,
+    GZIP_LEVEL = 1
+};
 /* Reading. */
 enum { STRING_BATCH_BYTES = 1 << 20, STRING_BATCH = 4096, MAX_CACHE = 64 << 20, CONVERSION_BYTES = 1 << 20 };
 enum { STRING_IN_FILE = 32 /* at least what a string of variable length has in a file, whatever its type says */ };
@@ -362,8 +369,9 @@ static enum status cannot_write(const struct hdf5_file *file, const char *path, 
 static hid_t string_type(size_t size)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
-    if (type > 0 && (H5Tset_size(type, size ? size : H5T_VARIABLE) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0
-                     || (size && H5Tset_strpad(type, H5T_STR_NULLPAD) < 0)))
+    if (type > 0 && (H5Tset_size(type, size ? size : H5T_VARIABLE) < 0 ||
+                     H5Tset_cset(type, H5T_CSET_UTF8) < 0 ||
+                     (size && H5Tset_strpad(type, H5T_STR_NULLPAD) < 0)))
         hdf5_release(&type);
     return type;
 }
@@ -376,9 +384,9 @@ static hid_t creation_list(void)
     return list;
 }
 
-enum status hdf5_column_create(struct hdf5_column *column, const struct hdf5_file *file, const char *path,
-                               hid_t file_type, size_t width, uint64_t rows_expected, bool compress,
-                               struct error *error)
+enum status hdf5_column_create(struct hdf5_column *column, const struct hdf5_file *file,
+                               const char *path, hid_t file_type, size_t width,
+                               uint64_t rows_expected, bool compress, struct error *error)
 {
     *column = (struct hdf5_column){.file = file, .rank = width ? 2 : 1, .width = width ? width : 1,
                                    .rows_expected = rows_expected, .compress = compress};
@@ -389,15 +397,19 @@ enum status hdf5_column_create(struct hdf5_column *column, const struct hdf5_fil
     rows = rows < CHUNK_ROWS ? rows : CHUNK_ROWS;
     if (rows_expected && rows_expected < rows)
         rows = rows_expected;
-    hsize_t size[2] = {0, column->width}, most[2] = {H5S_UNLIMITED, column->width}, chunk[2] = {rows, column->width};
+    hsize_t size[2] = {0, column->width}, most[2] = {H5S_UNLIMITED, column->width},
+            chunk[2] = {rows, column->width};
     hid_t space = H5Screate_simple(column->rank, size, most), list = creation_list();
-    /* Rows are only appended, so a cache of two chunks is enough; the default is 1 MiB per column. */
+    /* Rows are only appended, so a cache of two chunks is enough; the default is 1 MiB per
+     * column. */
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     if (access > 0)
-        H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, 2 * (size_t)rows * row_bytes, 1.0);
+        H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, 2 * (size_t)rows * row_bytes,
+                           1.0);
     if (column->type > 0 && space > 0 && list > 0 && H5Pset_chunk(list, column->rank, chunk) >= 0
         && (!compress || (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, GZIP_LEVEL) >= 0)))
-        column->dataset = H5Dcreate2(file->id, path, column->type, space, H5P_DEFAULT, list, access > 0 ? access : H5P_DEFAULT);
+        column->dataset = H5Dcreate2(file->id, path, column->type, space, H5P_DEFAULT, list,
+                                     access > 0 ? access : H5P_DEFAULT);
     hdf5_release(&access);
     hdf5_release(&list);
     hdf5_release(&space);
@@ -408,8 +420,8 @@ enum status hdf5_column_create(struct hdf5_column *column, const struct hdf5_fil
     return status;
 }
 
-enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, size_t n, const void *rows,
-                               struct error *error)
+enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, size_t n,
+                               const void *rows, struct error *error)
 {
     if (n == 0)
         return STATUS_OK;
@@ -418,9 +430,10 @@ enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, si
     hid_t file_space = 0, memory_space = H5Screate_simple(column->rank, count, NULL);
     if (H5Dset_extent(column->dataset, size) >= 0)
         file_space = H5Dget_space(column->dataset);
-    bool good = file_space > 0 && memory_space > 0
-                && H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0
-                && H5Dwrite(column->dataset, memory_type, memory_space, file_space, H5P_DEFAULT, rows) >= 0;
+    bool good = file_space > 0 && memory_space > 0 &&
+                H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+                H5Dwrite(column->dataset, memory_type, memory_space, file_space, H5P_DEFAULT,
+                         rows) >= 0;
     hdf5_release(&memory_space);
     hdf5_release(&file_space);
     if (!good)
@@ -429,12 +442,15 @@ enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, si
     return STATUS_OK;
 }
 
-enum status hdf5_column_create_strings(struct hdf5_column *column, const struct hdf5_file *file, const char *path,
-                                       size_t string_size, uint64_t rows_expected, bool compress, struct error *error)
+enum status hdf5_column_create_strings(struct hdf5_column *column, const struct hdf5_file *file,
+                                       const char *path, size_t string_size, uint64_t rows_expected,
+                                       bool compress, struct error *error)
 {
-    size_t rounded = string_size ? (string_size + 7) / 8 * 8 : 8, size = rounded <= LONGEST_FIXED ? rounded : 0;
+    size_t rounded = string_size ? (string_size + 7) / 8 * 8 : 8,
+           size = rounded <= LONGEST_FIXED ? rounded : 0;
     hid_t type = string_type(size);
-    enum status status = type > 0 ? hdf5_column_create(column, file, path, type, 0, rows_expected, compress, error)
+    enum status status = type > 0 ? hdf5_column_create(column, file, path, type, 0, rows_expected,
+                                                       compress, error)
                                   : cannot_write(file, path, error);
     column->string_size = size;
     hdf5_release(&type);
@@ -442,7 +458,8 @@ enum status hdf5_column_create_strings(struct hdf5_column *column, const struct 
 }
 
 /* n strings of at most string_size bytes each, as stored in the file. */
-static enum status append_fixed(struct hdf5_column *column, size_t n, const char *const *strings, struct error *error)
+static enum status append_fixed(struct hdf5_column *column, size_t n, const char *const *strings,
+                                struct error *error)
 {
     size_t size = column->string_size;
     char *buffer = malloc(BATCH * size);
@@ -468,7 +485,8 @@ static enum status append_strings(struct hdf5_column *column, size_t n, const ch
     return hdf5_column_append(column, column->type, n, strings, error);
 }
 
-static enum status copy_column(const struct hdf5_column *from, struct hdf5_column *to, struct error *error)
+static enum status copy_column(const struct hdf5_column *from, struct hdf5_column *to,
+                               struct error *error)
 {
     struct arena arena = {0};
     char *strings[256];
@@ -502,12 +520,15 @@ static enum status widen(struct hdf5_column *column, size_t needed, struct error
     if (is_empty) { /* as the first rows come */
         *column = (struct hdf5_column){0};
         status = hdf5_delete(file, path, error);
-        return status ? status : hdf5_column_create_strings(column, file, path, needed, rows_expected, compress, error);
+        return status ? status
+                      : hdf5_column_create_strings(column, file, path, needed, rows_expected,
+                                                   compress, error);
     }
     if (!status)
         status = hdf5_column_open(&old, file, path, error);
     if (!status)
-        status = hdf5_column_create_strings(&wide, file, wide_path, needed, rows_expected, compress, error);
+        status = hdf5_column_create_strings(&wide, file, wide_path, needed, rows_expected, compress,
+                                            error);
     if (!status)
         status = copy_column(&old, &wide, error);
     hdf5_column_close(&old);
@@ -520,8 +541,8 @@ static enum status widen(struct hdf5_column *column, size_t needed, struct error
     return status;
 }
 
-enum status hdf5_column_append_strings(struct hdf5_column *column, size_t n, const char *const *strings,
-                                       struct error *error)
+enum status hdf5_column_append_strings(struct hdf5_column *column, size_t n,
+                                       const char *const *strings, struct error *error)
 {
     size_t longest = 0;
     for (size_t i = 0; i < n && column->string_size; i++) {
@@ -536,14 +557,15 @@ enum status hdf5_column_append_strings(struct hdf5_column *column, size_t n, con
     return append_strings(column, n, strings, error);
 }
 
-enum status hdf5_write_table(const struct hdf5_file *file, const char *path, hid_t type, size_t n_row, size_t width,
-                             const void *data, struct error *error)
+enum status hdf5_write_table(const struct hdf5_file *file, const char *path, hid_t type,
+                             size_t n_row, size_t width, const void *data, struct error *error)
 {
     hsize_t size[2] = {n_row, width ? width : 1};
     hid_t space = H5Screate_simple(width ? 2 : 1, size, NULL), list = creation_list(), dataset = 0;
     if (space > 0 && list > 0)
         dataset = H5Dcreate2(file->id, path, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    bool good = dataset > 0 && (n_row == 0 || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0) &&
+    bool good = dataset > 0 &&
+                (n_row == 0 || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0) &&
                 H5Dflush(dataset) >= 0;
     enum status status = good ? STATUS_OK : cannot_write(file, path, error);
     hdf5_release(&dataset);
@@ -552,8 +574,8 @@ enum status hdf5_write_table(const struct hdf5_file *file, const char *path, hid
     return status;
 }
 
-enum status hdf5_write_strings(const struct hdf5_file *file, const char *path, size_t n, const char *const *strings,
-                               struct error *error)
+enum status hdf5_write_strings(const struct hdf5_file *file, const char *path, size_t n,
+                               const char *const *strings, struct error *error)
 {
     size_t longest = 1;
     for (size_t i = 0; i < n; i++)

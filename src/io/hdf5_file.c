@@ -1,5 +1,5 @@
-/* Opens, closes and inspects HDF5 files, with their attributes. Converts HDF5's failures to struct error; no file can make us
- * open another one.
+/* Opens, closes and inspects HDF5 files, with their attributes. Converts HDF5's failures to
+ * struct error; no file can make us open another one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 
@@ -320,8 +320,9 @@ static void attribute_close(struct attribute *attribute)
 }
 
 /* id = 0 afterwards: no such attribute or object. */
-static enum status attribute_open(const struct hdf5_file *file, const char *object, const char *name,
-                                  struct attribute *attribute, struct error *error)
+static enum status attribute_open(const struct hdf5_file *file, const char *object,
+                                  const char *name, struct attribute *attribute,
+                                  struct error *error)
 {
     *attribute = (struct attribute){0};
     enum hdf5_kind kind = hdf5_kind(file, object);
@@ -331,16 +332,19 @@ static enum status attribute_open(const struct hdf5_file *file, const char *obje
     if (exists == 0)
         return STATUS_OK;
     hid_t space = 0;
-    attribute->id = exists > 0 ? H5Aopen_by_name(file->id, object, name, H5P_DEFAULT, H5P_DEFAULT) : -1;
+    attribute->id = exists > 0 ? H5Aopen_by_name(file->id, object, name, H5P_DEFAULT, H5P_DEFAULT)
+                               : -1;
     if (attribute->id > 0) {
         attribute->type = H5Aget_type(attribute->id);
         space = H5Aget_space(attribute->id);
     }
     enum status status = STATUS_OK;
     if (attribute->type <= 0 || space <= 0)
-        status = hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s @%s: cannot be read", object, name);
+        status = hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s @%s: cannot be read", object,
+                            name);
     else if (H5Sget_simple_extent_npoints(space) != 1)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: %s @%s: must be one value", file->path, object, name);
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: %s @%s: must be one value", file->path,
+                           object, name);
     hdf5_release(&space);
     if (status) {
         attribute_close(attribute);
@@ -373,8 +377,9 @@ static char *variable_text(const struct attribute *attribute)
 {
     char *given = NULL, *text = NULL;
     hid_t type = H5Tcopy(H5T_C_S1);
-    if (type > 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5Tget_cset(attribute->type)) >= 0
-        && H5Aread(attribute->id, type, &given) >= 0)
+    if (type > 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 &&
+        H5Tset_cset(type, H5Tget_cset(attribute->type)) >= 0 &&
+        H5Aread(attribute->id, type, &given) >= 0)
         text = strdup(given ? given : "");
     H5free_memory(given);
     hdf5_release(&type);
@@ -403,8 +408,8 @@ static char *number_text(const struct attribute *attribute)
     return strdup(text);
 }
 
-enum status hdf5_attribute_text(const struct hdf5_file *file, const char *object, const char *name, char **text,
-                                struct error *error)
+enum status hdf5_attribute_text(const struct hdf5_file *file, const char *object, const char *name,
+                                char **text, struct error *error)
 {
     *text = NULL;
     struct attribute attribute;
@@ -412,18 +417,20 @@ enum status hdf5_attribute_text(const struct hdf5_file *file, const char *object
     if (status || !attribute.id)
         return status;
     if (attribute.class == H5T_STRING)
-        *text = H5Tis_variable_str(attribute.type) > 0 ? variable_text(&attribute) : fixed_text(&attribute);
+        *text = H5Tis_variable_str(attribute.type) > 0 ? variable_text(&attribute)
+                                                       : fixed_text(&attribute);
     else if (attribute.class == H5T_INTEGER || attribute.class == H5T_FLOAT)
         *text = number_text(&attribute);
     if (!*text)
-        status = hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s @%s: cannot be read as a string or number", object,
-                            name);
+        status = hdf5_error(file, error, STATUS_BAD_PROBLEM,
+                            "%s @%s: cannot be read as a string or number", object, name);
     attribute_close(&attribute);
     return status;
 }
 
-enum status hdf5_attribute_number(const struct hdf5_file *file, const char *object, const char *name, hid_t type,
-                                  bool *present, void *value, struct error *error)
+enum status hdf5_attribute_number(const struct hdf5_file *file, const char *object,
+                                  const char *name, hid_t type, bool *present, void *value,
+                                  struct error *error)
 {
     struct attribute attribute;
     *present = false;
@@ -432,19 +439,22 @@ enum status hdf5_attribute_number(const struct hdf5_file *file, const char *obje
         return status;
     *present = true;
     if (attribute.class != H5T_INTEGER && attribute.class != H5T_FLOAT)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: %s @%s: must be a number", file->path, object, name);
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: %s @%s: must be a number", file->path,
+                           object, name);
     else if (H5Aread(attribute.id, type, value) < 0)
-        status = hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s @%s: cannot be read", object, name);
+        status = hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s @%s: cannot be read", object,
+                            name);
     attribute_close(&attribute);
     return status;
 }
 
-enum status hdf5_put_number(const struct hdf5_file *file, const char *object, const char *name, hid_t type,
-                            const void *value, struct error *error)
+enum status hdf5_put_number(const struct hdf5_file *file, const char *object, const char *name,
+                            hid_t type, const void *value, struct error *error)
 {
     hid_t space = H5Screate(H5S_SCALAR), id = -1;
     if (type > 0 && space > 0)
-        id = H5Acreate_by_name(file->id, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        id = H5Acreate_by_name(file->id, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT,
+                               H5P_DEFAULT);
     enum status status = STATUS_OK;
     if (id < 0 || H5Awrite(id, type, value) < 0)
         status = hdf5_error(file, error, STATUS_SYSTEM, "%s @%s: cannot be written", object, name);
@@ -453,15 +463,16 @@ enum status hdf5_put_number(const struct hdf5_file *file, const char *object, co
     return status;
 }
 
-enum status hdf5_put_text(const struct hdf5_file *file, const char *object, const char *name, const char *text,
-                          struct error *error)
+enum status hdf5_put_text(const struct hdf5_file *file, const char *object, const char *name,
+                          const char *text, struct error *error)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
     if (type > 0) {
         H5Tset_size(type, strlen(text) + 1);
         H5Tset_cset(type, H5T_CSET_UTF8);
     }
-    enum status status = hdf5_put_number(file, object, name, type, text, error); /* one value of any type */
+    /* One value of any type. */
+    enum status status = hdf5_put_number(file, object, name, type, text, error);
     hdf5_release(&type);
     return status;
 }

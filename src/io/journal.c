@@ -1,14 +1,16 @@
-/* The journal. Appends complete records by one write(2) to a file that only this process writes: threads
- * need no lock, because O_APPEND puts the bytes of each after all others, and the kernel serialises writes
- * to an open file; only a partial write (a full disk) needs care. Reads them: one pass over all files of the
- * directory makes an index, 16 bytes per fit; records are then read through a few windows, since they are
- * needed in nearly the order of the files. And removes journals.
+/* The journal. Appends complete records by one write(2) to a file that only this process writes:
+ * threads need no lock, because O_APPEND puts the bytes of each after all others, and the kernel
+ * serialises writes to an open file; only a partial write (a full disk) needs care. Reads them:
+ * one pass over all files of the directory makes an index, 16 bytes per fit; records are then
+ * read through a few windows, since they are needed in nearly the order of the files. And
+ * removes journals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal.h"
 
 #include "base/bytes.h"
 #include "base/process.h"
 #include "io/answers.h"
+#include "io/checksum.h"
 #include "io/durable.h"
 #include "io/journal_format.h"
 
@@ -24,27 +26,26 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
 /* Of a record: its length and checksum; dataset and sizes; a pair of numbers. */
 enum { FRAME = 8, PREFIX = 8 + 4, POINT = 16, N_REASON = sizeof((struct fit_record *)0)->reason };
 enum { ON_STACK = 4096, MAX_NAME_TRIES = 100 };
 
-static uint32_t checksum(uint32_t before, const unsigned char *bytes, size_t n)
-{
-    return (uint32_t)crc32(before, bytes, (uInt)n);
-}
-
-/* Numbers of a column in a task's record: refits keep no columns of pairs, which would be too large. */
+/* Numbers of a column in a task's record: refits keep no columns of pairs, which would be too
+ * large. */
 static size_t task_width(enum fit_column column, size_t n_parameter, bool is_refit)
 {
-    return is_refit && fit_columns[column].shape == PER_PAIR ? 0 : fit_column_width(column, n_parameter);
+    return is_refit && fit_columns[column].shape == PER_PAIR
+             ? 0
+             : fit_column_width(column, n_parameter);
 }
 
 /* The bytes of all columns of a shape. */
 #define ADD_PER_FIT(name, path, kind, shape, ...) +(shape == PER_FIT ? sizeof(fit_type_##kind) : 0)
-#define ADD_PER_PARAMETER(name, path, kind, shape, ...) +(shape == PER_PARAMETER ? sizeof(fit_type_##kind) : 0)
-#define ADD_PER_PAIR(name, path, kind, shape, ...) +(shape == PER_PAIR ? sizeof(fit_type_##kind) : 0)
+#define ADD_PER_PARAMETER(name, path, kind, shape, ...) \
+    +(shape == PER_PARAMETER ? sizeof(fit_type_##kind) : 0)
+#define ADD_PER_PAIR(name, path, kind, shape, ...) \
+    +(shape == PER_PAIR ? sizeof(fit_type_##kind) : 0)
 enum {
     BYTES_PER_FIT = 0 FIT_COLUMN_LIST(ADD_PER_FIT),
     BYTES_PER_PARAMETER = 0 FIT_COLUMN_LIST(ADD_PER_PARAMETER),
@@ -57,12 +58,14 @@ static size_t columns_size(size_t n_parameter, bool is_refit)
     return BYTES_PER_FIT + n_parameter * BYTES_PER_PARAMETER + n_pair * BYTES_PER_PAIR;
 }
 
-/* The offset of one of the first columns, which have one number per fit and precede all columns of pairs. */
+/* The offset of one of the first columns, which have one number per fit and precede all columns
+ * of pairs. */
 static size_t column_place(enum fit_column column, size_t n_parameter)
 {
     size_t place = FRAME + PREFIX;
     for (int i = 0; i < (int)column; i++)
-        place += fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+        place += fit_column_width((enum fit_column)i, n_parameter) *
+                 fit_kind_size(fit_columns[i].kind);
     return place;
 }
 
@@ -74,59 +77,34 @@ static size_t record_max(size_t n_parameter)
 
 static size_t record_size(const struct fit_record *record, size_t n_parameter, uint32_t n_start)
 {
-    return FRAME + PREFIX + columns_size(n_parameter, record->start >= n_start) + record->n_point * (size_t)POINT +
-           strnlen(record->reason, N_REASON - 1);
-}
-
-static unsigned char *put_values(unsigned char *out, const void *values, size_t n, size_t size)
-{
-    const unsigned char *in = values;
-    for (size_t k = 0; k < n; k++, in += size) {
-        uint64_t wide;
-        uint32_t narrow;
-        if (size == 8)
-            out = bytes_put_64(out, (memcpy(&wide, in, 8), wide));
-        else if (size == 4)
-            out = bytes_put_32(out, (memcpy(&narrow, in, 4), narrow));
-        else
-            *out++ = *in;
-    }
-    return out;
-}
-
-static const unsigned char *get_values(const unsigned char *in, void *values, size_t n, size_t size)
-{
-    unsigned char *out = values;
-    for (size_t k = 0; values && k < n; k++, out += size) {
-        uint64_t wide = size == 8 ? bytes_get_64(in + 8 * k) : 0;
-        uint32_t narrow = size == 4 ? bytes_get_32(in + 4 * k) : 0;
-        const void *value = size == 8 ? (const void *)&wide : size == 4 ? (const void *)&narrow : in + k;
-        memcpy(out, value, size);
-    }
-    return in + n * size;
+    return FRAME + PREFIX + columns_size(n_parameter, record->start >= n_start) +
+           record->n_point * (size_t)POINT + strnlen(record->reason, N_REASON - 1);
 }
 
 /* Returns the record's size; `out` has room for it. */
-static size_t encode_record(const struct fit_record *record, size_t n_parameter, uint32_t n_start, unsigned char *out)
+static size_t encode_record(const struct fit_record *record, size_t n_parameter, uint32_t n_start,
+                            unsigned char *out)
 {
     struct fit_record copy = *record; /* fit_column_values returns places that may be written to */
     size_t n_reason = strnlen(record->reason, N_REASON - 1);
     unsigned char *p = bytes_put_32(bytes_put_64(out + FRAME, record->dataset),
-                              (uint32_t)n_reason | (uint32_t)record->limit << 16 | (uint32_t)record->n_point << 24);
+                                    (uint32_t)n_reason | (uint32_t)record->limit << 16 |
+                                        (uint32_t)record->n_point << 24);
     for (int i = 0; i < N_FIT_COLUMN; i++) {
         size_t width = task_width((enum fit_column)i, n_parameter, record->start >= n_start);
         size_t size = fit_kind_size(fit_columns[i].kind);
         const void *values = fit_column_values((enum fit_column)i, &copy);
         if (values) {
-            p = put_values(p, values, width, size);
+            p = bytes_put(p, values, width, size);
         } else {
             /* a missing array: the value set by fit_record_clear */
             const double number = NAN;
             for (size_t k = 0; k < width; k++)
-                p = size == 8 ? put_values(p, &number, 1, 8) : put_values(p, &(unsigned char){0}, 1, 1);
+                p = size == 8 ? bytes_put(p, &number, 1, 8)
+                              : bytes_put(p, &(unsigned char){0}, 1, 1);
         }
     }
-    p = put_values(p, record->point, 2 * (size_t)record->n_point, 8);
+    p = bytes_put(p, record->point, 2 * (size_t)record->n_point, 8);
     memcpy(p, record->reason, n_reason);
     p += n_reason;
     size_t length = (size_t)(p - out) - FRAME;
@@ -134,23 +112,30 @@ static size_t encode_record(const struct fit_record *record, size_t n_parameter,
     return FRAME + length;
 }
 
-/* The size that the record at `bytes` claims, without a check of its checksum; 0 if it cannot be a complete record. Cheap. */
-static size_t claimed_size(const unsigned char *bytes, size_t n, const struct run_identity *identity)
+/* The size that the record at `bytes` claims, without a check of its checksum; 0 if it cannot be
+ * a complete record. Cheap. */
+static size_t claimed_size(const unsigned char *bytes, size_t n,
+                           const struct run_identity *identity)
 {
     size_t n_parameter = identity->n_parameter;
     if (n < FRAME + PREFIX + columns_size(n_parameter, true))
         return 0;
-    size_t length = bytes_get_32(bytes), n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
+    size_t length = bytes_get_32(bytes),
+           n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
     size_t n_point = bytes[FRAME + 11];
     uint32_t start = bytes_get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
-    if (length > n - FRAME || n_reason >= N_REASON || n_point > FIT_MAX_POINT || bytes[FRAME + 10] >= N_LIMIT ||
-        length != PREFIX + columns_size(n_parameter, start >= identity->n_start) + n_point * POINT + n_reason)
+    if (length > n - FRAME || n_reason >= N_REASON || n_point > FIT_MAX_POINT ||
+        bytes[FRAME + 10] >= N_LIMIT ||
+        length != PREFIX + columns_size(n_parameter, start >= identity->n_start) + n_point * POINT +
+                      n_reason)
         return 0;
     return FRAME + length;
 }
 
-/* The size of the complete, undamaged record at `bytes`, and the number of its fit; 0 if there is none. */
-static size_t check_record(const unsigned char *bytes, size_t n, const struct run_identity *identity, uint64_t *fit)
+/* The size of the complete, undamaged record at `bytes`, and the number of its fit; 0 if there
+ * is none. */
+static size_t check_record(const unsigned char *bytes, size_t n,
+                           const struct run_identity *identity, uint64_t *fit)
 {
     size_t size = claimed_size(bytes, n, identity), n_parameter = identity->n_parameter;
     if (!size || checksum(0, bytes + FRAME, size - FRAME) != bytes_get_32(bytes + 4))
@@ -165,7 +150,8 @@ static size_t check_record(const unsigned char *bytes, size_t n, const struct ru
 }
 
 /* The bytes have been checked; the record's arrays have room, or are NULL. */
-static void decode_record(const unsigned char *bytes, size_t n_parameter, uint32_t n_start, struct fit_record *record)
+static void decode_record(const unsigned char *bytes, size_t n_parameter, uint32_t n_start,
+                          struct fit_record *record)
 {
     size_t n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
     const unsigned char *p = bytes + FRAME + PREFIX;
@@ -176,11 +162,11 @@ static void decode_record(const unsigned char *bytes, size_t n_parameter, uint32
     for (int i = 0; i < N_FIT_COLUMN; i++) {
         size_t width = task_width((enum fit_column)i, n_parameter, is_refit);
         double *values = fit_column_values((enum fit_column)i, record);
-        p = get_values(p, values, width, fit_kind_size(fit_columns[i].kind));
+        bytes_take(&p, values, width, fit_kind_size(fit_columns[i].kind));
         for (size_t k = width; values && k < fit_column_width((enum fit_column)i, n_parameter); k++)
             values[k] = NAN;
     }
-    p = get_values(p, record->point, 2 * (size_t)record->n_point, 8);
+    bytes_take(&p, record->point, 2 * (size_t)record->n_point, 8);
     memcpy(record->reason, p, n_reason);
     record->reason[n_reason] = '\0';
 }
@@ -275,7 +261,8 @@ static bool is_tail(int file, const unsigned char *bytes, size_t n, off_t *start
 
 /* Appends everything or returns an error. A record torn by a full disk is cut off again, unless another thread's record follows
  * it: then readers skip the torn one. */
-enum status journal_append_bytes(struct journal *journal, const unsigned char *bytes, size_t n, struct error *error)
+enum status journal_append_bytes(struct journal *journal, const unsigned char *bytes, size_t n,
+                                 struct error *error)
 {
     size_t done = 0;
     int failure = 0;
@@ -342,7 +329,8 @@ size_t journal_size(const struct journal *journal, const struct fit_record *reco
     return record_size(record, journal->n_parameter, journal->n_start);
 }
 
-size_t journal_encode(const struct journal *journal, const struct fit_record *record, unsigned char *bytes)
+size_t journal_encode(const struct journal *journal, const struct fit_record *record,
+                      unsigned char *bytes)
 {
     return encode_record(record, journal->n_parameter, journal->n_start, bytes);
 }
@@ -437,14 +425,23 @@ done:
     return status;
 }
 
-/* A file has a stream of records for each slot of each worker, so windows are many and large: small ones read it ten times. */
-enum { SCAN_SIZE = 1 << 18, WINDOW_STEP = 1 << 16, N_WINDOW = 16, MAX_FILE = 1 << 16, OFFSET_BITS = 48 };
+/* A file has a stream of records for each slot of each worker, so windows are many and large:
+ * small ones read it ten times. */
+enum {
+    SCAN_SIZE = 1 << 18,
+    WINDOW_STEP = 1 << 16,
+    N_WINDOW = 16,
+    MAX_FILE = 1 << 16,
+    OFFSET_BITS = 48
+};
 
-/* Limits the search for the next record after damage, in bytes whose checksum is computed; each place tried also costs a
- * little. Enough for a MiB of garbage, and it limits the time that a forged journal can take. */
+/* Limits the search for the next record after damage, in bytes whose checksum is computed; each
+ * place tried also costs a little. Enough for a MiB of garbage, and it limits the time that a
+ * forged journal can take. */
 enum { SEARCH_BUDGET = 1 << 26, SEARCH_STEP = 64 };
 
-/* Where a fit's record is: the number of the file above 48 bits of offset. Sorted by fit, then place. */
+/* Where a fit's record is: the number of the file above 48 bits of offset. Sorted by fit, then
+ * place. */
 struct entry {
     uint64_t fit, place;
 };
@@ -476,7 +473,8 @@ struct journal_reader {
 
 static enum status no_memory(const struct journal_reader *reader, struct error *error)
 {
-    return error_set(error, STATUS_NO_MEMORY, "out of memory for the index of the journal '%s'", reader->directory);
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for the index of the journal '%s'",
+                     reader->directory);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -499,14 +497,15 @@ static enum status list_files(struct journal_reader *reader, struct error *error
     struct dirent *entry;
     DIR *list = opendir(reader->directory);
     if (!list)
-        return errno == ENOENT ? STATUS_OK
-                               : error_system(error, errno, "cannot read the journal '%s'", reader->directory);
+        return errno == ENOENT
+                 ? STATUS_OK
+                 : error_system(error, errno, "cannot read the journal '%s'", reader->directory);
     while ((entry = readdir(list))) {
         if (!journal_is_name(entry->d_name))
             continue;
         if (reader->n_file == MAX_FILE) {
-            status = error_set(error, STATUS_SYSTEM, "the journal '%s' has more than %d files", reader->directory,
-                               MAX_FILE);
+            status = error_set(error, STATUS_SYSTEM, "the journal '%s' has more than %d files",
+                               reader->directory, MAX_FILE);
             goto done;
         }
         if (reader->n_file == capacity) {
@@ -532,7 +531,8 @@ done:
     return status;
 }
 
-/* Opens file i unless it is open already. Only regular files: a pipe of that name must not block us. */
+/* Opens file i unless it is open already. Only regular files: a pipe of that name must not block
+ * us. */
 static enum status open_file(struct journal_reader *reader, size_t i, struct error *error)
 {
     char path[4096];
@@ -552,22 +552,24 @@ static enum status open_file(struct journal_reader *reader, size_t i, struct err
 }
 
 /* Reads up to n bytes, as many as there are. */
-static enum status read_at(struct journal_reader *reader, uint64_t offset, unsigned char *bytes, size_t n,
-                           size_t *n_read, struct error *error)
+static enum status read_at(struct journal_reader *reader, uint64_t offset, unsigned char *bytes,
+                           size_t n, size_t *n_read, struct error *error)
 {
     for (*n_read = 0; *n_read < n;) {
         ssize_t got = pread(reader->file, bytes + *n_read, n - *n_read, (off_t)(offset + *n_read));
         if (got == 0)
             break;
         if (got < 0 && errno != EINTR)
-            return error_system(error, errno, "cannot read '%s/%s'", reader->directory, reader->name[reader->i_file]);
+            return error_system(error, errno, "cannot read '%s/%s'", reader->directory,
+                                reader->name[reader->i_file]);
         if (got > 0)
             *n_read += (size_t)got;
     }
     return STATUS_OK;
 }
 
-static enum status add_entry(struct journal_reader *reader, uint64_t fit, uint64_t place, struct error *error)
+static enum status add_entry(struct journal_reader *reader, uint64_t fit, uint64_t place,
+                             struct error *error)
 {
     if (reader->n_entry == reader->capacity) {
         size_t capacity = reader->capacity ? reader->capacity + reader->capacity / 2 : 1024;
@@ -581,8 +583,8 @@ static enum status add_entry(struct journal_reader *reader, uint64_t fit, uint64
     return STATUS_OK;
 }
 
-static enum status check_identity(struct journal_reader *reader, const struct run_identity *found, const char *name,
-                                  struct error *error)
+static enum status check_identity(struct journal_reader *reader, const struct run_identity *found,
+                                  const char *name, struct error *error)
 {
     char difference[1500];
     if (!reader->has_identity) {
@@ -592,15 +594,17 @@ static enum status check_identity(struct journal_reader *reader, const struct ru
     if (identity_equal(found, &reader->identity))
         return STATUS_OK;
     identity_difference(found, &reader->identity, difference, sizeof difference);
-    return error_set(error, STATUS_SYSTEM,
-                     "the journal '%s' is of another run (%s): %s. Start again with --restart, which "
-                     "drops it, or name another result with -o", reader->directory, name, difference);
+    return error_set(
+        error, STATUS_SYSTEM,
+        "the journal '%s' is of another run (%s): %s. Start again with --restart, which "
+        "drops it, or name another result with -o",
+        reader->directory, name, difference);
 }
 
-/* Indexes the records of the open file; `bytes` holds its first n. After damage (a torn record with another thread's after it,
- * a bad block) it searches for the next record. */
-static enum status scan_records(struct journal_reader *reader, unsigned char *bytes, size_t n, size_t size,
-                                struct error *error)
+/* Indexes the records of the open file; `bytes` holds its first n. After damage (a torn record
+ * with another thread's after it, a bad block) it searches for the next record. */
+static enum status scan_records(struct journal_reader *reader, unsigned char *bytes, size_t n,
+                                size_t size, struct error *error)
 {
     size_t most = record_max(reader->identity.n_parameter), at = JOURNAL_HEADER_SIZE;
     uint64_t offset = 0, fit; /* of bytes[0] in the file */
@@ -628,7 +632,8 @@ static enum status scan_records(struct journal_reader *reader, unsigned char *by
             at++;
             continue;
         }
-        enum status status = add_entry(reader, fit, (uint64_t)reader->i_file << OFFSET_BITS | (offset + at), error);
+        enum status status = add_entry(
+            reader, fit, (uint64_t)reader->i_file << OFFSET_BITS | (offset + at), error);
         if (status)
             return status;
         at += n_record;
@@ -656,9 +661,11 @@ static enum status scan_file(struct journal_reader *reader, size_t i, struct err
         reader->n_damaged++;
         goto done;
     case JOURNAL_HEADER_OTHER:
-        status = error_set(error, STATUS_SYSTEM,
-                           "'%s/%s' was written by another version of stiffit: finish that run with "
-                           "it, or start again with --restart", reader->directory, reader->name[i]);
+        status = error_set(
+            error, STATUS_SYSTEM,
+            "'%s/%s' was written by another version of stiffit: finish that run with "
+            "it, or start again with --restart",
+            reader->directory, reader->name[i]);
         goto done;
     case JOURNAL_HEADER_GOOD:
         break;
@@ -719,8 +726,8 @@ static enum status make_windows(struct journal_reader *reader, struct error *err
     return STATUS_OK;
 }
 
-enum status journal_read(struct journal_reader **reader, const char *directory, const struct run_identity *identity,
-                         struct error *error)
+enum status journal_read(struct journal_reader **reader, const char *directory,
+                         const struct run_identity *identity, struct error *error)
 {
     enum status status = STATUS_NO_MEMORY;
     struct journal_reader *made = calloc(1, sizeof *made);
@@ -793,8 +800,10 @@ uint64_t journal_next(const struct journal_reader *reader, uint64_t fit)
     return i < reader->n_entry ? reader->entry[i].fit : UINT64_MAX;
 }
 
-/* The bytes at `place`, those of the longest record or up to the end of the file, from a window; reads one if needed. */
-static const unsigned char *window_at(struct journal_reader *reader, uint64_t place, size_t *n, struct error *error)
+/* The bytes at `place`, those of the longest record or up to the end of the file, from a window;
+ * reads one if needed. */
+static const unsigned char *window_at(struct journal_reader *reader, uint64_t place, size_t *n,
+                                      struct error *error)
 {
     struct window *oldest = &reader->window[0], *window = NULL;
     if (make_windows(reader, error))
@@ -809,7 +818,8 @@ static const unsigned char *window_at(struct journal_reader *reader, uint64_t pl
             oldest = w;
     }
     if (!window) {
-        uint64_t offset = place & ((UINT64_C(1) << OFFSET_BITS) - 1), first = offset / WINDOW_STEP * WINDOW_STEP;
+        uint64_t offset = place & ((UINT64_C(1) << OFFSET_BITS) - 1),
+                 first = offset / WINDOW_STEP * WINDOW_STEP;
         window = oldest;
         window->n = 0;
         window->place = place - (offset - first);
@@ -825,7 +835,8 @@ static const unsigned char *window_at(struct journal_reader *reader, uint64_t pl
     return window->bytes + at;
 }
 
-bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record, struct error *error)
+bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record,
+                 struct error *error)
 {
     size_t i = reader->hint, n;
     uint64_t found;
@@ -840,7 +851,8 @@ bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record 
     if (!bytes)
         return false;
     if (!check_record(bytes, n, &reader->identity, &found) || found != fit) {
-        error_set(error, STATUS_SYSTEM, "'%s/%s' has changed since it was first read: run the same command again",
+        error_set(error, STATUS_SYSTEM,
+                  "'%s/%s' has changed since it was first read: run the same command again",
                   reader->directory, reader->name[place >> OFFSET_BITS]);
         return false;
     }

@@ -20,11 +20,13 @@ enum status journal_open(struct journal **journal, const char *directory, const 
 /* Thread-safe. The operating system has the record when this returns. After an error (the disk is full) an incomplete record is
  * removed if possible. */
 enum status journal_append(struct journal *journal, const struct fit_record *record, struct error *error);
-/* The same in two steps, for several records at once: the size of a record's bytes, these bytes, and any number of complete
- * records. */
+/* The same in two steps, for several records at once: the size of a record's bytes, these bytes,
+ * and any number of complete records. */
 size_t journal_size(const struct journal *journal, const struct fit_record *record);
-size_t journal_encode(const struct journal *journal, const struct fit_record *record, unsigned char *bytes);
-enum status journal_append_bytes(struct journal *journal, const unsigned char *bytes, size_t n, struct error *error);
+size_t journal_encode(const struct journal *journal, const struct fit_record *record,
+                      unsigned char *bytes);
+enum status journal_append_bytes(struct journal *journal, const unsigned char *bytes, size_t n,
+                                 struct error *error);
 /* fsync; called by the thread that keeps time. */
 enum status journal_sync(struct journal *journal, struct error *error);
 /* Whether this process's file has been removed, so that nothing appended to it will be read. */

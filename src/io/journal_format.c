@@ -1,4 +1,5 @@
-/* Encodes and decodes the header of a journal's file, independently of byte order and structure layout.
+/* Encodes and decodes the header of a journal's file, independently of byte order and structure
+ * layout.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal_format.h"
 

@@ -1,5 +1,5 @@
-/* The format of a journal file, and its header for writing and reading. Everything is little-endian; a file is a header
- * followed by records, each with its length and a CRC-32:
+/* The format of a journal file, and its header for writing and reading. Everything is
+ * little-endian; a file is a header followed by records, each with its length and a CRC-32:
  *
  *   header  "STFJ", u32 format, u32 length, u32 crc (of the preceding 12 bytes and the payload), payload:
  *           problem[32] model[32] options[32] u64 seed, u64 n_dataset, u32 n_start, u32 n_parameter, u32 columns (CRC of

@@ -3,6 +3,7 @@
 #include "io/journal_state.h"
 
 #include "base/bytes.h"
+#include "io/checksum.h"
 #include "io/durable.h"
 #include "io/journal.h"
 #include "io/journal_format.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 enum { FORMAT = 1, HEAD = 48, TAIL = 4 };
 
@@ -25,11 +25,6 @@ static void put_head(unsigned char head[HEAD], const struct run_identity *identi
     bytes_put_64(head + 40, n);
 }
 
-static uint32_t checksum(const unsigned char *bytes, size_t n)
-{
-    return (uint32_t)crc32_z(0, bytes, n);
-}
-
 enum status journal_state_write(const char *journal, const struct run_identity *identity, const unsigned char *payload,
                                 size_t n, struct error *error)
 {
@@ -39,7 +34,7 @@ enum status journal_state_write(const char *journal, const struct run_identity *
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the state of the search");
     put_head(bytes, identity, n);
     memcpy(bytes + HEAD, payload, n);
-    bytes_put_32(bytes + HEAD + n, checksum(bytes, HEAD + n));
+    bytes_put_32(bytes + HEAD + n, checksum(0, bytes, HEAD + n));
     snprintf(path, sizeof path, "%s/%s", journal, JOURNAL_STATE);
     enum status status = durable_write(path, 0666, bytes, HEAD + n + TAIL, error);
     free(bytes);
@@ -76,7 +71,8 @@ unsigned char *journal_state_read(const char *journal, const struct run_identity
         return NULL;
     *n = all - HEAD - TAIL;
     put_head(head, identity, *n);
-    if (memcmp(head, bytes, HEAD) != 0 || checksum(bytes, all - TAIL) != bytes_get_32(bytes + all - TAIL)) {
+    if (memcmp(head, bytes, HEAD) != 0 ||
+        checksum(0, bytes, all - TAIL) != bytes_get_32(bytes + all - TAIL)) {
         free(bytes);
         return NULL;
     }

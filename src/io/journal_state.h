@@ -1,5 +1,5 @@
-/* The state of a fit over many datasets between two steps, in the journal's folder: a file that is replaced as a whole. Its
- * payload belongs to the caller.
+/* The state of a fit over many datasets between two steps, in the journal's folder: a file that
+ * is replaced as a whole. Its payload belongs to the caller.
  *
  *   RESULT.journal/state  "STFQ", u32 format, identity[32] (journal_digest), u64 length, payload[length], u32 crc of all these
  *

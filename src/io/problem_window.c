@@ -91,7 +91,8 @@ static int64_t largest_number(const struct problem_stream *stream, size_t f)
     return info->names ? (int64_t)stream->field[f].n_name - 1 : info->most;
 }
 
-/* Whether no row of the window has a fault, as in nearly all windows. Column by column, which takes a tenth of the time. */
+/* Whether no row of the window has a fault, as in nearly all windows. Column by column, which
+ * takes a tenth of the time. */
 static bool is_sound(const struct problem_stream *stream, int64_t previous)
 {
     bool good = true;

@@ -21,7 +21,8 @@ enum status result_column_create(struct result_column *column, struct hdf5_file 
                                  size_t width, const char *description, uint64_t rows_expected, bool compress, size_t max_row,
                                  struct error *error);
 /* Appends the first n rows of the cells. */
-static inline enum status result_column_append(struct result_column *column, size_t n, struct error *error)
+static inline enum status result_column_append(struct result_column *column, size_t n,
+                                               struct error *error)
 {
     return hdf5_column_append(&column->file, column->memory_type, n, column->cells, error);
 }

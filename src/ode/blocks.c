@@ -171,7 +171,8 @@ void blocks_begin_given(struct simulation *sim, double *y)
         y[i] = evaluation->begin[i];
         for (size_t k = 0; k < evaluation->n_sens && !sim->blocks.is_pace; k++)
             if (sim->blocks.of_sens[k] >= 0)
-                y[i + (size_t)(1 + sim->blocks.of_sens[k]) * n] = evaluation->begin[i + (1 + k) * n];
+                y[i + (size_t)(1 + sim->blocks.of_sens[k]) * n] =
+                    evaluation->begin[i + (1 + k) * n];
     }
 }
 

@@ -18,8 +18,8 @@ bool blocks_set_phase(struct simulation *simulation, size_t phase);
  * set. */
 bool blocks_begin_variant(struct simulation *simulation, size_t row);
 void blocks_end_variant(struct simulation *simulation, size_t row);
-/* The state at t0 and its sensitivities, 1 + n blocks: the model's initial state, or evaluation.begin. Returns a code as
- * derivatives_initial does. */
+/* The state at t0 and its sensitivities, 1 + n blocks: the model's initial state, or
+ * evaluation.begin. Returns a code as derivatives_initial does. */
 int blocks_initial(struct simulation *simulation, double *y);
 /* Puts evaluation.begin, if any, in the place of an initial state. */
 void blocks_begin_given(struct simulation *simulation, double *y);

@@ -496,7 +496,10 @@ static bool fail(struct batch *b, int k)
 
 static const struct integrator cvodes = {
     .name = "cvodes", .width = 1, .closest = CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
-    .linear_solver = linear_solver, .simulation_new = simulation_new, .simulation_free = simulation_free, .prepare = prepare,
-    .initial = initial, .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt, .state_at = state_at,
-    .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes, .fail = fail};
+    .linear_solver = linear_solver, .simulation_new = simulation_new,
+    .simulation_free = simulation_free, .prepare = prepare,
+    .initial = initial, .begin_adjoint = begin_adjoint, .start = start, .attempt = attempt,
+    .state_at = state_at,
+    .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
+    .fail = fail};
 const struct engine_table engine_cvodes = ENGINE_OF_SEATS(&cvodes, 1, NULL, false, NULL);

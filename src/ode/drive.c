@@ -1,7 +1,8 @@
-/* The driver: evaluations come into the seats of a worker's batch; between two steps follows what the latest one has met;
- * those that have ended are given back. The same for one evaluation at a time and for many side by side: what concerns a seat
- * alone does not depend on the others. Simulations are taken from a pool and given back without locks. One that is set aside
- * keeps its memory, and so few are set aside that a worker's engine always finds a free one.
+/* The driver: evaluations come into the seats of a worker's batch; between two steps follows
+ * what the latest one has met; those that have ended are given back. The same for one evaluation
+ * at a time and for many side by side: what concerns a seat alone does not depend on the others.
+ * Simulations are taken from a pool and given back without locks. One that is set aside keeps
+ * its memory, and so few are set aside that a worker's engine always finds a free one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/drive.h"
 
@@ -28,11 +29,6 @@
 enum { STEPS_PER_LOOK = 16 };
 
 static unsigned bit(int k) { return 1u << k; }
-
-/* The seats of a mask, the lowest first; a loop's `break` would not end it. */
-#define EACH_SEAT(k, seats) \
-    for (unsigned k##_left = (seats), k##_first = 1; k##_left; k##_left &= k##_left - 1, k##_first = 1) \
-        for (int k = __builtin_ctz(k##_left); k##_first; k##_first = 0)
 
 static void count(struct batch *b, int k)
 {
@@ -108,11 +104,13 @@ void drive_set_out(struct simulation *sim, double closest)
     closest *= fmax(fabs(t), fabs(last));
     sim->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
     if (task->time[task->n_time - 1] == INFINITY)
-        sim->t_far = fmax(last, t + fmax(1, t - task->t0)); /* gives the first step its scale; no end */
+        /* Gives the first step its scale; no end. */
+        sim->t_far = fmax(last, t + fmax(1, t - task->t0));
     sim->steady = (struct steady){.since = t, .next = t};
     if (sim->forcing)
         forcing_begin(sim);
 }
+
 static bool start(struct batch *b, int k)
 {
     struct simulation *sim = b->seat[k];
@@ -158,7 +156,8 @@ static bool begin(struct batch *b, int k, bool is_relative)
         return false;
     if (sim->has_stops && !stops_begin(sim))
         return false;
-    if (sim->n_state > 0 && (integrator->initial ? integrator->initial(sim) : blocks_initial(sim, sim->y)) != STIFFIT_OK)
+    if (sim->n_state > 0 && (integrator->initial ? integrator->initial(sim)
+                                                 : blocks_initial(sim, sim->y)) != STIFFIT_OK)
         return outcome_model_failed(sim);
     if (sim->n_state > 0 && task->n_time > 0) {
         tolerance_begin(sim, sim->y);
@@ -258,8 +257,8 @@ static bool answer_one(const struct integrator *integrator, struct simulation *s
     return true;
 }
 
-/* Those of the seats whose next measurement is in their latest step; of seats that have met a stop, before it. Which they are
- * is nearly random: without a branch. */
+/* Those of the seats whose next measurement is in their latest step; of seats that have met a
+ * stop, before it. Which they are is nearly random: without a branch. */
 static unsigned find_waiting(const struct batch *b, unsigned seats, unsigned stopped)
 {
     unsigned waiting = 0;
@@ -516,7 +515,8 @@ static void step(struct batch *b)
 }
 
 struct slot {
-    _Alignas(64) atomic_bool taken; /* a cache line each: workers acquire and release all the time */
+    /* A cache line each: workers acquire and release all the time. */
+    _Alignas(64) atomic_bool taken;
     struct simulation *simulation;
 };
 
@@ -563,7 +563,8 @@ static bool make_slots(struct drive_pool *pool, size_t n)
 static bool fill_slots(struct drive_pool *pool, const struct ode_options *options)
 {
     for (size_t i = 0; i < pool->n_slot; i++) {
-        struct simulation *simulation = pool->integrator->simulation_new(pool->plan, pool->abi, options);
+        struct simulation *simulation = pool->integrator->simulation_new(pool->plan, pool->abi,
+                                                                         options);
         if (!simulation)
             return false;
         simulation->slot = i;
@@ -573,8 +574,8 @@ static bool fill_slots(struct drive_pool *pool, const struct ode_options *option
 }
 
 struct engine_pool *drive_pool_new(const struct engine_table *table, const struct model *model,
-                                   const struct ode_options *options, size_t n_workspace, size_t n_worker,
-                                   struct error *error)
+                                   const struct ode_options *options, size_t n_workspace,
+                                   size_t n_worker, struct error *error)
 {
     const struct integrator *integrator = table->integrator;
     const struct stiffit_model *abi = &model->abi;
@@ -583,10 +584,12 @@ struct engine_pool *drive_pool_new(const struct engine_table *table, const struc
         error_set(error, STATUS_BAD_MODEL, "%s: the model %s %s", integrator->name, abi->name, why);
         return NULL;
     }
-    size_t n_seat = (size_t)integrator->width * n_worker, n = n_workspace > n_seat ? n_workspace : n_seat;
+    size_t n_seat = (size_t)integrator->width * n_worker,
+           n = n_workspace > n_seat ? n_workspace : n_seat;
     struct drive_pool *pool = calloc(1, sizeof *pool);
     if (pool) {
-        *pool = (struct drive_pool){.abi = abi, .integrator = integrator, .n_spare = n - n_seat, .n_worker = n_worker};
+        *pool = (struct drive_pool){.abi = abi, .integrator = integrator,
+                                    .n_spare = n - n_seat, .n_worker = n_worker};
         if (error)
             error->status = STATUS_OK;
         pool->plan = make_slots(pool, n) ? integrator->plan_new(abi, options, error) : NULL;
@@ -595,8 +598,9 @@ struct engine_pool *drive_pool_new(const struct engine_table *table, const struc
         drive_pool_free(&pool->base);
     }
     if (!pool || !error || error->status == STATUS_OK)
-        error_set(error, STATUS_NO_MEMORY, "no memory for the integrators of %zu workers (%u states, %u parameters)", n_worker,
-                  (unsigned)abi->n_state, (unsigned)abi->n_parameter);
+        error_set(error, STATUS_NO_MEMORY,
+                  "no memory for the integrators of %zu workers (%u states, %u parameters)",
+                  n_worker, (unsigned)abi->n_state, (unsigned)abi->n_parameter);
     return NULL;
 }
 
@@ -641,13 +645,15 @@ struct engine *drive_new(struct engine_pool *base, struct error *error)
     size_t number = atomic_fetch_add(&pool->n_engine, 1);
     if (number >= pool->n_worker) {
         atomic_fetch_sub(&pool->n_engine, 1);
-        error_set(error, STATUS_INTERNAL, "more engines than the %zu workers that the pool was made for", pool->n_worker);
+        error_set(error, STATUS_INTERNAL,
+                  "more engines than the %zu workers that the pool was made for", pool->n_worker);
         return NULL;
     }
     struct drive_engine *engine = calloc(1, sizeof *engine);
     struct batch *batch = NULL;
     if (engine)
-        batch = integrator->seats ? integrator->seats->batch_new(pool->plan) : calloc(1, sizeof *batch);
+        batch = integrator->seats ? integrator->seats->batch_new(pool->plan)
+                                  : calloc(1, sizeof *batch);
     if (!batch) {
         free(engine);
         atomic_fetch_sub(&pool->n_engine, 1);
@@ -686,7 +692,8 @@ void drive_submit(struct engine *base, struct evaluation *evaluation)
     if (evaluation->state) {
         atomic_fetch_sub(&pool->n_aside, 1);
         engine->batch->seat[k] = evaluation->state;
-        enter(engine->batch, k, !pool->integrator->seats || pool->integrator->seats->enter(engine->batch, k));
+        enter(engine->batch, k,
+              !pool->integrator->seats || pool->integrator->seats->enter(engine->batch, k));
         return;
     }
     engine->preferred[k] = take_slot(pool, engine->preferred[k]);
@@ -696,15 +703,16 @@ void drive_submit(struct engine *base, struct evaluation *evaluation)
     begin_request(engine->batch, k);
 }
 
-/* Ends all evaluations if the model's functions have changed how numbers are rounded. Checked between the same steps on every
- * thread, so that an evaluation always fails at the same point. */
+/* Ends all evaluations if the model's functions have changed how numbers are rounded. Checked
+ * between the same steps on every thread, so that an evaluation always fails at the same point. */
 static void check_rounding(struct drive_engine *engine)
 {
     char why[130];
     if (floating_is_default())
         return;
     floating_reset();
-    snprintf(why, sizeof why, "the model %.40s changes the floating-point environment (rounding mode, traps)",
+    snprintf(why, sizeof why,
+             "the model %.40s changes the floating-point environment (rounding mode, traps)",
              engine->pool->abi->name);
     for (int k = 0; k < engine->pool->integrator->width; k++)
         if (engine->batch->seat[k])
@@ -714,8 +722,7 @@ static void check_rounding(struct drive_engine *engine)
 static void check_deadlines(struct batch *batch)
 {
     int64_t now = INT64_MIN;
-    for (unsigned live = batch->live; live; live &= live - 1) {
-        int k = __builtin_ctz(live);
+    EACH_SEAT(k, batch->live) {
         int64_t deadline_ns = batch->seat[k]->request->deadline_ns;
         if (deadline_ns == INT64_MAX)
             continue;
@@ -730,13 +737,13 @@ static struct evaluation *take_finished(struct drive_engine *engine)
 {
     struct batch *batch = engine->batch;
     struct evaluation *first = NULL, **link = &first;
-    for (; batch->finished; batch->finished &= batch->finished - 1) {
-        int k = __builtin_ctz(batch->finished);
+    EACH_SEAT(k, batch->finished) {
         *link = batch->seat[k]->request;
         batch->seat[k] = NULL;
         give_back(engine->pool, *link);
         link = &(*link)->next;
     }
+    batch->finished = 0;
     *link = NULL;
     return first;
 }
@@ -767,8 +774,7 @@ bool drive_withdraw(struct engine *base, struct evaluation *evaluation)
 {
     struct drive_engine *engine = (struct drive_engine *)base;
     struct batch *batch = engine->batch;
-    for (unsigned live = batch->live; live; live &= live - 1) {
-        int k = __builtin_ctz(live);
+    EACH_SEAT(k, batch->live) {
         if (batch->seat[k]->request != evaluation)
             continue;
         if (!count_aside(engine->pool))

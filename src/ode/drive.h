@@ -1,7 +1,8 @@
-/* The driver: makes an engine of an integrator. It has the pool of simulations and a batch of seats for each worker, and does
- * what happens between two steps, the same for all integrators: it begins evaluations, bounds their steps, answers
- * measurements, passes stops, and ends evaluations. An integrator only makes steps and tells states inside of the latest one.
- * A worker's evaluations of one integrator sit side by side in a batch.
+/* The driver: makes an engine of an integrator. It has the pool of simulations and a batch of
+ * seats for each worker, and does what happens between two steps, the same for all integrators:
+ * it begins evaluations, bounds their steps, answers measurements, passes stops, and ends
+ * evaluations. An integrator only makes steps and tells states inside of the latest one. A
+ * worker's evaluations of one integrator sit side by side in a batch.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -9,6 +10,11 @@
 #include "ode/simulation.h"
 
 enum { BATCH_WIDEST = 32 };
+/* The seats of a mask, or its lanes, the lowest first; a loop's `break` would not end it. */
+#define EACH_SEAT(k, seats) \
+    for (unsigned k##_left = (seats), k##_first = 1; k##_left; \
+         k##_left &= k##_left - 1, k##_first = 1) \
+        for (int k = __builtin_ctz(k##_left); k##_first; k##_first = 0)
 
 /* Seat k is bit k. */
 struct batch {
@@ -38,7 +44,8 @@ struct integrator_events {
 struct integrator {
     const char *name;
     int width;      /* seats of a batch */
-    double closest; /* the least distance, relative to the times, from the beginning of an integration to its end */
+    double closest; /* the least distance, relative to the times, from the beginning of an
+                     * integration to its end */
 
     /* The plan is shared by a run; a simulation moves between batches. NULL: out of memory, unless `error` is set. */
     void *(*plan_new)(const struct stiffit_model *abi, const struct ode_options *options, struct error *error);
@@ -47,13 +54,15 @@ struct integrator {
     struct simulation *(*simulation_new)(const void *plan, const struct stiffit_model *abi, const struct ode_options *options);
     void (*simulation_free)(struct simulation *simulation);
 
-    /* The beginning of an evaluation. prepare makes the integrator ready and may change the blocks (NULL: it need not); initial
-     * computes the initial state (a code of the model; NULL: as blocks.h does). begin_adjoint takes the place of the rest for
-     * evaluations with adjoint; NULL: there are none. */
+    /* The beginning of an evaluation. prepare makes the integrator ready and may change the
+     * blocks (NULL: it need not); initial computes the initial state (a code of the model; NULL:
+     * as blocks.h does). begin_adjoint takes the place of the rest for evaluations with adjoint;
+     * NULL: there are none. */
     bool (*prepare)(struct simulation *simulation);
     int (*initial)(struct simulation *simulation);
     bool (*begin_adjoint)(struct simulation *simulation);
-    /* Starts seat k from the state at simulation.t, at the beginning or, if it is live, behind a stop. */
+    /* Starts seat k from the state at simulation.t, at the beginning or, if it is live, behind a
+     * stop. */
     bool (*start)(struct batch *batch, int k);
 
     struct integrator_events (*attempt)(struct batch *batch);
@@ -75,15 +84,17 @@ struct integrator {
 struct integrator_seats {
     struct batch *(*batch_new)(const void *plan); /* NULL: out of memory */
     void (*batch_free)(struct batch *batch);
-    /* A simulation goes on that has left another batch (false: no memory for all; see `lost`); its state has changed; it
-     * leaves; its counters and time go into the evaluation. */
+    /* A simulation goes on that has left another batch (false: no memory for all; see `lost`);
+     * its state has changed; it leaves; its counters and time go into the evaluation. */
     bool (*enter)(struct batch *batch, int k);
     void (*reload)(struct batch *batch, int k);
     void (*leave)(struct batch *batch, int k);
     void (*count)(struct batch *batch, int k);
-    /* Answers the next measurement of each of these seats, in its latest step. Returns those whose evaluation is finished. */
+    /* Answers the next measurement of each of these seats, in its latest step. Returns those
+     * whose evaluation is finished. */
     unsigned (*answer)(struct batch *batch, unsigned seats);
-    /* States in the latest step, without sensitivities. at_end: at simulation.t. at_beginning: at t_before. */
+    /* States in the latest step, without sensitivities. at_end: at simulation.t. at_beginning:
+     * at t_before. */
     const double *(*at_end)(struct batch *batch, int k);
     const double *(*at_beginning)(struct batch *batch, int k);
     /* Puts the states at simulation.t into simulation.y; rooted: those inside of the step. */
@@ -94,16 +105,16 @@ struct integrator_seats {
     void (*attend)(struct batch *batch, int k);   /* before the next step: what forcing.h says of it */
 };
 
-/* The beginning of an integration at simulation.t: how far it goes, and looks at steady states and inputs. Before each
- * integrator.start; for integrators that start again by themselves. */
+/* The beginning of an integration at simulation.t: how far it goes, and looks at steady states
+ * and inputs. Before each integrator.start; for integrators that start again by themselves. */
 void drive_set_out(struct simulation *simulation, double closest);
 /* Begins the request of seat 0, for an engine that integrates elsewhere. False: it has ended. */
 bool drive_begin(struct batch *batch);
 
 /* The functions of an engine made of an integrator. */
 struct engine_pool *drive_pool_new(const struct engine_table *table, const struct model *model,
-                                   const struct ode_options *options, size_t n_workspace, size_t n_worker,
-                                   struct error *error);
+                                   const struct ode_options *options, size_t n_workspace,
+                                   size_t n_worker, struct error *error);
 void drive_pool_free(struct engine_pool *pool);
 const char *drive_linear_solver(const struct engine_pool *pool);
 struct engine *drive_new(struct engine_pool *pool, struct error *error);
@@ -115,7 +126,8 @@ void drive_discard(struct engine_pool *pool, struct evaluation *evaluation);
 
 /* Its table, with so many seats; functions of struct engine_table, or NULL. */
 #define ENGINE_OF_SEATS(own, width, own_refusal, is_only_plain, own_suits) \
-    {.capacity = width, .integrator = own, .refusal = own_refusal, .only_plain = is_only_plain, .suits = own_suits, \
-     .pool_new = drive_pool_new, .pool_free = drive_pool_free, .linear_solver = drive_linear_solver, \
-     .engine_new = drive_new, .engine_free = drive_free, .submit = drive_submit, .work = drive_work, \
-     .withdraw = drive_withdraw, .discard = drive_discard}
+    {.capacity = width, .integrator = own, .refusal = own_refusal, .only_plain = is_only_plain, \
+     .suits = own_suits, .pool_new = drive_pool_new, .pool_free = drive_pool_free, \
+     .linear_solver = drive_linear_solver, .engine_new = drive_new, .engine_free = drive_free, \
+     .submit = drive_submit, .work = drive_work, .withdraw = drive_withdraw, \
+     .discard = drive_discard}

@@ -1,6 +1,7 @@
-/* Which engine takes what, and a worker's engines: the one that was asked for, and the reference beside it for evaluations that
- * the first does not take, those of fits that have left it, and checks. A worker has as many of the reference as the first
- * holds evaluations, because all may be for the reference; but no more than a few, for which others wait.
+/* Which engine takes what, and a worker's engines: the one that was asked for, and the reference
+ * beside it for evaluations that the first does not take, those of fits that have left it, and
+ * checks. A worker has as many of the reference as the first holds evaluations, because all may
+ * be for the reference; but no more than a few, for which others wait.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
@@ -40,7 +41,8 @@ struct part {
     struct engine *engine;
     struct evaluation *evaluation; /* the reference: the one that it holds */
     size_t n;                      /* evaluations that it holds */
-    int64_t used_ns;               /* for each of them; a newcomer is taken to have had as much as the others */
+    int64_t used_ns;               /* for each of them; a newcomer is taken to have had as much
+                                    * as the others */
 };
 
 struct both {
@@ -49,8 +51,15 @@ struct both {
     size_t n;                      /* evaluations that all parts hold, or that wait for one */
     struct evaluation *waiting;    /* for the reference */
     size_t n_part;
-    struct part part[];            /* part 0 is the first engine; each other part holds one evaluation for the reference */
+    struct part part[];            /* part 0 is the first engine; each other part holds one
+                                    * evaluation for the reference */
 };
+
+static void adopt(struct engine_pool *pool, const struct engine_table *table)
+{
+    pool->table = table;
+    pool->capacity = pool->capacity ? pool->capacity : table->capacity;
+}
 
 static void pool_free(struct engine_pool *base)
 {
@@ -61,8 +70,8 @@ static void pool_free(struct engine_pool *base)
 }
 
 static struct engine_pool *pool_new(const struct engine_table *both, const struct model *model,
-                                    const struct ode_options *options, size_t n_workspace, size_t n_worker,
-                                    struct error *error)
+                                    const struct ode_options *options, size_t n_workspace,
+                                    size_t n_worker, struct error *error)
 {
     (void)both;
     struct both_pool *pool = calloc(1, sizeof *pool);
@@ -79,14 +88,13 @@ static struct engine_pool *pool_new(const struct engine_table *both, const struc
         bool is_first = kind == (int)pool->kind;
         if (!is_first && kind != ENGINE_REFERENCE)
             continue;
-        pool->of[kind] = table->pool_new(table, model, options, n_aside + n_held, is_first ? n_worker : n_held, error);
+        pool->of[kind] = table->pool_new(table, model, options, n_aside + n_held,
+                                         is_first ? n_worker : n_held, error);
         if (!pool->of[kind]) {
             pool_free(&pool->base);
             return NULL;
         }
-        pool->of[kind]->table = table;
-        if (!pool->of[kind]->capacity)
-            pool->of[kind]->capacity = table->capacity;
+        adopt(pool->of[kind], table);
     }
     pool->base.capacity = pool->of[pool->kind]->capacity;
     return &pool->base;
@@ -145,9 +153,10 @@ static struct part *next(struct both *both)
     return least;
 }
 
-/* The part that an evaluation is for: the first engine, or the one of the reference that holds `held` (NULL: nothing). NULL: no
- * part does. */
-static struct part *part_for(struct both *both, const struct evaluation *evaluation, const struct evaluation *held)
+/* The part that an evaluation is for: the first engine, or the one of the reference that holds
+ * `held` (NULL: nothing). NULL: no part does. */
+static struct part *part_for(struct both *both, const struct evaluation *evaluation,
+                             const struct evaluation *held)
 {
     struct part *part = both->part;
     if (engine_for(evaluation, both->pool->kind) != ENGINE_REFERENCE)
@@ -252,7 +261,8 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 /* Each evaluation goes to the one that it is for. */
 static const struct engine_table both_table = {
     .pool_new = pool_new, .pool_free = pool_free, .tell = tell, .linear_solver = linear_solver,
-    .engine_new = both_new, .engine_free = both_free, .submit = submit, .work = work, .withdraw = withdraw,
+    .engine_new = both_new, .engine_free = both_free, .submit = submit, .work = work,
+    .withdraw = withdraw,
     .discard = discard};
 
 static enum status check_options(const struct ode_options *options, struct error *error)
@@ -275,10 +285,8 @@ struct engine_pool *engine_pool_new(const struct model *model, const struct ode_
     if (n_worker == 0 || check_options(options, error))
         return NULL;
     struct engine_pool *pool = table->pool_new(table, model, options, n_workspace, n_worker, error);
-    if (pool) {
-        pool->table = table;
-        pool->capacity = is_reference ? table->capacity : pool->capacity;
-    }
+    if (pool)
+        adopt(pool, table);
     return pool;
 }
 

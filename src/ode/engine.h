@@ -32,14 +32,16 @@ struct engine_table {
     const struct integrator *integrator; /* of drive.h; or NULL */
     /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
     const char *(*refusal)(const struct stiffit_model *abi);
-    bool only_plain; /* takes only tasks without steady doses and phases; no engine but the reference takes adjoints */
+    bool only_plain; /* takes only tasks without steady doses and phases; no engine but the
+                      * reference takes adjoints */
     /* Whether it is to be taken if none is asked for; NULL: never. */
     bool (*suits)(const struct engine_use *use);
     struct engine_pool *(*pool_new)(const struct engine_table *table, const struct model *model,
                                     const struct ode_options *options, size_t n_workspace, size_t n_worker,
                                     struct error *error);
     void (*pool_free)(struct engine_pool *pool);
-    /* What the user should know of it, at the beginning or at the end of a run. False: nothing. NULL: it never tells. */
+    /* What the user should know of it, at the beginning or at the end of a run. False: nothing.
+     * NULL: it never tells. */
     bool (*tell)(const struct engine_pool *pool, bool is_end, char *line, size_t size);
     const char *(*linear_solver)(const struct engine_pool *pool);
     struct engine *(*engine_new)(struct engine_pool *pool, struct error *error);
@@ -53,7 +55,8 @@ struct engine_table {
 /* The first members of each engine's own structs. */
 struct engine_pool {
     const struct engine_table *table;
-    size_t capacity; /* evaluations that a worker's engine holds at once; 0 in a new pool: as many as its table says */
+    size_t capacity; /* evaluations that a worker's engine holds at once; 0 in a new pool: as
+                      * many as its table says */
 };
 struct engine {
     const struct engine_table *table;
@@ -93,8 +96,10 @@ static inline void engine_pool_free(struct engine_pool *pool)
 }
 /* One of linear_solver_word. */
 static inline const char *engine_pool_linear_solver(const struct engine_pool *pool) { return pool->table->linear_solver(pool); }
-/* A line about the engine for the user, at the beginning or at the end of a run. False: there is none. */
-static inline bool engine_pool_tell(const struct engine_pool *pool, bool is_end, char *line, size_t size)
+/* A line about the engine for the user, at the beginning or at the end of a run. False: there is
+ * none. */
+static inline bool engine_pool_tell(const struct engine_pool *pool, bool is_end, char *line,
+                                    size_t size)
 {
     return pool->table->tell && pool->table->tell(pool, is_end, line, size);
 }

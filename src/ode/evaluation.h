@@ -18,7 +18,8 @@ enum evaluation_outcome {
 /* What carries an evaluation out. Their answers agree within the tolerances, not in their bits: never mix two in a search. The
  * reference takes every evaluation of every model, also those that the others do not take or cannot finish.
  * X(identifier, word of --engine, its struct engine_table) */
-#define ENGINE_LIST(X) X(CVODES, "cvodes", engine_cvodes) X(LANES, "lanes", engine_lanes) X(GPU, "gpu", engine_gpu)
+#define ENGINE_LIST(X) \
+    X(CVODES, "cvodes", engine_cvodes) X(LANES, "lanes", engine_lanes) X(GPU, "gpu", engine_gpu)
 #define ENGINE_KIND(id, word, table) ENGINE_##id,
 enum engine_kind { ENGINE_LIST(ENGINE_KIND) N_ENGINE, ENGINE_REFERENCE = ENGINE_CVODES };
 extern const char *const engine_word[N_ENGINE];

@@ -99,8 +99,11 @@ double positive_part(struct simulation *sim, double t_before, const double *befo
 {
     double part = 1;
     for (size_t i = 0; i < sim->n_state; i++)
-        if (y[i] < 0 && before[i] > 0 && -y[i] > POSITIVE_ERRORS * (sim->tolerance.rtol * before[i] + sim->tolerance.beyond[i])
-            && sim->positive->side[i] == ABOVE && cannot_fall(sim, i, t_before, before) && cannot_fall(sim, i, sim->t, y))
+        if (y[i] < 0 && before[i] > 0 &&
+            -y[i] >
+                POSITIVE_ERRORS * (sim->tolerance.rtol * before[i] + sim->tolerance.beyond[i]) &&
+            sim->positive->side[i] == ABOVE && cannot_fall(sim, i, t_before, before) &&
+            cannot_fall(sim, i, sim->t, y))
             part = fmin(part, AS_FAR * before[i] / (before[i] - y[i]));
     return part;
 }

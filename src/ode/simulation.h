@@ -16,8 +16,10 @@ struct tolerance {
     /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
     double *sizes;              /* 3 n_state + 1 */
     double *born;               /* n_state: since when the state may be young */
-    double *reach;              /* n_state: what a state that was at rest can become (tolerance.c), else 0 */
-    double *noise;              /* n_state: what rounding errors of its rate make of such a state (tolerance.c) */
+    double *reach;              /* n_state: what a state that was at rest can become
+                                 * (tolerance.c), else 0 */
+    double *noise;              /* n_state: what rounding errors of its rate make of such a state
+                                 * (tolerance.c) */
     double *beyond;             /* n_state: tolerance minus rtol |y| */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *scratch;            /* 9 n_state */
@@ -76,8 +78,9 @@ struct simulation {
     struct steady steady;
     struct stops *stops;
     struct positive *positive;
-    bool is_watched;            /* by positive.c: positive_look must see each step; otherwise only those in which a state goes
-                                 * below zero, and the state before them */
+    bool is_watched;            /* by positive.c: positive_look must see each step; otherwise
+                                 * only those in which a state goes below zero, and the state
+                                 * before them */
     struct forcing *forcing;    /* NULL: the model has none */
     struct period *period;      /* made by the first request with steady doses */
 

@@ -30,13 +30,15 @@ static struct timed *sort(const struct measurements *given, const uint32_t *vari
                           struct arena *arena)
 {
     struct timed *rows = arena_alloc(arena, (n + 1) * sizeof *rows);
-    bool is_sorted = true, has_order = variant || given->side; /* rows of one time have one of their own */
+    /* Rows of one time have one of their own. */
+    bool is_sorted = true, has_order = variant || given->side;
     *n_row = 0;
     for (size_t i = 0; rows && i < n; i++) {
         if (given->value && isnan(given->value[i]))
             continue;
         struct timed *row = &rows[(*n_row)++];
-        *row = (struct timed){given->time[i], i, variant ? variant[i] : 0, given->side ? given->side[i] : 0};
+        *row = (struct timed){given->time[i], i, variant ? variant[i] : 0,
+                              given->side ? given->side[i] : 0};
         if (row > rows && is_sorted)
             is_sorted = has_order ? compare(row - 1, row) < 0 : row[-1].time <= row->time;
     }

@@ -31,11 +31,12 @@ enum { MOST_RESCUES = 8 };
 /* A measurement earlier than this part of all times does not show how far a state will grow. */
 #define SOON 1e-3
 
-/* Rounds after the last one that has reached a state: for what decays faster than the span. More would follow what grows
- * exponentially far beyond its growth in the span. */
+/* Rounds after the last one that has reached a state: for what decays faster than the span. More
+ * would follow what grows exponentially far beyond its growth in the span. */
 enum { MORE_ROUNDS = 2 };
-/* Rounds end if they change no reach by more than this part. It is small, because a reach must not jump between two parameter
- * vectors or two doses that are close: the iteration for a periodic state would see that as noise. */
+/* Rounds end if they change no reach by more than this part. It is small, because a reach must
+ * not jump between two parameter vectors or two doses that are close: the iteration for a
+ * periodic state would see that as noise. */
 #define SETTLED 1e-4
 /* Parts of the span after which the right-hand side is evaluated. */
 static const double part_of_span[] = {0.38, 1};
@@ -115,13 +116,15 @@ static void look_at_idle(struct simulation *sim, const double *y)
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double smaller(double a, double b) { return a < b ? a : b; }
 
-bool tolerance_inflow(struct simulation *sim, double t, const double *y, const double *amount, double *inflow, double *decay)
+bool tolerance_inflow(struct simulation *sim, double t, const double *y, const double *amount,
+                      double *inflow, double *decay)
 {
     const struct stiffit_model *abi = sim->abi;
     size_t n = sim->n_state;
     bool sparse = !abi->jacobian && abi->jacobian_sparse;
-    int code = sparse ? derivatives_jacobian_sparse(&sim->model, t, y, sim->tolerance.jacobian)
-                      : derivatives_jacobian(&sim->model, t, y, NULL, true, sim->tolerance.jacobian);
+    int code = sparse
+                 ? derivatives_jacobian_sparse(&sim->model, t, y, sim->tolerance.jacobian)
+                 : derivatives_jacobian(&sim->model, t, y, NULL, true, sim->tolerance.jacobian);
     if (code != STIFFIT_OK)
         return false;
     memset(inflow, 0, n * sizeof *inflow);
@@ -140,8 +143,9 @@ bool tolerance_inflow(struct simulation *sim, double t, const double *y, const d
     return true;
 }
 
-/* Whether the right-hand side is known not to depend on time: functions of lanes have its derivative by time, and where that is
- * 0 but for jumps, there are switching or forcing functions. */
+/* Whether the right-hand side is known not to depend on time: functions of lanes have its
+ * derivative by time, and where that is 0 but for jumps, there are switching or forcing
+ * functions. */
 static bool is_autonomous(const struct stiffit_model *abi)
 {
     const int32_t *start = abi->lanes ? abi->lanes->by_state.start : NULL;
@@ -149,14 +153,17 @@ static bool is_autonomous(const struct stiffit_model *abi)
     return start && !may_jump && start[abi->n_state] == start[abi->n_state + 1];
 }
 
-/* Sets what drives each state at y, with the sign of its direction, and how fast it decays. *changes: whether the right-hand
- * side is known to depend on time, or may; if not, it is evaluated once. False: the model cannot be computed there. */
-static bool find_drive(struct simulation *sim, const double *y, double span, bool *changes, double *drive, double *decay)
+/* Sets what drives each state at y, with the sign of its direction, and how fast it decays.
+ * *changes: whether the right-hand side is known to depend on time, or may; if not, it is
+ * evaluated once. False: the model cannot be computed there. */
+static bool find_drive(struct simulation *sim, const double *y, double span, bool *changes,
+                       double *drive, double *decay)
 {
     struct derivatives *d = &sim->model;
     size_t n = sim->n_state;
     double *f = sim->f, *inflow = decay + n, *first = inflow + n;
-    if (!tolerance_inflow(sim, sim->t + span, y, y, inflow, decay) || derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
+    if (!tolerance_inflow(sim, sim->t + span, y, y, inflow, decay) ||
+        derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
         return false;
     for (size_t i = 0; i < n; i++)
         drive[i] = first[i] + decay[i] * y[i];
@@ -176,9 +183,11 @@ static bool find_drive(struct simulation *sim, const double *y, double span, boo
     return true;
 }
 
-/* Sets `noise` to the rounding errors of the right-hand side at y: fourth differences of values so close together that they
- * would be nearly 0 (Hamming, Numerical Methods for Scientists and Engineers, 2nd ed., section 10.9). moved: scratch. */
-static bool find_noise(struct simulation *sim, const double *y, double span, double *moved, double *noise)
+/* Sets `noise` to the rounding errors of the right-hand side at y: fourth differences of values
+ * so close together that they would be nearly 0 (Hamming, Numerical Methods for Scientists and
+ * Engineers, 2nd ed., section 10.9). moved: scratch. */
+static bool find_noise(struct simulation *sim, const double *y, double span, double *moved,
+                       double *noise)
 {
     static const double binomial[] = {1, -4, 6, -4, 1};
     size_t n = sim->n_state;
@@ -197,20 +206,23 @@ static bool find_noise(struct simulation *sim, const double *y, double span, dou
     return true;
 }
 
-/* Estimates how large the states with rests[i] can become, from simulation.t on over `span` (INFINITY: for ever), while the
- * others stay at y: from what drives them, the rate of change, the states that feed them, and what feeds these. Each round is
- * one step of the implicit Euler method over the whole span, of each state for itself:
+/* Estimates how large the states with rests[i] can become, from simulation.t on over `span`
+ * (INFINITY: for ever), while the others stay at y: from what drives them, the rate of change,
+ * the states that feed them, and what feeds these. Each round is one step of the implicit Euler
+ * method over the whole span, of each state for itself:
  *
  *     reach_i = (|f_i| + sum_(j != i) |J_ij y_j|) / (1/span + max(0, -J_ii)),
  *
- * where y_j of a state at rest is its reach of the round before. So a cascade is followed link by link, and a state that
- * decays faster than the span is no larger than its quasi-steady state. The sum has no cancellation: rounding errors in the
- * states that feed state i move it by DBL_EPSILON times its reach, and where these cancel, it will not stay at zero. The
- * right-hand side is also evaluated later, because what drives a state may itself begin at zero, as k t.
- * reach: n_state; 0 where nothing drives a state. noise: n_state; what rounding errors of its rate make of the state if
- * they are far above those of a sum without cancellation, as in (1 + x) - 1; else 0. Overwrites simulation.f. */
-static void estimate_reach(struct simulation *sim, const double *y, double span, const bool *rests, double *reach,
-                           double *noise)
+ * where y_j of a state at rest is its reach of the round before. So a cascade is followed link
+ * by link, and a state that decays faster than the span is no larger than its quasi-steady
+ * state. The sum has no cancellation: rounding errors in the states that feed state i move it by
+ * DBL_EPSILON times its reach, and where these cancel, it will not stay at zero. The right-hand
+ * side is also evaluated later, because what drives a state may itself begin at zero, as k t.
+ * reach: n_state; 0 where nothing drives a state. noise: n_state; what rounding errors of its
+ * rate make of the state if they are far above those of a sum without cancellation, as in (1 +
+ * x) - 1; else 0. Overwrites simulation.f. */
+static void estimate_reach(struct simulation *sim, const double *y, double span, const bool *rests,
+                           double *reach, double *noise)
 {
     size_t n = sim->n_state;
     double *probe = sim->tolerance.scratch, *drive = probe + n, *decay = drive + n;
@@ -230,7 +242,8 @@ static void estimate_reach(struct simulation *sim, const double *y, double span,
             double now = larger(smaller(fabs(drive[i]) / rate, MOST), fabs(y[i]));
             bool is_new = now > 0 && reach[i] == 0;
             left = is_new ? 1 + MORE_ROUNDS : left;
-            changes = changes || (is_new && may_change); /* what it multiplies was hidden by its zero */
+            /* What it multiplies was hidden by its zero. */
+            changes = changes || (is_new && may_change);
             settled = settled && fabs(now - reach[i]) <= SETTLED * now;
             reach[i] = now;
             probe[i] = now > fabs(y[i]) ? copysign(now, drive[i]) : y[i];

@@ -23,6 +23,6 @@
  * (vdpol's epsilon, whose effects are a millionth of the states) would need more accuracy than the slopes of the states, from
  * which they are computed, and steps would shrink to the fast scale. */
 #define TOLERANCE_EFFECT 0.01
-/* A new estimate of a reach is worth its price if the one so far, TOLERANCE_ROUNDING times that, is at least this part of the
- * present tolerance, or would be if it grew like the span's square. */
+/* A new estimate of a reach is worth its price if the one so far, TOLERANCE_ROUNDING times that,
+ * is at least this part of the present tolerance, or would be if it grew like the span's square. */
 #define TOLERANCE_DUE 0.1

@@ -39,7 +39,8 @@ struct predictor_rows {
     struct measurements measured; /* times finite, none before t0; values are ignored, and sigma may be NULL */
     double rtol;                /* that of the fit, if it is below the predictor's; otherwise it may be 0 or NaN */
     const enum error_kind *error; /* with sigmas: of each observable */
-    const struct predictor_rows *before; /* the experiment at whose steady state this one begins; NULL: as the model does */
+    const struct predictor_rows *before; /* the experiment at whose steady state this one begins;
+                                          * NULL: as the model does */
     bool goes_to_rest;          /* it is followed to its steady state */
     size_t n_sens;              /* parameters whose sensitivities are integrated but not used, so that steps, and hence */
     const uint32_t *sens;       /* bits, are as in a fit of these parameters; and which of the fit's parameters they */

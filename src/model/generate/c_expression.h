@@ -72,7 +72,8 @@ enum status c_function(const struct c_printer *printer, const struct c_function 
 /* The functions of lanes, and their table (emit_lanes.c). After them, LANES_TABLE is the descriptor's pointer to it. */
 enum status c_lanes(const struct programs *programs, const struct functions *functions, const struct c_lines *lines,
                     FILE *out, struct error *error);
-/* A stage of their integrator, if the model is small enough (emit_stage.c), and its table, lanes_algebra. */
+/* A stage of their integrator, if the model is small enough (emit_stage.c), and its table,
+ * lanes_algebra. */
 void c_stages(const struct lanes_plan *plan, FILE *out);
 
 /* Bounds of the forcing functions (emit_range.c): forcing_range. */

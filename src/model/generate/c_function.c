@@ -268,11 +268,15 @@ static void put_head(const struct writer *w, bool is_part)
 {
     FILE *out = w->printer->out;
     if (w->printer->form == C_LANES)
-        fprintf(out, is_part ? "static%s void %s_%u(POINT *at, RESULT out,\n"
-                               "    lanes *restrict place)\n{\n    enum { k = 0 };\n    (void)at, (void)out, (void)place;\n"
-                             : "static%s void %s(POINT *at, RESULT out)\n{\n",
-                !is_part ? "" : w->parts->n_part > 1 ? " __attribute__((noinline))" : " inline INLINE", w->function->name,
-                (unsigned)w->part + 1);
+        fprintf(out,
+                is_part ? "static%s void %s_%u(POINT *at, RESULT out,\n"
+                          "    lanes *restrict place)\n{\n    enum { k = 0 };\n    (void)at, "
+                          "(void)out, (void)place;\n"
+                        : "static%s void %s(POINT *at, RESULT out)\n{\n",
+                !is_part               ? ""
+                : w->parts->n_part > 1 ? " __attribute__((noinline))"
+                                       : " inline INLINE",
+                w->function->name, (unsigned)w->part + 1);
     else if (w->printer->form == C_RANGE && is_part)
         fprintf(out, "static __attribute__((noinline)) void %s_%u(const struct stiffit_point *at, const range span,\n"
                      "    range *restrict out, range *restrict place)\n{\n    (void)at, (void)span, (void)out, (void)place;\n",
@@ -307,8 +311,8 @@ static void put_in_parts(struct writer *w)
             (unsigned)w->parts->n_place + 1);
     put_zeros(w);
     for (uint32_t part = 0; part < w->parts->n_part; part++)
-        fprintf(out, lanes ? "    %s_%u(at, out, place);\n" : "    %s_%u(at, %sout, place);\n", w->function->name,
-                (unsigned)part + 1, w->printer->form == C_RANGE ? "span, " : "");
+        fprintf(out, lanes ? "    %s_%u(at, out, place);\n" : "    %s_%u(at, %sout, place);\n",
+                w->function->name, (unsigned)part + 1, w->printer->form == C_RANGE ? "span, " : "");
     if (!lanes)
         return;
     fputs("}\n\n", out);

@@ -12,7 +12,8 @@
 
 /* What vectors of numbers need in C, where operators work on them, but ?: and ! do not (gcc 12, clang 14). */
 static const char prelude[] =
-    "/* Functions of lanes (struct stiffit_lanes): a register holds WIDTH numbers, from lane k on; d_ is the direction. */\n"
+    "/* Functions of lanes (struct stiffit_lanes): a register holds WIDTH numbers, from lane k on; "
+    "d_ is the direction. */\n"
     "#if defined __GNUC__ && !defined __TINYC__\n"
     "#if defined __AVX512F__\n"
     "#define WIDTH 8\n"
@@ -33,18 +34,24 @@ static const char prelude[] =
     "#define truth(which) ((lanes)((mask)(which) & (mask)all(1.0)))\n"
     "#define INLINE __attribute__((always_inline))\n"
     "/* The point of the lanes from k on, which are the first ones there. */\n"
-    "static inline INLINE struct stiffit_lanes_point lanes_from(const struct stiffit_lanes_point *at, int k)\n{\n"
-    "    return (struct stiffit_lanes_point){.t = at->t + k, .y = at->y + k, .p = at->p + k, .covariate = at->covariate + k,\n"
+    "static inline INLINE struct stiffit_lanes_point lanes_from(const struct stiffit_lanes_point "
+    "*at, int k)\n{\n"
+    "    return (struct stiffit_lanes_point){.t = at->t + k, .y = at->y + k, .p = at->p + k, "
+    ".covariate = at->covariate + k,\n"
     "        .work = at->work + k, .direction = at->direction + k, .input = at->input + k,\n"
     "        .input_slope = at->input_slope + k};\n"
     "}\n"
     "#define LANES(name) static inline __attribute__((always_inline, unused)) lanes lanes_##name\n"
-    "LANES(choose)(mask which, lanes a, lanes b) { return (lanes)((which & (mask)a) | (~which & (mask)b)); }\n"
+    "LANES(choose)(mask which, lanes a, lanes b) { return (lanes)((which & (mask)a) | (~which & "
+    "(mask)b)); }\n"
     "#define choose(which, a, b) lanes_choose((mask)(which), a, b)\n"
-    "#define EACH_1(f) LANES(f)(lanes a) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i]); return a; }\n"
+    "#define EACH_1(f) LANES(f)(lanes a) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i]); return "
+    "a; }\n"
     "#define CALL(name) static __attribute__((noinline)) lanes lanes_##name\n"
-    "#define CALL_1(f) CALL(f)(lanes a) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i]); return a; }\n"
-    "#define CALL_2(f) CALL(f)(lanes a, lanes b) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i], b[i]); return a; }\n";
+    "#define CALL_1(f) CALL(f)(lanes a) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i]); return "
+    "a; }\n"
+    "#define CALL_2(f) CALL(f)(lanes a, lanes b) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i], "
+    "b[i]); return a; }\n";
 
 static const char *const names[N_LANES_FUNCTION] = {
     [LANES_rhs] = "lanes_rhs", [LANES_derive] = "lanes_derive", [LANES_curve] = "lanes_curve",
@@ -74,14 +81,16 @@ static enum status algebra(const struct functions *functions, FILE *out, struct 
     return STATUS_OK;
 }
 
-/* The names of the C library's functions that a set of operations calls, with commas. Returns their length. */
+/* The names of the C library's functions that a set of operations calls, with commas. Returns
+ * their length. */
 static size_t list_calls(uint64_t operations, char *list, size_t size)
 {
     size_t n = 0;
     list[0] = '\0';
     for (int op = 0; op < N_GRAPH_OP; op++)
         if (operations >> op & 1 && graph_operations[op].cost == COST_CALL && n < size)
-            n += (size_t)snprintf(list + n, size - n, "%s%s", n ? ", " : "", graph_operations[op].c);
+            n += (size_t)snprintf(list + n, size - n, "%s%s", n ? ", " : "",
+                                  graph_operations[op].c);
     return n;
 }
 
@@ -107,9 +116,10 @@ static void put_text(FILE *out, const char *text)
     }
 }
 
-/* The functions for one lane of a GPU, which must give the same bits: those of the C library would not. */
-static enum status opencl(const struct programs *programs, struct c_printer *printer, uint64_t operations, FILE *out,
-                          struct error *error)
+/* The functions for one lane of a GPU, which must give the same bits: those of the C library
+ * would not. */
+static enum status opencl(const struct programs *programs, struct c_printer *printer,
+                          uint64_t operations, FILE *out, struct error *error)
 {
     char calls[400], *text = NULL;
     size_t n_text = 0;
@@ -120,7 +130,8 @@ static enum status opencl(const struct programs *programs, struct c_printer *pri
     }
     FILE *memory = open_memstream(&text, &n_text);
     if (!memory)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+        return error_set(error, STATUS_NO_MEMORY,
+                         "out of memory while generating the model's code");
     struct c_printer own = *printer;
     own.out = memory;
     for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
@@ -129,7 +140,8 @@ static enum status opencl(const struct programs *programs, struct c_printer *pri
         status = c_function(&own, &function, error);
     }
     if (fclose(memory) != 0 && status == STATUS_OK)
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+        status = error_set(error, STATUS_NO_MEMORY,
+                           "out of memory while generating the model's code");
     if (status == STATUS_OK) {
         fputs("static const char *const lanes_opencl[] = {", out);
         put_text(out, text);

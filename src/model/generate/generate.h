@@ -13,6 +13,11 @@
  * ferror(file) for write errors. STATUS_NO_MEMORY otherwise. */
 enum status generate_c(const struct equations *equations, const struct functions *functions, FILE *out, struct error *error);
 
+/* Statements of C, and of OpenCL, that factor h I - J as the plan says; h is a local variable.
+ * They read `derived` by get, and write `factor` by put (emit_lanes.c, ode/gpu/prelude.cl). */
+struct lanes_plan;
+void generate_factorization(const struct lanes_plan *plan, FILE *out);
+
 /* Operations of one function of the generated plugin, after sharing. */
 struct function_cost {
     size_t n_add, n_multiply, n_divide, n_call, n_other; /* n_call: exp, pow, ...; n_other: comparisons, choices */

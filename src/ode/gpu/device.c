@@ -16,8 +16,10 @@ static enum status load(struct device *device, struct error *error)
     struct error own;
     device->library = shared_object_open("libOpenCL.so.1", &own);
     if (!device->library)
-        return error_set(error, STATUS_SYSTEM,
-                         "--engine gpu needs OpenCL's loader, libOpenCL.so.1 (Debian: ocl-icd-libopencl1): %s", own.message);
+        return error_set(
+            error, STATUS_SYSTEM,
+            "--engine gpu needs OpenCL's loader, libOpenCL.so.1 (Debian: ocl-icd-libopencl1): %s",
+            own.message);
     void *address;
 #define LOOK_UP(result, name, arguments) \
     if (!(address = shared_object_symbol(device->library, #name))) \
@@ -31,7 +33,9 @@ static enum status load(struct device *device, struct error *error)
 static bool has_doubles(const struct device *device, cl_handle id)
 {
     uint64_t config = 0;
-    return device->cl.clGetDeviceInfo(id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof config, &config, NULL) == 0 && config != 0;
+    return device->cl.clGetDeviceInfo(id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof config, &config,
+                                      NULL) == 0 &&
+           config != 0;
 }
 
 /* Looks for a device of a type; names: those without double precision. */
@@ -69,22 +73,27 @@ enum status device_open(struct device *device, struct error *error)
     if (!device->id)
         device->id = find(device, CL_DEVICE_TYPE_ALL, without, sizeof without);
     if (!device->id && *without)
-        error_set(error, STATUS_SYSTEM, "--engine gpu needs a device with double precision, which these have not: %s", without);
+        error_set(error, STATUS_SYSTEM,
+                  "--engine gpu needs a device with double precision, which these have not: %s",
+                  without);
     else if (!device->id)
-        error_set(error, STATUS_SYSTEM, "--engine gpu needs a device that OpenCL can use, and there is none "
-                                        "(clinfo lists them; /etc/OpenCL/vendors names their drivers)");
+        error_set(error, STATUS_SYSTEM,
+                  "--engine gpu needs a device that OpenCL can use, and there is none "
+                  "(clinfo lists them; /etc/OpenCL/vendors names their drivers)");
     if (!device->id)
         goto failed;
     uint64_t n_byte = 0;
     device->cl.clGetDeviceInfo(device->id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
     device->cl.clGetDeviceInfo(device->id, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
-    device->cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof n_byte, &n_byte, NULL);
+    device->cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof n_byte, &n_byte,
+                               NULL);
     snprintf(device->name, sizeof device->name, "%s, driver %s", name, version);
     device->n_byte = (size_t)n_byte;
     device->context = device->cl.clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
     if (device->context)
         return STATUS_OK;
-    error_set(error, STATUS_SYSTEM, "cannot use the device %s (OpenCL's error %d)", device->name, (int)code);
+    error_set(error, STATUS_SYSTEM, "cannot use the device %s (OpenCL's error %d)", device->name,
+              (int)code);
 failed:
     device_close(device);
     return error->status;
@@ -98,25 +107,29 @@ void device_close(struct device *device)
     *device = (struct device){0};
 }
 
-cl_handle device_build(const struct device *device, size_t n_text, const char **text, bool unrolls, struct error *error)
+cl_handle device_build(const struct device *device, size_t n_text, const char **text, bool unrolls,
+                       struct error *error)
 {
     const struct opencl *cl = &device->cl;
     char log[1500] = "";
     int32_t code = 0;
-    /* Denormals, division and square roots are exact without options; none that relaxes them is given. */
+    /* Denormals, division and square roots are exact without options; none that relaxes them is
+     * given. */
     static const char *const options[] = {"-cl-std=CL1.2 -w -DUNROLL", "-cl-std=CL1.2 -w"};
     for (size_t k = unrolls ? 0 : 1; k < 2; k++) {
-        cl_handle program = cl->clCreateProgramWithSource(device->context, (uint32_t)n_text, text, NULL, &code);
+        cl_handle program = cl->clCreateProgramWithSource(device->context, (uint32_t)n_text, text,
+                                                          NULL, &code);
         code = program ? cl->clBuildProgram(program, 1, &device->id, options[k], NULL, NULL) : code;
         if (program && code == 0)
             return program;
         if (program)
-            cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
+            cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1,
+                                      log, NULL);
         if (program)
             cl->clReleaseProgram(program);
     }
-    error_set(error, STATUS_SYSTEM, "the device's compiler failed (%s, OpenCL's error %d): %.800s", device->name, (int)code,
-              log);
+    error_set(error, STATUS_SYSTEM, "the device's compiler failed (%s, OpenCL's error %d): %.800s",
+              device->name, (int)code, log);
     return NULL;
 }
 
@@ -128,12 +141,15 @@ static const char trial[] =
     "__kernel void trial(__global double *x, int n)\n{\n"
     "    size_t i = get_global_id(0);\n    double a = x[i], b = x[i + n], s = 0;\n"
     "    __global double *out = x + 2 * n + i;\n"
-    "    out[0] = a * b + b;\n    out[n] = fma(a, b, -b);\n    out[2 * n] = a / b;\n    out[3 * n] = sqrt(fabs(a));\n"
+    "    out[0] = a * b + b;\n    out[n] = fma(a, b, -b);\n    out[2 * n] = a / b;\n    out[3 * n] "
+    "= sqrt(fabs(a));\n"
     "    out[4 * n] = (a * 1e-300) * (b * 1e-15);\n"
-    "    for (int k = 0; k < 20; k++) { s = fma(a, s, b); s = s / (1.0 + fabs(s)); s = s * a - b; }\n"
+    "    for (int k = 0; k < 20; k++) { s = fma(a, s, b); s = s / (1.0 + fabs(s)); s = s * a - b; "
+    "}\n"
     "    out[5 * n] = s;\n}\n";
-static const char *const operation[N_OPERATION] = {"products and sums", "fused products and sums", "division", "square roots",
-                                                   "numbers close to zero", "sequences of operations"};
+static const char *const operation[N_OPERATION] = {
+    "products and sums", "fused products and sums", "division",
+    "square roots",      "numbers close to zero",   "sequences of operations"};
 
 static void compute(double a, double b, double out[N_OPERATION])
 {
@@ -170,7 +186,9 @@ static int32_t run_trial(const struct device *device, cl_handle program, double 
     int32_t code = 0, n = N_TRIAL;
     size_t n_item = N_TRIAL;
     cl_handle queue = cl->clCreateCommandQueue(device->context, device->id, 0, &code);
-    cl_handle buffer = queue ? cl->clCreateBuffer(device->context, CL_MEM_READ_WRITE, n_byte, NULL, &code) : NULL;
+    cl_handle buffer = queue ? cl->clCreateBuffer(device->context, CL_MEM_READ_WRITE, n_byte, NULL,
+                                                  &code)
+                             : NULL;
     cl_handle kernel = buffer ? cl->clCreateKernel(program, "trial", &code) : NULL;
     if (kernel)
         code = cl->clEnqueueWriteBuffer(queue, buffer, 1, 0, n_byte, x, 0, NULL, NULL);
@@ -206,7 +224,8 @@ bool device_has_same_bits(const struct device *device, struct error *error)
         device->cl.clReleaseProgram(program);
         same = code == 0;
         if (code != 0)
-            error_set(error, STATUS_SYSTEM, "the device %s does not run a program (OpenCL's error %d)", device->name,
+            error_set(error, STATUS_SYSTEM,
+                      "the device %s does not run a program (OpenCL's error %d)", device->name,
                       (int)code);
     }
     for (i = 0; same && i < N_TRIAL; i++) {
@@ -214,8 +233,9 @@ bool device_has_same_bits(const struct device *device, struct error *error)
         for (k = 0; same && k < N_OPERATION; k++)
             if (memcmp(&expected[k], &x[(2 + k) * N_TRIAL + i], sizeof expected[k]) != 0) {
                 same = false;
-                error_set(error, STATUS_SYSTEM, "the device %s does not give the bits of this CPU: %s differ", device->name,
-                          operation[k]);
+                error_set(error, STATUS_SYSTEM,
+                          "the device %s does not give the bits of this CPU: %s differ",
+                          device->name, operation[k]);
             }
     }
     free(x);

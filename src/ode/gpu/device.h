@@ -1,5 +1,5 @@
-/* A device that programs for OpenCL run on: opened at run time through the system's ICD loader, so that a machine without one
- * needs nothing of it.
+/* A device that programs for OpenCL run on: opened at run time through the system's ICD loader,
+ * so that a machine without one needs nothing of it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -16,15 +16,16 @@ struct device {
     size_t n_byte;        /* the largest buffer */
 };
 
-/* The first GPU with double precision, or another device if there is no GPU. An error says what is missing. */
+/* The first GPU with double precision, or another device if there is no GPU. An error says what
+ * is missing. */
 enum status device_open(struct device *device, struct error *error);
 void device_close(struct device *device); /* legal for one that is all zero */
 
-/* A program, compiled for the device; unrolls: loops over stages, if its compiler can. NULL: `error` has the compiler's
- * message. */
+/* A program, compiled for the device; unrolls: loops over stages, if its compiler can. NULL:
+ * `error` has the compiler's message. */
 cl_handle device_build(const struct device *device, size_t n_text, const char **text, bool unrolls,
                        struct error *error);
 
-/* Whether double precision gives the bits of this CPU: a program of its own tries operations and numbers at the extremes.
- * False: `error` says which operation differs. */
+/* Whether double precision gives the bits of this CPU: a program of its own tries operations and
+ * numbers at the extremes. False: `error` says which operation differs. */
 bool device_has_same_bits(const struct device *device, struct error *error);

@@ -9,7 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-static void put_long(double *record, size_t place, int64_t value) { memcpy(&record[place], &value, sizeof value); }
+static void put_long(double *record, size_t place, int64_t value)
+{
+    memcpy(&record[place], &value, sizeof value);
+}
 
 int64_t exchange_long(const double *record, size_t place)
 {
@@ -51,7 +54,8 @@ static void put_columns(const struct exchange *own, double *to)
         put_long(to, at->active + k, block >= 0);
         to[at->unit + k] = block >= 0 ? sim->blocks.unit[block] : 0;
         for (size_t i = 0; i < n; i++)
-            to[at->sens + i * own->n_column + k] = block >= 0 ? lane->y[(1 + (size_t)block) * n + i] : 0;
+            to[at->sens + i * own->n_column + k] = block >= 0 ? lane->y[(1 + (size_t)block) * n + i]
+                                                              : 0;
     }
 }
 
@@ -73,8 +77,12 @@ static void put_control(const struct exchange *own, double *to)
     lane->method = method;
     put_long(to, at->method, method);
     put_long(to, at->is_tight, tighter > 1);
-    to[at->tight_explicit] = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[METHOD_EXPLICIT]->order) : 1;
-    to[at->tight_implicit] = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[METHOD_IMPLICIT]->order) : 1;
+    to[at->tight_explicit] = tighter > 1
+                               ? pow(tighter, -1.0 / lanes_methods[METHOD_EXPLICIT]->order)
+                               : 1;
+    to[at->tight_implicit] = tighter > 1
+                               ? pow(tighter, -1.0 / lanes_methods[METHOD_IMPLICIT]->order)
+                               : 1;
     put_long(to, at->is_stiff, evaluation->course.is_stiff);
     to[at->stiff_from] = evaluation->course.stiff_from;
     put_long(to, at->n_step, evaluation->n_step);
@@ -134,8 +142,8 @@ void exchange_put(const struct exchange *own, double *to)
     put_task(own, to);
 }
 
-bool exchange_asks_relative(const struct exchange *own, struct evaluation *evaluation, size_t first_row,
-                  const double *answer)
+bool exchange_asks_relative(const struct exchange *own, struct evaluation *evaluation,
+                            size_t first_row, const double *answer)
 {
     struct simulation *sim = &own->lane->sim;
     const struct ode_task *task = evaluation->task;
@@ -146,7 +154,8 @@ bool exchange_asks_relative(const struct exchange *own, struct evaluation *evalu
         return false;
     memset(sim->rows.h_largest, 0, sim->abi->n_observable * sizeof(double));
     for (size_t first = first_row, last; first < task->n_row; first = last) {
-        for (last = first; last < task->n_row && task->row_time[last] == task->row_time[first]; last++)
+        for (last = first; last < task->n_row && task->row_time[last] == task->row_time[first];
+             last++)
             sim->rows.h[task->row_observable[last]] = excess[last];
         if (observation_rows_ask_relative(sim, first, last, sim->rows.h))
             return true;
@@ -154,10 +163,11 @@ bool exchange_asks_relative(const struct exchange *own, struct evaluation *evalu
     return false;
 }
 
-bool exchange_take_answer(const struct exchange *own, struct evaluation *evaluation, size_t first_row,
-                  const double *answer)
+bool exchange_take_answer(const struct exchange *own, struct evaluation *evaluation,
+                          size_t first_row, const double *answer)
 {
-    size_t n_row = evaluation->task->n_row, stride = evaluation->stride ? evaluation->stride : n_row;
+    size_t n_row = evaluation->task->n_row,
+           stride = evaluation->stride ? evaluation->stride : n_row;
     const struct record *record = own->record;
     const double *prediction = answer + record->prediction - record->n_scratch;
     const double *derivative = answer + record->derivative - record->n_scratch;
@@ -168,7 +178,8 @@ bool exchange_take_answer(const struct exchange *own, struct evaluation *evaluat
     }
     const uint32_t *to = evaluation->column;
     for (size_t k = 0; evaluation->d_prediction && to && k < evaluation->n_sens; k++)
-        memset(evaluation->d_prediction + first_row + to[k] * stride, 0, (n_row - first_row) * sizeof(double));
+        memset(evaluation->d_prediction + first_row + to[k] * stride, 0,
+               (n_row - first_row) * sizeof(double));
     for (size_t k = 0; evaluation->d_prediction && k < evaluation->n_sens; k++)
         for (size_t i = first_row; i < n_row; i++) {
             double *place = &evaluation->d_prediction[i + (to ? to[k] : k) * stride];
@@ -178,8 +189,8 @@ bool exchange_take_answer(const struct exchange *own, struct evaluation *evaluat
     return odd == 0;
 }
 
-/* Estimates the reach of states anew, as a lane does after a measurement. record: the first numbers of a record, and the other
- * state. */
+/* Estimates the reach of states anew, as a lane does after a measurement. record: the first
+ * numbers of a record, and the other state. */
 void exchange_look(const struct exchange *own, double *record)
 {
     const struct record *at = own->record;
@@ -201,6 +212,7 @@ void exchange_look(const struct exchange *own, double *record)
     memcpy(record + at->noise, sim->tolerance.noise, n_byte);
     put_long(record, at->grows, sim->tolerance.grows);
     put_long(record, at->n_rhs, exchange_long(record, at->n_rhs) + sim->model.n_rhs - n_rhs);
-    put_long(record, at->n_jacobian, exchange_long(record, at->n_jacobian) + sim->model.n_jacobian - n_jacobian);
+    put_long(record, at->n_jacobian,
+             exchange_long(record, at->n_jacobian) + sim->model.n_jacobian - n_jacobian);
     put_long(record, at->status, GPU_LOOKED);
 }

@@ -1,6 +1,7 @@
-/* The engine on a GPU: thousands of evaluations of a worker are on the device at once, each at its own time; the host begins
- * them as lanes do, and takes them back when all their rows are answered. What is rare is left to the lanes of the CPU, from
- * the beginning: they give the same bits, so nothing shows but the time.
+/* The engine on a GPU: thousands of evaluations of a worker are on the device at once, each at
+ * its own time; the host begins them as lanes do, and takes them back when all their rows are
+ * answered. What is rare is left to the lanes of the CPU, from the beginning: they give the same
+ * bits, so nothing shows but the time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "ode/drive.h"
@@ -21,7 +22,8 @@ extern const char gpu_prelude[], gpu_kernel[];
 enum { ON_DEVICE = 16384, LEAST_ON_DEVICE = 256, MOST_ON_DEVICE = 4096 };
 /* Attempts between two looks at them; records that are copied at once. */
 enum { ATTEMPTS = 16, MOST_COPIED = 256 };
-/* Work-items of a group: as many as run in step on GPUs; the private numbers of a group fit a thread's stack on CPUs. */
+/* Work-items of a group: as many as run in step on GPUs; the private numbers of a group fit a
+ * thread's stack on CPUs. */
 enum { GROUP = 32 };
 /* Of models with more states, unrolled stages take compilers long, and fill no registers. */
 enum { MOST_UNROLLED = 8 };
@@ -49,7 +51,8 @@ struct gpu_pool {
     struct record_size size;  /* of the program */
     cl_handle program;
     char why[300];            /* the first loss; "": none */
-    size_t n_done, n_left, n_lost; /* evaluations that the device did, or left to the CPU; workers that lost it */
+    size_t n_done, n_left, n_lost; /* evaluations that the device did, or left to the CPU;
+                                    * workers that lost it */
 };
 
 /* A place on the device. */
@@ -83,7 +86,10 @@ struct gpu_engine {
     int32_t *number, *state;   /* MOST_COPIED; n_seat */
 };
 
-static struct lane *lane_of(const struct gpu_engine *own) { return (struct lane *)own->batch.seat[0]; }
+static struct lane *lane_of(const struct gpu_engine *own)
+{
+    return (struct lane *)own->batch.seat[0];
+}
 
 static void line_add(struct line *line, struct evaluation *evaluation)
 {
@@ -123,7 +129,9 @@ static const char *refusal(const struct stiffit_model *abi)
     if (of_lanes)
         return of_lanes;
     if (abi->lanes->calls) {
-        snprintf(why, sizeof why, "calls functions that a GPU does not compute with the same bits: %.200s", abi->lanes->calls);
+        snprintf(why, sizeof why,
+                 "calls functions that a GPU does not compute with the same bits: %.200s",
+                 abi->lanes->calls);
         return why;
     }
     return !abi->lanes->opencl ? "has no functions for a GPU: it is not from model text" : NULL;
@@ -133,18 +141,24 @@ static const char *refusal(const struct stiffit_model *abi)
 static bool suits_device(const struct gpu_pool *pool, const struct evaluation *evaluation)
 {
     const struct ode_task *task = evaluation->task;
-    bool is_plain = !ode_has_stops(pool->abi, task) && !pool->abi->n_forcing && !task->n_variant && !evaluation->begin &&
-                    !evaluation->end && !evaluation->lenient && !evaluation->adjoint && task->n_time > 0 &&
-                    !(evaluation->noise && pool->abi->noise) && evaluation->n_sens <= pool->abi->n_parameter;
+    bool is_plain = !ode_has_stops(pool->abi, task) && !pool->abi->n_forcing && !task->n_variant &&
+                    !evaluation->begin && !evaluation->end && !evaluation->lenient &&
+                    !evaluation->adjoint && task->n_time > 0 &&
+                    !(evaluation->noise && pool->abi->noise) &&
+                    evaluation->n_sens <= pool->abi->n_parameter;
     for (size_t k = 0; is_plain && k < evaluation->n_sens; k++)
         is_plain = evaluation->sens[k] != ODE_NONE;
     return is_plain;
 }
 
 /* The integrator of the beginning. */
-static bool start(struct batch *batch, int k) { return lane_start((struct lane *)batch->seat[k], true); }
+static bool start(struct batch *batch, int k)
+{
+    return lane_start((struct lane *)batch->seat[k], true);
+}
 
-static const struct integrator beginner = {.name = "gpu", .width = 1, .closest = LANES_CLOSEST, .start = start};
+static const struct integrator beginner = {.name = "gpu", .width = 1, .closest = LANES_CLOSEST,
+                                           .start = start};
 
 static void pool_free(struct engine_pool *base)
 {
@@ -176,8 +190,8 @@ static size_t choose_capacity(size_t n_worker)
 }
 
 static struct engine_pool *pool_new(const struct engine_table *table, const struct model *model,
-                                    const struct ode_options *options, size_t n_workspace, size_t n_worker,
-                                    struct error *error)
+                                    const struct ode_options *options, size_t n_workspace,
+                                    size_t n_worker, struct error *error)
 {
     const struct engine_table *of_lanes = engine_in_use[ENGINE_LANES];
     const struct stiffit_model *abi = &model->abi;
@@ -199,12 +213,15 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
     pool->options = *options;
     pool->n_worker = n_worker;
     pool->plan = lanes_plan_new(abi, &is_wrong);
-    pool->cpu = pool->plan ? of_lanes->pool_new(of_lanes, model, options, n_workspace, n_worker, error) : NULL;
+    pool->cpu = pool->plan
+                  ? of_lanes->pool_new(of_lanes, model, options, n_workspace, n_worker, error)
+                  : NULL;
     if (!pool->plan)
         error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
     if (pool->cpu)
         pool->cpu->table = of_lanes;
-    if (pool->cpu && device_open(&pool->device, error) == STATUS_OK && device_has_same_bits(&pool->device, error)) {
+    if (pool->cpu && device_open(&pool->device, error) == STATUS_OK &&
+        device_has_same_bits(&pool->device, error)) {
         pool->n_byte = allowed_memory(&pool->device);
         pool->base.capacity = choose_capacity(n_worker);
         return &pool->base;
@@ -220,14 +237,19 @@ static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t
     size_t n_done = pool->n_done, n_left = pool->n_left, n_lost = pool->n_lost;
     monitor_leave(&pool->monitor);
     if (!is_end)
-        snprintf(line, size, "device: %s; up to %zu evaluations at once, and %.0f MiB", pool->device.name,
-                 pool->n_worker * pool->base.capacity, (double)pool->n_byte / 0x1p20);
+        snprintf(line, size, "device: %s; up to %zu evaluations at once, and %.0f MiB",
+                 pool->device.name, pool->n_worker * pool->base.capacity,
+                 (double)pool->n_byte / 0x1p20);
     else if (n_lost)
-        snprintf(line, size, "note: the device was lost (%s): %zu of %zu workers went on with lanes on the CPU, which give the "
-                             "same bits; the device did %zu evaluations",
+        snprintf(line, size,
+                 "note: the device was lost (%s): %zu of %zu workers went on with lanes on the "
+                 "CPU, which give the "
+                 "same bits; the device did %zu evaluations",
                  *pool->why ? pool->why : "it reported an error", n_lost, pool->n_worker, n_done);
     else
-        snprintf(line, size, "device: %zu evaluations; %zu more were left to the CPU after they had begun", n_done, n_left);
+        snprintf(line, size,
+                 "device: %zu evaluations; %zu more were left to the CPU after they had begun",
+                 n_done, n_left);
     return true;
 }
 
@@ -263,11 +285,14 @@ static char *write_part(const struct gpu_pool *pool, const struct record_size *s
     return NULL;
 }
 
-/* Makes the pool's program at least as large as that; other workers keep theirs. False: it cannot be built. */
-static bool enlarge_program(struct gpu_pool *pool, const struct record_size *least, struct error *error)
+/* Makes the pool's program at least as large as that; other workers keep theirs. False: it
+ * cannot be built. */
+static bool enlarge_program(struct gpu_pool *pool, const struct record_size *least,
+                            struct error *error)
 {
     struct record_size size = {
-        .n_column = pool->abi->n_parameter, .n_time = round_up(least->n_time, pool->size.n_time ? pool->size.n_time : 8),
+        .n_column = pool->abi->n_parameter,
+        .n_time = round_up(least->n_time, pool->size.n_time ? pool->size.n_time : 8),
         .n_row = round_up(least->n_row, pool->size.n_row ? pool->size.n_row : 16)};
     if (pool->program && size.n_time == pool->size.n_time && size.n_row == pool->size.n_row)
         return true;
@@ -303,7 +328,8 @@ static bool enlarge_program(struct gpu_pool *pool, const struct record_size *lea
 static void release_device(struct gpu_engine *own)
 {
     const struct opencl *cl = &own->pool->device.cl;
-    cl_handle *const buffers[] = {&own->memory, &own->copied, &own->which, &own->status, &own->entries};
+    cl_handle *const buffers[] = {&own->memory, &own->copied, &own->which, &own->status,
+                                  &own->entries};
     if (own->queue)
         cl->clFinish(own->queue);
     for (int i = 0; i < N_KERNEL; i++)
@@ -323,7 +349,8 @@ static void release_device(struct gpu_engine *own)
     own->program = NULL;
 }
 
-static bool set_argument(const struct gpu_engine *own, int kernel, uint32_t i, size_t size, const void *value)
+static bool set_argument(const struct gpu_engine *own, int kernel, uint32_t i, size_t size,
+                         const void *value)
 {
     return own->pool->device.cl.clSetKernelArg(own->kernel[kernel], i, size, value) == 0;
 }
@@ -335,8 +362,10 @@ static bool set_arguments(struct gpu_engine *own)
     bool good = true;
     for (int i = 0; i < N_KERNEL; i++)
         good = good && set_argument(own, i, 0, sizeof own->memory, &own->memory);
-    good = good && set_argument(own, KERNEL_states, 1, sizeof n, &n) && set_argument(own, KERNEL_conclude, 1, sizeof n, &n) &&
-           set_argument(own, KERNEL_rows, 1, sizeof n, &n) && set_argument(own, KERNEL_go_on, 1, sizeof n, &n) &&
+    good = good && set_argument(own, KERNEL_states, 1, sizeof n, &n) &&
+           set_argument(own, KERNEL_conclude, 1, sizeof n, &n) &&
+           set_argument(own, KERNEL_rows, 1, sizeof n, &n) &&
+           set_argument(own, KERNEL_go_on, 1, sizeof n, &n) &&
            set_argument(own, KERNEL_columns, 2, sizeof n, &n) &&
            set_argument(own, KERNEL_report, 2, sizeof n, &n);
     good = good && set_argument(own, KERNEL_columns, 1, sizeof own->entries, &own->entries) &&
@@ -357,7 +386,8 @@ static bool write_entries(struct gpu_engine *own)
         return false;
     record_entries(pool->plan, pool->abi->n_parameter, entry);
     const struct opencl *cl = &pool->device.cl;
-    int32_t code = cl->clEnqueueWriteBuffer(own->queue, own->entries, 1, 0, n * sizeof *entry, entry, 0, NULL, NULL);
+    int32_t code = cl->clEnqueueWriteBuffer(own->queue, own->entries, 1, 0, n * sizeof *entry,
+                                            entry, 0, NULL, NULL);
     free(entry);
     return code == 0;
 }
@@ -369,8 +399,8 @@ static bool clear_records(struct gpu_engine *own)
     bool good = true;
     memset(own->copy, 0, n_byte);
     for (size_t i = 0; i < own->n_seat && good; i++)
-        good = own->pool->device.cl.clEnqueueWriteBuffer(own->queue, own->memory, 1, i * n_byte, n_byte, own->copy, 0, NULL,
-                                                         NULL) == 0;
+        good = own->pool->device.cl.clEnqueueWriteBuffer(own->queue, own->memory, 1, i * n_byte,
+                                                         n_byte, own->copy, 0, NULL, NULL) == 0;
     return good;
 }
 
@@ -390,9 +420,12 @@ static bool make_device(struct gpu_engine *own)
     own->size = pool->size;
     own->record = record_of(pool->plan, &own->size);
     size_t n_byte = own->record.n_number * sizeof(double), most = pool->n_byte;
-    size_t n_fit = most / pool->n_worker / n_byte, n_answer = own->record.n_number - own->record.n_scratch;
-    size_t n_input = own->record.n_input + pool->plan->n; /* the other state may be copied with it */
-    size_t n_copied = MOST_COPIED * (n_input > n_answer ? n_input : n_answer) * sizeof(double) + n_byte;
+    size_t n_fit = most / pool->n_worker / n_byte,
+           n_answer = own->record.n_number - own->record.n_scratch;
+    /* The other state may be copied with it. */
+    size_t n_input = own->record.n_input + pool->plan->n;
+    size_t n_copied = MOST_COPIED * (n_input > n_answer ? n_input : n_answer) * sizeof(double) +
+                      n_byte;
     own->n_seat = n_fit < pool->base.capacity ? n_fit : pool->base.capacity;
     own->copy = malloc(n_copied);
     own->queue = cl->clCreateCommandQueue(pool->device.context, pool->device.id, 0, &code);
@@ -401,11 +434,14 @@ static bool make_device(struct gpu_engine *own)
     struct {
         cl_handle *buffer;
         size_t n_byte;
-    } const buffers[] = {{&own->memory, own->n_seat * n_byte}, {&own->copied, n_copied},
-                         {&own->which, MOST_COPIED * sizeof(int32_t)}, {&own->status, own->n_seat * sizeof(int32_t)},
+    } const buffers[] = {{&own->memory, own->n_seat * n_byte},
+                         {&own->copied, n_copied},
+                         {&own->which, MOST_COPIED * sizeof(int32_t)},
+                         {&own->status, own->n_seat * sizeof(int32_t)},
                          {&own->entries, pool->abi->n_parameter * pool->plan->n * sizeof(int16_t)}};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
-        if (!(*buffers[i].buffer = cl->clCreateBuffer(pool->device.context, CL_MEM_READ_WRITE, buffers[i].n_byte, NULL, &code)))
+        if (!(*buffers[i].buffer = cl->clCreateBuffer(pool->device.context, CL_MEM_READ_WRITE,
+                                                      buffers[i].n_byte, NULL, &code)))
             return false;
     for (int i = 0; i < N_KERNEL; i++)
         if (!(own->kernel[i] = cl->clCreateKernel(own->program, kernel_name[i], &code)))
@@ -422,7 +458,8 @@ static bool prepare_device(struct gpu_engine *own, const struct record_size *lea
     monitor_enter(&pool->monitor);
     bool is_built = enlarge_program(pool, least, &error), good = is_built && make_device(own);
     if (!good && !*pool->why)
-        snprintf(pool->why, sizeof pool->why, "%s", is_built ? "its memory is too small" : error.message);
+        snprintf(pool->why, sizeof pool->why, "%s",
+                 is_built ? "its memory is too small" : error.message);
     monitor_leave(&pool->monitor);
     return good;
 }
@@ -431,23 +468,29 @@ static bool run_kernel(const struct gpu_engine *own, int kernel, size_t n_item)
 {
     size_t n_group = GROUP; /* work-items beyond the last one do nothing */
     n_item = (n_item + n_group - 1) / n_group * n_group;
-    return own->pool->device.cl.clEnqueueNDRangeKernel(own->queue, own->kernel[kernel], 1, NULL, &n_item, &n_group, 0, NULL,
-                                                       NULL) == 0;
+    return own->pool->device.cl.clEnqueueNDRangeKernel(own->queue, own->kernel[kernel], 1, NULL,
+                                                       &n_item, &n_group, 0, NULL, NULL) == 0;
 }
 
 /* Copies numbers first <= i < first + n_number of n records, which are in own->number. */
-static bool copy_records(struct gpu_engine *own, bool is_load, size_t n, size_t first, size_t n_number)
+static bool copy_records(struct gpu_engine *own, bool is_load, size_t n, size_t first,
+                         size_t n_number)
 {
     const struct opencl *cl = &own->pool->device.cl;
     int kernel = is_load ? KERNEL_load : KERNEL_store;
     int32_t count = (int32_t)n, number = (int32_t)n_number, from = (int32_t)first;
     size_t n_byte = n * n_number * sizeof(double);
-    bool good = cl->clEnqueueWriteBuffer(own->queue, own->which, 1, 0, n * sizeof(int32_t), own->number, 0, NULL, NULL) == 0;
+    bool good = cl->clEnqueueWriteBuffer(own->queue, own->which, 1, 0, n * sizeof(int32_t),
+                                         own->number, 0, NULL, NULL) == 0;
     if (is_load)
-        good = good && cl->clEnqueueWriteBuffer(own->queue, own->copied, 1, 0, n_byte, own->copy, 0, NULL, NULL) == 0;
-    good = good && set_argument(own, kernel, 3, sizeof count, &count) && set_argument(own, kernel, 4, sizeof number, &number) &&
-           set_argument(own, kernel, 5, sizeof from, &from) && run_kernel(own, kernel, n * n_number);
-    return good && (is_load || cl->clEnqueueReadBuffer(own->queue, own->copied, 1, 0, n_byte, own->copy, 0, NULL, NULL) == 0);
+        good = good && cl->clEnqueueWriteBuffer(own->queue, own->copied, 1, 0, n_byte, own->copy, 0,
+                                                NULL, NULL) == 0;
+    good = good && set_argument(own, kernel, 3, sizeof count, &count) &&
+           set_argument(own, kernel, 4, sizeof number, &number) &&
+           set_argument(own, kernel, 5, sizeof from, &from) &&
+           run_kernel(own, kernel, n * n_number);
+    return good && (is_load || cl->clEnqueueReadBuffer(own->queue, own->copied, 1, 0, n_byte,
+                                                       own->copy, 0, NULL, NULL) == 0);
 }
 
 /* The device is lost: the CPU begins everything again. */
@@ -493,7 +536,8 @@ static struct engine *gpu_new(struct engine_pool *base, struct error *error)
         return NULL;
     }
     own->pool = pool;
-    own->batch = (struct batch){.integrator = &beginner, .seat = {lane_new(NULL, pool->abi, &pool->options)}};
+    own->batch = (struct batch){.integrator = &beginner,
+                                .seat = {lane_new(NULL, pool->abi, &pool->options)}};
     own->seat = calloc(pool->base.capacity, sizeof *own->seat);
     own->number = calloc(MOST_COPIED, sizeof *own->number);
     own->state = calloc(pool->base.capacity, sizeof *own->state);
@@ -515,7 +559,8 @@ static void submit(struct engine *base, struct evaluation *evaluation)
 }
 
 /* Begins an evaluation in a free seat. False: it has ended, or is for the CPU. */
-static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *evaluation, double *to, struct line *done)
+static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *evaluation,
+                  double *to, struct line *done)
 {
     struct simulation *sim = own->batch.seat[0];
     struct evaluation_course course = evaluation->course;
@@ -530,7 +575,8 @@ static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *
         line_add(&own->for_cpu, evaluation);
         return false;
     }
-    *seat = (struct seat){.evaluation = evaluation, .first_row = sim->rows.i_row, .n_rhs = sim->model.n_rhs,
+    *seat = (struct seat){.evaluation = evaluation, .first_row = sim->rows.i_row,
+                          .n_rhs = sim->model.n_rhs,
                           .n_jacobian = sim->model.n_jacobian, .n_factor = sim->n_factor};
     evaluation->state = seat;
     exchange_put(&(struct exchange){&own->record, own->size.n_column, lane_of(own)}, to);
@@ -540,19 +586,23 @@ static bool begin(struct gpu_engine *own, struct seat *seat, struct evaluation *
 /* Whether the program has room for an evaluation. */
 static bool fits(const struct gpu_engine *own, const struct evaluation *evaluation)
 {
-    return own->program && evaluation->task->n_time <= own->size.n_time && evaluation->task->n_row <= own->size.n_row;
+    return own->program && evaluation->task->n_time <= own->size.n_time &&
+           evaluation->task->n_row <= own->size.n_row;
 }
 
-/* Begins evaluations in free seats, as long as the program has room for them. False: the device is lost. */
+/* Begins evaluations in free seats, as long as the program has room for them. False: the device
+ * is lost. */
 static bool fill_seats(struct gpu_engine *own, struct line *done)
 {
     size_t n = 0, at = 0;
     if (own->for_device.first && !fits(own, own->for_device.first) && own->n_busy == 0) {
         const struct ode_task *task = own->for_device.first->task;
-        if (!prepare_device(own, &(struct record_size){.n_time = task->n_time, .n_row = task->n_row}))
+        if (!prepare_device(own,
+                            &(struct record_size){.n_time = task->n_time, .n_row = task->n_row}))
             return false;
     }
-    while (own->for_device.first && fits(own, own->for_device.first) && own->n_busy + n < own->n_seat) {
+    while (own->for_device.first && fits(own, own->for_device.first) &&
+           own->n_busy + n < own->n_seat) {
         while (own->seat[at].evaluation)
             at++;
         struct evaluation *evaluation = line_take(&own->for_device);
@@ -577,16 +627,19 @@ static bool advance(struct gpu_engine *own)
     while (n > 1 && !own->seat[n - 1].evaluation)
         n--;
     size_t n_column = n * own->size.n_column;
-    bool good = !own->has_looked || (run_kernel(own, KERNEL_go_on, n) && run_kernel(own, KERNEL_rows, n_column));
+    bool good = !own->has_looked ||
+                (run_kernel(own, KERNEL_go_on, n) && run_kernel(own, KERNEL_rows, n_column));
     own->has_looked = false;
     for (int i = 0; i < ATTEMPTS && good; i++)
         good = run_kernel(own, KERNEL_states, n) && run_kernel(own, KERNEL_columns, n_column) &&
                run_kernel(own, KERNEL_conclude, n) && run_kernel(own, KERNEL_rows, n_column);
-    return good && run_kernel(own, KERNEL_report, n) && own->pool->device.cl.clFlush(own->queue) == 0;
+    return good && run_kernel(own, KERNEL_report, n) &&
+           own->pool->device.cl.clFlush(own->queue) == 0;
 }
 
 /* The evaluation of a seat has ended on the device. head, answer: these parts of its record. */
-static void end(struct gpu_engine *own, struct seat *seat, const double *head, const double *answer, struct line *done)
+static void end(struct gpu_engine *own, struct seat *seat, const double *head, const double *answer,
+                struct line *done)
 {
     const struct record *at = &own->record;
     struct evaluation *evaluation = seat->evaluation;
@@ -603,17 +656,21 @@ static void end(struct gpu_engine *own, struct seat *seat, const double *head, c
         return;
     }
     const struct lanes_method *const *method = lanes_methods;
-    int64_t n_explicit = exchange_long(head, at->n_explicit), n_implicit = exchange_long(head, at->n_implicit);
-    *(exchange_long(head, at->method) == METHOD_EXPLICIT ? &n_explicit : &n_implicit) += exchange_long(head, at->n_attempt);
+    int64_t n_explicit = exchange_long(head, at->n_explicit),
+            n_implicit = exchange_long(head, at->n_implicit);
+    bool is_explicit = exchange_long(head, at->method) == METHOD_EXPLICIT;
+    *(is_explicit ? &n_explicit : &n_implicit) += exchange_long(head, at->n_attempt);
     evaluation->outcome = EVALUATION_OK;
     evaluation->reason[0] = '\0';
     evaluation->t_reached = head[at->t];
     evaluation->n_step = exchange_long(head, at->n_step);
-    evaluation->n_rhs = seat->n_rhs + exchange_long(head, at->n_rhs) + n_explicit * (method[METHOD_EXPLICIT]->n_stage - 1) +
+    evaluation->n_rhs = seat->n_rhs + exchange_long(head, at->n_rhs) +
+                        n_explicit * (method[METHOD_EXPLICIT]->n_stage - 1) +
                         n_implicit * method[METHOD_IMPLICIT]->n_stage;
     evaluation->n_jacobian = seat->n_jacobian + exchange_long(head, at->n_jacobian) + n_implicit;
     evaluation->n_factor = seat->n_factor + n_implicit;
-    evaluation->course = (struct evaluation_course){exchange_long(head, at->is_stiff) != 0, head[at->stiff_from]};
+    evaluation->course = (struct evaluation_course){exchange_long(head, at->is_stiff) != 0,
+                                                    head[at->stiff_from]};
     line_add(done, evaluation);
 }
 
@@ -682,7 +739,8 @@ static bool is_uncertain(int32_t state) { return state == GPU_UNCERTAIN; }
 /* False: the device is lost. */
 static bool take_ended(struct gpu_engine *own, struct line *done)
 {
-    return own->pool->device.cl.clEnqueueReadBuffer(own->queue, own->status, 1, 0, own->n_seat * sizeof(int32_t), own->state, 0,
+    return own->pool->device.cl.clEnqueueReadBuffer(own->queue, own->status, 1, 0,
+                                                    own->n_seat * sizeof(int32_t), own->state, 0,
                                                     NULL, NULL) == 0 &&
            each_seat(own, is_uncertain, NULL) && each_seat(own, has_ended, done);
 }
@@ -729,7 +787,8 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
 {
     struct gpu_engine *own = (struct gpu_engine *)base;
     struct line done = {0};
-    while (!done.first && (own->n_busy || own->n_cpu || own->for_device.first || own->for_cpu.first)) {
+    while (!done.first &&
+           (own->n_busy || own->n_cpu || own->for_device.first || own->for_cpu.first)) {
         bool good = own->is_lost || fill_seats(own, &done);
         bool is_advanced = good && !own->is_lost && own->n_busy;
         good = good && (!is_advanced || advance(own));
@@ -774,7 +833,8 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 }
 
 const struct engine_table engine_gpu = {
-    .capacity = MOST_ON_DEVICE, .refusal = refusal, .only_plain = true, .pool_new = pool_new, .pool_free = pool_free,
+    .capacity = MOST_ON_DEVICE, .refusal = refusal, .only_plain = true, .pool_new = pool_new,
+    .pool_free = pool_free,
     .tell = tell, .linear_solver = linear_solver,
     .engine_new = gpu_new, .engine_free = gpu_free, .submit = submit, .work = work,
     .withdraw = withdraw, .discard = discard};

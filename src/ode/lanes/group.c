@@ -1,5 +1,5 @@
-/* Evaluations come into lanes and leave them, lie in one lane or in several, and their measurements are answered from what the
- * kernel has found.
+/* Evaluations come into lanes and leave them, lie in one lane or in several, and their
+ * measurements are answered from what the kernel has found.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/group.h"
 
@@ -12,12 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The column of the sensitivity by an id, and its lane, counted from the evaluation's first one; n_share is a power of 2. */
+/* The column of the sensitivity by an id, and its lane, counted from the evaluation's first one;
+ * n_share is a power of 2. */
 static size_t column_of(const struct group *group, uint32_t id)
 {
     return (size_t)(group->number[id] >> __builtin_ctz((unsigned)group->room.n_share));
 }
-static int rank_of(const struct group *group, uint32_t id) { return group->number[id] & (group->room.n_share - 1); }
+static int rank_of(const struct group *group, uint32_t id)
+{
+    return group->number[id] & (group->room.n_share - 1);
+}
 
 void group_fini(struct group *group)
 {
@@ -30,9 +34,11 @@ void group_fini(struct group *group)
     free(group->is_wanted);
 }
 
-bool group_init(struct group *group, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_id)
+bool group_init(struct group *group, const struct lanes_plan *plan,
+                const struct lanes_method *method, size_t n_id)
 {
-    size_t n_inside = plan->n * (1 + n_id), n_observable = plan->n_observe ? plan->abi->n_observable : 0;
+    size_t n_inside = plan->n * (1 + n_id),
+           n_observable = plan->n_observe ? plan->abi->n_observable : 0;
     group->parameter = calloc(n_id, sizeof *group->parameter);
     group->number = calloc(n_id, sizeof *group->number);
     group->inside = aligned_alloc(64, n_inside * sizeof *group->inside);
@@ -42,8 +48,8 @@ bool group_init(struct group *group, const struct lanes_plan *plan, const struct
     for (int l = 0; l < N_LANE; l++)
         group->seat[l] = -1;
     bool good = lanes_room_init(&group->room, plan, method, n_id - plan->abi->n_parameter);
-    return good && group->parameter && group->number && group->inside && group->values && group->observed &&
-           group->is_wanted;
+    return good && group->parameter && group->number && group->inside && group->values &&
+           group->observed && group->is_wanted;
 }
 
 struct layout group_choose_layout(const struct lanes_kernel *kernel, int n, size_t n_parameter)
@@ -98,7 +104,8 @@ unsigned group_seats(const struct group *group, unsigned which)
 {
     unsigned seats = 0;
     for (; which; which &= which - 1)
-        seats |= group->seat[__builtin_ctz(which)] >= 0 ? 1u << group->seat[__builtin_ctz(which)] : 0;
+        seats |= group->seat[__builtin_ctz(which)] >= 0 ? 1u << group->seat[__builtin_ctz(which)]
+                                                        : 0;
     return seats;
 }
 
@@ -125,9 +132,12 @@ static void set_next(const struct simulation *sim, struct group *group, int l)
     struct lanes_room *room = &group->room;
     const struct ode_task *task = sim->evaluation->task;
     size_t i = sim->rows.i_time;
-    double tighter = sim->evaluation->tighter, next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
-    /* Steps that only the measurements limit would be the same for a certificate, which would confirm their error. */
-    double part = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order) : INFINITY;
+    double tighter = sim->evaluation->tighter, next = task->time[i],
+           before = i > 0 ? task->time[i - 1] : task->t0;
+    /* Steps that only the measurements limit would be the same for a certificate, which would
+     * confirm their error. */
+    double part = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order)
+                              : INFINITY;
     EACH_LANE(group, l, k) {
         room->t_next[k] = next;
         room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
@@ -159,7 +169,9 @@ void group_load_states(struct group *group, int k, const struct lane *lane)
         room->outside.input_slope[j][k] = sim->model.piece[j].slope;
     }
     for (size_t i = 0; i < n; i++) {
-        room->outside.minus_rate[i][k] = sim->model.is_infused && sim->model.rate[i] != 0 ? -sim->model.rate[i] : 0;
+        room->outside.minus_rate[i][k] = sim->model.is_infused && sim->model.rate[i] != 0
+                                           ? -sim->model.rate[i]
+                                           : 0;
         room->tolerance.born[i][k] = sim->tolerance.born[i];
         room->tolerance.reach[i][k] = sim->tolerance.reach[i];
         room->tolerance.noise[i][k] = sim->tolerance.noise[i];
@@ -170,7 +182,8 @@ void group_load_states(struct group *group, int k, const struct lane *lane)
     }
     room->outside.since[k] = sim->model.since;
     room->outside.until[k] = sim->model.until;
-    room->outside.infused = (room->outside.infused & ~(1u << k)) | (unsigned)sim->model.is_infused << k;
+    room->outside.infused &= ~(1u << k);
+    room->outside.infused |= (unsigned)sim->model.is_infused << k;
     room->tolerance.rtol[k] = sim->tolerance.rtol;
     room->control.by_accepted[k] = lane->by_accepted;
     room->control.by_inside[k] = lane->by_inside;
@@ -255,7 +268,8 @@ void group_store(const struct group *group, int k, struct lane *lane)
         int rank = rank_of(group, lane->id[b]);
         const struct lanes_block *block = block_of(room, c);
         for (size_t i = 0; i < n; i++)
-            lane->y[(1 + b) * n + i] = block->sens[lanes_place(room, block, i, c - block->first)][k + rank];
+            lane->y[(1 + b) * n + i] =
+                block->sens[lanes_place(room, block, i, c - block->first)][k + rank];
     }
     for (size_t i = 0; i < n; i++)
         lane->y[i] = room->y[i][k];
@@ -316,7 +330,8 @@ bool group_take_back(struct group *group, int l, struct lane *lane, double part)
         room->advanced[each] = 0;
         for (size_t i = 0; i < sim->n_state; i++)
             room->y[i][each] = room->y_before[i][each];
-        for (const struct lanes_block *block = room->block; block < room->block + room->n_block; block++)
+        for (const struct lanes_block *block = room->block; block < room->block + room->n_block;
+             block++)
             for (size_t e = 0; e < sim->n_state * block->width; e++)
                 block->sens[e][each] = block->sens_new[e][each];
     }
@@ -327,7 +342,8 @@ const double *group_inside(const struct group *group, int k, struct lane *lane, 
 {
     const struct lanes_room *room = &group->room;
     const struct lanes_method *method = room->method;
-    double *y = lane->y, s = t >= room->t[k] ? 1 : (t - room->t_before[k]) / room->h_used[k], weight[METHOD_STAGES];
+    double *y = lane->y, s = t >= room->t[k] ? 1 : (t - room->t_before[k]) / room->h_used[k],
+           weight[METHOD_STAGES];
     for (int j = 0; j < method->n_stage; j++) {
         double inner = 0;
         for (int d = method->n_dense; d-- > 0;)
@@ -342,7 +358,8 @@ const double *group_inside(const struct group *group, int k, struct lane *lane, 
     return y;
 }
 
-void group_set_times(const struct group *group, unsigned which, const double t[N_LANE], bool is_root, lanes *s)
+void group_set_times(const struct group *group, unsigned which, const double t[N_LANE],
+                     bool is_root, lanes *s)
 {
     const struct lanes_room *room = &group->room;
     *s = (lanes){0} + 1;
@@ -374,29 +391,37 @@ static void add_direct(const struct group *group, int k, uint32_t j, double *by_
 {
     const struct lanes_plan *plan = group->room.plan;
     const struct stiffit_pattern *pattern = &plan->lanes->observe_parameter;
-    const lanes *entry = group->values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
+    const lanes *entry = group->values + plan->abi->n_observable +
+                         plan->lanes->observe_state.start[plan->n];
     for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
         by_observable[pattern->row[e]] += entry[e][k];
 }
 
 /* The derivatives of rows first ... last - 1. False: one is not finite. */
-static bool fill_derivatives(const struct lane *lane, const struct group *group, int l, size_t first, size_t last)
+static bool fill_derivatives(const struct lane *lane, const struct group *group, int l,
+                             size_t first, size_t last)
 {
     const struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t n_observable = sim->abi->n_observable, stride = evaluation->stride ? evaluation->stride : task->n_row;
+    size_t n_observable = sim->abi->n_observable,
+           stride = evaluation->stride ? evaluation->stride : task->n_row;
     const int32_t *direct = group->room.plan->lanes->observe_parameter.start;
     const uint32_t *to = evaluation->column;
     double odd = 0;
     for (size_t s = 0; to && s < evaluation->n_sens; s++)
-        memset(evaluation->d_prediction + first + to[s] * stride, 0, (last - first) * sizeof(double));
+        memset(evaluation->d_prediction + first + to[s] * stride, 0,
+               (last - first) * sizeof(double));
     for (size_t s = 0; s < evaluation->n_sens; s++) {
         uint32_t j = sim->blocks.sens[s];
         int32_t block = sim->blocks.of_sens[s];
-        const lanes *by_way = block < 0 ? NULL : group->observed + n_observable * (1 + column_of(group, lane->id[block]));
+        const lanes *by_way = block < 0
+                                ? NULL
+                                : group->observed +
+                                      n_observable * (1 + column_of(group, lane->id[block]));
         int k = block < 0 ? l : l + rank_of(group, lane->id[block]);
-        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *derived = sim->rows.h_row;
+        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride,
+               *derived = sim->rows.h_row;
         bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
         if (by_way && !is_direct && !to) { /* the most frequent case */
             for (size_t i = first; i < last; i++)
@@ -421,8 +446,8 @@ bool group_answer_rows(const struct group *group, int k, struct lane *lane, size
     struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    if (!group->room.plan->n_observe || (evaluation->noise && sim->abi->noise) || task->row_variant ||
-        evaluation->end || sim->blocks.is_pace)
+    if (!group->room.plan->n_observe || (evaluation->noise && sim->abi->noise) ||
+        task->row_variant || evaluation->end || sim->blocks.is_pace)
         return false;
     size_t first = sim->rows.i_row;
     double odd = 0, *excess = sim->rows.h;

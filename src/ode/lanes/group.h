@@ -1,5 +1,5 @@
-/* The lanes of one method: which evaluations are in them, how these lie there, and what goes between an evaluation's own
- * numbers and those of all lanes (room.h), one number at a time.
+/* The lanes of one method: which evaluations are in them, how these lie there, and what goes
+ * between an evaluation's own numbers and those of all lanes (room.h), one number at a time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -23,7 +23,8 @@ struct group {
     double used;                /* the cost of its attempts, for each evaluation in them */
 };
 
-/* The lanes of the evaluation whose first one is l: what is not a sensitivity is the same in all of them. */
+/* The lanes of the evaluation whose first one is l: what is not a sensitivity is the same in all
+ * of them. */
 #define EACH_LANE(group, l, k) for (int k = (l); k < (l) + (group)->room.n_share; k++)
 
 /* How n evaluations lie in the lanes. */
@@ -31,14 +32,17 @@ struct layout {
     int n_lane, n_share;
 };
 
-/* n_id: parameters, and others. False: out of memory; group_fini is legal then, and for a group that is all zero. */
-bool group_init(struct group *group, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_id);
+/* n_id: parameters, and others. False: out of memory; group_fini is legal then, and for a group
+ * that is all zero. */
+bool group_init(struct group *group, const struct lanes_plan *plan,
+                const struct lanes_method *method, size_t n_id);
 void group_fini(struct group *group);
 
-/* The layout of the cheapest attempts, for n evaluations. What is not a sensitivity costs as much as some columns; all of it
- * is computed as often as there are registers in use. */
+/* The layout of the cheapest attempts, for n evaluations. What is not a sensitivity costs as
+ * much as some columns; all of it is computed as often as there are registers in use. */
 struct layout group_choose_layout(const struct lanes_kernel *kernel, int n, size_t n_parameter);
-/* Gives a column to each of n_id parameters that is wanted. No lane has an evaluation's numbers then. False: out of memory. */
+/* Gives a column to each of n_id parameters that is wanted. No lane has an evaluation's numbers
+ * then. False: out of memory. */
 bool group_arrange(struct group *group, struct layout layout, const bool *wanted, size_t n_id);
 /* The first one of free lanes for an evaluation, or -1. */
 int group_free_lane(const struct group *group);
@@ -57,23 +61,28 @@ void group_load_states(struct group *group, int k, const struct lane *lane);
 
 /* Sets the simulation's time, sizes and tolerances to those in lane l. */
 void group_follow(const struct group *group, int l, struct lane *lane);
-/* And the other way: the tolerances in the lanes from l on, and where steps must end, to those of the simulation. */
+/* And the other way: the tolerances in the lanes from l on, and where steps must end, to those
+ * of the simulation. */
 void group_lead(struct group *group, int l, const struct lane *lane);
-/* The states at the end of the latest step and, in y_before, at its beginning; the simulation follows. */
+/* The states at the end of the latest step and, in y_before, at its beginning; the simulation
+ * follows. */
 void group_take_ends(const struct group *group, int l, struct lane *lane);
-/* Goes back to the beginning of the latest step; what was there is still where the next one is to go. The next step is to be a
- * part of it. False: it cannot be shorter. */
+/* Goes back to the beginning of the latest step; what was there is still where the next one is
+ * to go. The next step is to be a part of it. False: it cannot be shorter. */
 bool group_take_back(struct group *group, int l, struct lane *lane, double part);
 
 /* The states at t, in the latest step: the dense output, as the kernel's `inside`. */
 const double *group_inside(const struct group *group, int l, struct lane *lane, double t);
-/* For the kernel's `inside`: these evaluations at their t, a time in their latest steps; others at the ends of theirs. */
-void group_set_times(const struct group *group, unsigned which, const double t[N_LANE], bool is_root, lanes *s);
+/* For the kernel's `inside`: these evaluations at their t, a time in their latest steps; others
+ * at the ends of theirs. */
+void group_set_times(const struct group *group, unsigned which, const double t[N_LANE],
+                     bool is_root, lanes *s);
 /* The state and its sensitivities that `inside` has found. */
 void group_take_inside(const struct group *group, int l, struct lane *lane);
-/* Answers rows up to `last` from the observables that the kernel has computed for all lanes at once. False: nothing is done,
- * because it is one of the rare cases that are left to observation.c: noise of the model, rows with parameters of their own, a
- * wanted state, and numbers that are not finite. */
+/* Answers rows up to `last` from the observables that the kernel has computed for all lanes at
+ * once. False: nothing is done, because it is one of the rare cases that are left to
+ * observation.c: noise of the model, rows with parameters of their own, a wanted state, and
+ * numbers that are not finite. */
 bool group_answer_rows(const struct group *group, int l, struct lane *lane, size_t last);
 /* Goes on to the next measurement. */
 void group_look_ahead(struct group *group, int l, struct lane *lane);

@@ -1,4 +1,5 @@
-/* One evaluation of the lanes' integrator outside of any lane: what an engine that integrates elsewhere begins with.
+/* One evaluation of the lanes' integrator outside of any lane: what an engine that integrates
+ * elsewhere begins with.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -26,9 +27,11 @@ struct lane {
 };
 
 /* Functions of struct integrator; the plan is not used. */
-struct simulation *lane_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options);
+struct simulation *lane_new(const void *plan, const struct stiffit_model *abi,
+                            const struct ode_options *options);
 void lane_free(struct simulation *simulation);
-/* Chooses the method, if the evaluation is new, and the first step. False: the evaluation is finished. */
+/* Chooses the method, if the evaluation is new, and the first step. False: the evaluation is
+ * finished. */
 bool lane_start(struct lane *lane, bool is_new);
 /* Where steps must end at the latest. */
 double lane_stop_time(const struct lane *lane);

@@ -1,9 +1,11 @@
-/* Lanes as an integrator: eight evaluations of one model side by side in the registers of a core. Each has its own time, step
- * size and error test; all make an attempt at a step together, and a lane whose evaluation is finished takes the next one. A
- * worker has lanes of two methods, an explicit and an implicit one; an evaluation moves to the others where its steps show that
- * these cost less, and waits while all of them are taken. The kernel computes with all lanes of a method at once (room.h);
- * group.h copies an evaluation's numbers into them and out of them. Here are the seats: which evaluation is in which lanes, how
- * it begins, when it changes the method or waits, and how it ends.
+/* Lanes as an integrator: eight evaluations of one model side by side in the registers of a
+ * core. Each has its own time, step size and error test; all make an attempt at a step together,
+ * and a lane whose evaluation is finished takes the next one. A worker has lanes of two methods,
+ * an explicit and an implicit one; an evaluation moves to the others where its steps show that
+ * these cost less, and waits while all of them are taken. The kernel computes with all lanes of
+ * a method at once (room.h); group.h copies an evaluation's numbers into them and out of them.
+ * Here are the seats: which evaluation is in which lanes, how it begins, when it changes the
+ * method or waits, and how it ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/drive.h"
 
@@ -24,10 +26,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
- * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8, or -1/4
- * for explicit steps inside of which nothing is wanted: errors become about as large as those of CVODES, or some times smaller
- * (stiffit-internals(7)). */
+/* A step is accepted if its estimated error is at most so many tolerances; the estimate is that
+ * of a method of lower order, and far larger than the error. Without atol, this is the number
+ * for an rtol of 1e-3, and grows as rtol to the power -1/8, or -1/4 for explicit steps inside of
+ * which nothing is wanted: errors become about as large as those of CVODES, or some times
+ * smaller (stiffit-internals(7)). */
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 /* What an attempt costs, beside one of the other method. */
 static const double COST[N_METHOD] = {[METHOD_EXPLICIT] = 1, [METHOD_IMPLICIT] = 4};
@@ -48,9 +51,11 @@ struct lanes_batch {
     struct batch base;
     const struct plan *plan;
     struct group group[N_METHOD];
-    int lane[N_SEAT];           /* the first one of the seat's evaluation, among those of its method; -1: none */
+    int lane[N_SEAT];           /* the first one of the seat's evaluation, among those of its
+                                 * method; -1: none */
     unsigned live;              /* seats at the latest attempt */
-    unsigned waiting, turned;   /* seats that wait for a lane; those in a lane that are to change the method */
+    unsigned waiting, turned;   /* seats that wait for a lane; those in a lane that are to change
+                                 * the method */
     uint64_t number[N_SEAT], n_number; /* the order in which they began to wait */
     bool *wanted;               /* n_id: some evaluation in a lane has this id */
     struct linear *linear;      /* for steady states */
@@ -58,7 +63,10 @@ struct lanes_batch {
 
 static struct lanes_batch *lanes_of(struct batch *batch) { return (struct lanes_batch *)batch; }
 static struct lane *lane_of(const struct lanes_batch *own, int k) { return (struct lane *)own->base.seat[k]; }
-static struct group *group_of(struct lanes_batch *own, int k) { return &own->group[lane_of(own, k)->method]; }
+static struct group *group_of(struct lanes_batch *own, int k)
+{
+    return &own->group[lane_of(own, k)->method];
+}
 
 static const char *refusal(const struct stiffit_model *abi)
 {
@@ -115,7 +123,8 @@ void lane_free(struct simulation *sim)
     free(lane);
 }
 
-struct simulation *lane_new(const void *plan, const struct stiffit_model *abi, const struct ode_options *options)
+struct simulation *lane_new(const void *plan, const struct stiffit_model *abi,
+                            const struct ode_options *options)
 {
     struct lane *lane = calloc(1, sizeof *lane);
     (void)plan;
@@ -175,13 +184,16 @@ static void mark_wanted(struct lanes_batch *own, const struct group *group, cons
 {
     memset(own->wanted, 0, own->plan->n_id * sizeof *own->wanted);
     for (int l = 0; l <= N_LANE; l++) {
-        const struct lane *lane = l == N_LANE ? new : group->seat[l] >= 0 ? lane_of(own, group->seat[l]) : NULL;
+        const struct lane *lane = l == N_LANE         ? new
+                                : group->seat[l] >= 0 ? lane_of(own, group->seat[l])
+                                                      : NULL;
         for (size_t b = 0; lane && b < lane->sim.blocks.n; b++)
             own->wanted[lane->id[b]] = true;
     }
 }
 
-/* Gives a column to each parameter that is wanted, and lanes to each evaluation. False: out of memory. */
+/* Gives a column to each parameter that is wanted, and lanes to each evaluation. False: out of
+ * memory. */
 static bool arrange(struct lanes_batch *own, struct group *group, struct layout layout)
 {
     int l = 0, seat[N_LANE];
@@ -216,7 +228,9 @@ static int make_room(struct lanes_batch *own, struct group *group, const struct 
     }
     if (same && group_free_lane(group) >= 0)
         return group_free_lane(group);
-    return arrange(own, group, group_choose_layout(own->plan->kernel, group->n_taken + 1, n)) ? group_free_lane(group) : -1;
+    return arrange(own, group, group_choose_layout(own->plan->kernel, group->n_taken + 1, n))
+             ? group_free_lane(group)
+             : -1;
 }
 
 /* When evaluations have left and no others have come, the others share the lanes. */
@@ -253,7 +267,8 @@ static void release_ended(struct lanes_batch *own)
 {
     const struct batch *b = &own->base;
     for (int k = 0; k < N_SEAT; k++)
-        if ((own->lane[k] >= 0 || own->waiting >> k & 1) && !(b->live >> k & 1) && !(b->seat[k] && b->seat[k]->begins_anew))
+        if ((own->lane[k] >= 0 || own->waiting >> k & 1) && !(b->live >> k & 1) &&
+            !(b->seat[k] && b->seat[k]->begins_anew))
             release(own, k);
 }
 
@@ -307,14 +322,15 @@ static double size_of(const struct simulation *sim, const double *x, const doubl
 {
     double sum = 0;
     for (size_t i = 0; i < sim->n_state; i++) {
-        double ratio = x[i] / (sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i] + DBL_MIN / DBL_EPSILON);
+        double ratio = x[i] / (sim->tolerance.rtol * fabs(y[i]) + sim->tolerance.beyond[i] +
+                               DBL_MIN / DBL_EPSILON);
         sum += ratio * ratio;
     }
     return sqrt(sum / (double)sim->n_state);
 }
 
-/* The first step (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, section II.4). False: the model
- * failed. */
+/* The first step (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, section
+ * II.4). False: the model failed. */
 static bool first_step(struct lane *lane)
 {
     struct simulation *sim = &lane->sim;
@@ -341,11 +357,12 @@ static bool first_step(struct lane *lane)
         double next = largest > 0 ? pow(0.01 / largest, 1.0 / (order + 1)) : 100 * h;
         h = fmin(100 * h, fmin(next, span));
     }
-    /* A step that only the span or the growth of steps limits would be the same for a certificate, which would confirm its
-     * error. */
+    /* A step that only the span or the growth of steps limits would be the same for a
+     * certificate, which would confirm its error. */
     if (sim->evaluation->tighter > 1)
         h *= pow(sim->evaluation->tighter, -1.0 / order);
-    lane->h = fmax(fmin(h, sim->max_step / ROOM_STRETCH), 64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
+    lane->h = fmax(fmin(h, sim->max_step / ROOM_STRETCH),
+                   64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
     return true;
 }
 
@@ -355,7 +372,8 @@ void lane_set_accepted(struct lane *lane)
     const struct stiffit_model *abi = lane->sim.abi;
     double growth = tolerance->atol > 0 ? 1 : sqrt(sqrt(sqrt(1e-3 / tolerance->rtol)));
     double accepted = (tolerance->atol > 0 ? ACCEPTED_ATOL : ACCEPTED) * growth;
-    bool is_exact = lane->method == METHOD_EXPLICIT && abi->n_switching + abi->n_event == 0; /* which may be inside of a step */
+    /* Which may be inside of a step. */
+    bool is_exact = lane->method == METHOD_EXPLICIT && abi->n_switching + abi->n_event == 0;
     lane->by_inside = is_exact ? growth * growth : 1;
     lane->by_accepted = 1 / (accepted * accepted * lane->by_inside);
 }
@@ -378,7 +396,8 @@ bool lane_start(struct lane *lane, bool is_new)
     if (is_new)
         choose_method(lane);
     for (size_t block = 0; block < sim->blocks.n; block++)
-        lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++ : sim->blocks.parameter[block];
+        lane->id[block] = sim->blocks.parameter[block] == ODE_NONE ? next_id++
+                                                                   : sim->blocks.parameter[block];
     if (sim->tolerance.atol == 0)
         tolerance_follow(sim, lane->y);
     if (!first_step(lane))
@@ -411,7 +430,8 @@ static bool start(struct batch *b, int k)
 static void count_attempts(struct lane *lane, int64_t n_attempt)
 {
     const struct lanes_method *method = lanes_methods[lane->method];
-    bool is_explicit = lane->method == METHOD_EXPLICIT; /* whose last slope is the first one of the next step */
+    /* Whose last slope is the first one of the next step. */
+    bool is_explicit = lane->method == METHOD_EXPLICIT;
     lane->sim.model.n_rhs += n_attempt * (method->n_stage - is_explicit);
     lane->sim.model.n_jacobian += is_explicit ? 0 : n_attempt;
     lane->sim.n_factor += is_explicit ? 0 : n_attempt;
@@ -441,7 +461,8 @@ static void turn(struct lane *lane)
     struct simulation *sim = &lane->sim;
     bool is_stiff = lane->method == METHOD_EXPLICIT, is_early = sim->evaluation->n_step < FEW_STEPS;
     if (is_stiff)
-        sim->request->course = (struct evaluation_course){true, is_early ? -INFINITY : fmin(lane->t_turn, lane->t_calm)};
+        sim->request->course = (struct evaluation_course){
+            true, is_early ? -INFINITY : fmin(lane->t_turn, lane->t_calm)};
     else if (is_early)
         sim->request->course.is_stiff = false;
     count_attempts(lane, lane->n_attempt);
@@ -468,13 +489,12 @@ static void leave(struct batch *b, int k)
     release(own, k);
 }
 
-/* Those that have turned change the method; those that wait get the lanes that have become free, the first one first. False:
- * out of memory. */
+/* Those that have turned change the method; those that wait get the lanes that have become free,
+ * the first one first. False: out of memory. */
 static bool change_lanes(struct lanes_batch *own)
 {
     bool good = true;
-    for (unsigned left = own->turned & own->base.live; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
+    EACH_SEAT(k, own->turned & own->base.live) {
         store_seat(own, k);
         release(own, k);
         turn(lane_of(own, k));
@@ -484,8 +504,8 @@ static bool change_lanes(struct lanes_batch *own)
     own->turned = 0;
     for (unsigned left = own->waiting; left && good;) {
         int first = __builtin_ctz(left);
-        for (unsigned other = left; other; other &= other - 1)
-            first = own->number[__builtin_ctz(other)] < own->number[first] ? __builtin_ctz(other) : first;
+        EACH_SEAT(other, left)
+            first = own->number[other] < own->number[first] ? other : first;
         left &= ~(1u << first);
         good = place(own, first);
     }
@@ -499,17 +519,19 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
     struct batch *b = &own->base;
     spread_out(own, group);
     struct lanes_events found = own->plan->kernel->attempt[method](&group->room);
-    struct integrator_events events = {.moved = group_seats(group, found.moved), .measured = group_seats(group, found.measured),
-                                       .fell = group_seats(group, found.fell), .failed = group_seats(group, found.underflow),
+    struct integrator_events events = {.moved = group_seats(group, found.moved),
+                                       .measured = group_seats(group, found.measured),
+                                       .fell = group_seats(group, found.fell),
+                                       .failed = group_seats(group, found.underflow),
                                        .exhausted = group_seats(group, found.spent)};
     own->turned |= group_seats(group, found.turned);
     if (method == METHOD_EXPLICIT) { /* the other one may go on */
         own->turned |= events.failed;
         events.failed = 0;
     }
-    unsigned seen = events.fell | events.measured | events.failed | events.exhausted | (events.moved & b->attended);
-    for (unsigned left = seen & b->live; left; left &= left - 1) {
-        int k = __builtin_ctz(left);
+    unsigned seen = events.fell | events.measured | events.failed | events.exhausted |
+                    (events.moved & b->attended);
+    EACH_SEAT(k, seen & b->live) {
         b->seat[k]->t_before = group->room.t_before[own->lane[k]];
         b->seat[k]->t = group->room.t[own->lane[k]];
     }
@@ -519,17 +541,19 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
     return events;
 }
 
-/* Methods get time by the cube of their evaluations' number: attempts with few lanes in use wait until there are more. */
+/* Methods get time by the cube of their evaluations' number: attempts with few lanes in use wait
+ * until there are more. */
 static struct integrator_events attempt(struct batch *b)
 {
     struct lanes_batch *own = lanes_of(b);
-    const struct group *explicit = &own->group[METHOD_EXPLICIT], *implicit = &own->group[METHOD_IMPLICIT];
+    const struct group *explicit = &own->group[METHOD_EXPLICIT],
+                       *implicit = &own->group[METHOD_IMPLICIT];
     if (b->live != own->live)
         release_ended(own);
     own->live = b->live;
     if ((own->turned | own->waiting) && !change_lanes(own)) {
-        for (unsigned left = b->live; left; left &= left - 1)
-            outcome_fail(b->seat[__builtin_ctz(left)], EVALUATION_NO_MEMORY, "no memory for sensitivities");
+        EACH_SEAT(k, b->live)
+            outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
         return (struct integrator_events){.finished = b->live};
     }
     bool is_implicit = !explicit->n_taken || (implicit->n_taken && implicit->used < explicit->used);
@@ -547,7 +571,8 @@ static const double *at_end(struct batch *b, int k)
     struct lanes_batch *own = lanes_of(b);
     struct lane *lane = lane_of(own, k);
     group_take_ends(group_of(own, k), own->lane[k], lane);
-    positive_look(&lane->sim, lane->sim.y_before); /* steps in which nothing fell were not looked at */
+    /* Steps in which nothing fell were not looked at. */
+    positive_look(&lane->sim, lane->sim.y_before);
     return lane->y;
 }
 
@@ -566,7 +591,8 @@ static bool take_back(struct batch *b, int k, double part)
     return group_take_back(group_of(own, k), own->lane[k], lane_of(own, k), part);
 }
 
-/* Answers the next measurement of a seat, in lane l; rows up to `last`. False: the evaluation is finished. */
+/* Answers the next measurement of a seat, in lane l; rows up to `last`. False: the evaluation is
+ * finished. */
 static bool answer_one(struct batch *b, int k, struct group *group, int l, size_t last)
 {
     struct lane *lane = lane_of(lanes_of(b), k);
@@ -597,22 +623,23 @@ static unsigned answer_lanes(struct batch *b, struct group *group, unsigned whic
     size_t last[N_LANE] = {0};
     unsigned finished = 0;
     lanes s;
-    for (unsigned left = which; left; left &= left - 1) /* steps with a root end there now */
-        EACH_LANE(group, __builtin_ctz(left), k)
-            room->t[k] = b->seat[group->seat[__builtin_ctz(left)]]->t;
+    EACH_SEAT(l, which) /* steps with a root end there now */
+        EACH_LANE(group, l, k)
+            room->t[k] = b->seat[group->seat[l]]->t;
     group_set_times(group, which, (const double *)&room->t_next, false, &s);
     if (room->plan->n_observe) {
         memset(group->is_wanted, 0, room->plan->abi->n_observable * sizeof *group->is_wanted);
-        for (unsigned left = which; left; left &= left - 1)
-            last[__builtin_ctz(left)] = observation_mark(b->seat[group->seat[__builtin_ctz(left)]], group->is_wanted);
+        EACH_SEAT(l, which)
+            last[l] = observation_mark(b->seat[group->seat[l]], group->is_wanted);
     }
     kernel->inside[group - own->group](room, &s, group->inside);
     if (room->tolerance.follows_sizes)
         kernel->drop_vanished(room, group->inside);
     if (room->plan->n_observe)
-        kernel->observe(room, &room->t_next, group->inside, group->is_wanted, group->values, group->observed);
-    for (unsigned left = which; left; left &= left - 1) {
-        int l = __builtin_ctz(left), k = group->seat[l];
+        kernel->observe(room, &room->t_next, group->inside, group->is_wanted, group->values,
+                        group->observed);
+    EACH_SEAT(l, which) {
+        int k = group->seat[l];
         if (!answer_one(b, k, group, l, last[l]))
             finished |= 1u << k;
     }
@@ -635,15 +662,15 @@ static void move_lanes(struct batch *b, struct group *group, unsigned which, uns
 {
     struct lanes_batch *own = lanes_of(b);
     double t[N_LANE] = {0};
-    for (unsigned left = which; left; left &= left - 1)
-        t[__builtin_ctz(left)] = b->seat[group->seat[__builtin_ctz(left)]]->t;
+    EACH_SEAT(l, which)
+        t[l] = b->seat[group->seat[l]]->t;
     if (rooted) {
         lanes s;
         group_set_times(group, rooted, t, true, &s);
         own->plan->kernel->inside[group - own->group](&group->room, &s, group->inside);
     }
-    for (unsigned left = which; left; left &= left - 1) {
-        int l = __builtin_ctz(left), k = group->seat[l];
+    EACH_SEAT(l, which) {
+        int k = group->seat[l];
         struct lane *lane = lane_of(own, k);
         EACH_LANE(group, l, each)
             group->room.t[each] = t[l];
@@ -689,7 +716,8 @@ static bool rhs(void *context, double *change)
     const double *y = look->lane->y;
     size_t n = sim->n_state;
     if (derivatives_rhs(model, sim->t, y, change) != STIFFIT_OK ||
-        derivatives_jacobian(model, sim->t, y, NULL, false, linear_jacobian(look->linear)) != STIFFIT_OK ||
+        derivatives_jacobian(model, sim->t, y, NULL, false, linear_jacobian(look->linear)) !=
+            STIFFIT_OK ||
         (sim->blocks.n && derivatives_rhs_parameter(model, sim->t, y, sim->columns) != STIFFIT_OK))
         return false;
     linear_multiply(look->linear, y + n, change + n, sim->blocks.n);
@@ -705,8 +733,9 @@ static bool look_for_steady_state(struct batch *b, int k)
     struct lane *lane = lane_of(own, k);
     double *scratch = (double *)group_of(own, k)->inside;
     struct look look = {.lane = lane, .linear = own->linear};
-    const struct steady_solver solver = {.linear = own->linear, .rhs = rhs, .context = &look, .change = scratch,
-                                         .weight = scratch + lane->sim.n_state * (1 + lane->sim.blocks.n)};
+    double *weight = scratch + lane->sim.n_state * (1 + lane->sim.blocks.n);
+    const struct steady_solver solver = {.linear = own->linear, .rhs = rhs, .context = &look,
+                                         .change = scratch, .weight = weight};
     store_seat(own, k);
     linear_begin(own->linear);
     return steady_look(&lane->sim, lane->y, &solver);
@@ -718,9 +747,11 @@ static void find_failure(struct lane *lane)
     struct simulation *sim = &lane->sim;
     struct derivatives *d = &sim->model;
     bool good = derivatives_rhs(d, sim->t, lane->y, sim->f) == STIFFIT_OK &&
-                (sim->blocks.n == 0 || derivatives_rhs_parameter(d, sim->t, lane->y, sim->columns) == STIFFIT_OK);
+                (sim->blocks.n == 0 ||
+                 derivatives_rhs_parameter(d, sim->t, lane->y, sim->columns) == STIFFIT_OK);
     if (good)
-        d->failure = (struct model_failure){.where = "derivatives", .t = sim->t, .not_finite = true};
+        d->failure = (struct model_failure){.where = "derivatives", .t = sim->t,
+                                            .not_finite = true};
 }
 
 /* Whether something was not finite in the latest attempts. */
@@ -748,12 +779,17 @@ static bool fail(struct batch *b, int k)
 }
 
 static const struct integrator_seats lane_seats = {
-    .batch_new = batch_new, .batch_free = batch_free, .enter = enter, .reload = reload, .leave = leave, .count = count,
-    .at_end = at_end, .at_beginning = at_beginning, .answer = answer, .go_to = go_to, .take_back = take_back,
+    .batch_new = batch_new, .batch_free = batch_free, .enter = enter, .reload = reload,
+    .leave = leave, .count = count,
+    .at_end = at_end, .at_beginning = at_beginning, .answer = answer, .go_to = go_to,
+    .take_back = take_back,
     .saw_step = saw_step, .attend = attend};
 static const struct integrator lanes_integrator = {
-    .name = "lanes", .width = N_SEAT, .closest = LANES_CLOSEST, .plan_new = plan_new, .plan_free = plan_free,
-    .linear_solver = linear_solver, .simulation_new = lane_new, .simulation_free = lane_free, .start = start,
+    .name = "lanes", .width = N_SEAT, .closest = LANES_CLOSEST, .plan_new = plan_new,
+    .plan_free = plan_free,
+    .linear_solver = linear_solver, .simulation_new = lane_new, .simulation_free = lane_free,
+    .start = start,
     .attempt = attempt, .inside = inside, .look_for_steady_state = look_for_steady_state, .may_be_sizes = may_be_sizes,
     .fail = fail, .seats = &lane_seats};
-const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, true, suits);
+const struct engine_table engine_lanes = ENGINE_OF_SEATS(&lanes_integrator, N_SEAT, refusal, true,
+                                                         suits);

@@ -9,25 +9,28 @@ enum { METHOD_STAGES = 9, METHOD_DENSE = 4 }; /* the most of a method */
 /* How an evaluation is integrated at present. */
 enum lanes_method_kind { METHOD_EXPLICIT, METHOD_IMPLICIT, N_METHOD };
 
-/* Rosenbrock methods as tables, in the form without products of matrix and vector (Hairer & Wanner, Solving Ordinary
- * Differential Equations II, section IV.7). For a step h of y' = f(t, y) with Jacobian J, each stage i solves
+/* Rosenbrock methods as tables, in the form without products of matrix and vector (Hairer &
+ * Wanner, Solving Ordinary Differential Equations II, section IV.7). For a step h of y' = f(t,
+ * y) with Jacobian J, each stage i solves
  *
  *     (I/(h gamma) - J) u_i = f(t + alpha_i h, y + sum_j a_ij u_j) + sum_j c_ij/h u_j + gamma_i h df/dt,    j < i;
  *
- * the step ends at y + sum_i m_i u_i, its estimated error is sum_i e_i u_i, and inside of it, at t + s h,
+ * the step ends at y + sum_i m_i u_i, its estimated error is sum_i e_i u_i, and inside of it, at
+ * t + s h,
  *
  *     y(s) = (1-s) y(0) + s (y(1) + (1-s) (d_1 + s (d_2 + s d_3))),    d_k = sum_i d_ki u_i.
  *
- * The methods here are stiffly accurate with a chain of embedded ones: the last stages' arguments differ by a stage,
- * Y_i = Y_(i-1) + u_(i-1) for i >= chain (counted from 0), the step ends at Y_last + u_last, and u_last is the error.
+ * The methods here are stiffly accurate with a chain of embedded ones: the last stages'
+ * arguments differ by a stage, Y_i = Y_(i-1) + u_(i-1) for i >= chain (counted from 0), the step
+ * ends at Y_last + u_last, and u_last is the error.
  *
- * And an explicit Runge-Kutta method, for what is not stiff (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations
- * I, section II.4). Its stages are slopes,
+ * And an explicit Runge-Kutta method, for what is not stiff (Hairer, Norsett & Wanner, Solving
+ * Ordinary Differential Equations I, section II.4). Its stages are slopes,
  *
  *     k_i = f(t + alpha_i h, y + h sum_j a_ij k_j),    j < i;
  *
- * the last one is at the end of the step, and the first one of the next step; the estimated error is h sum_i error_i k_i, and
- * what is inside is the same with u_i = h k_i. */
+ * the last one is at the end of the step, and the first one of the next step; the estimated
+ * error is h sum_i error_i k_i, and what is inside is the same with u_i = h k_i. */
 struct lanes_method {
     const char *name;
     int n_stage, n_dense; /* rows of dense in use */
@@ -75,11 +78,13 @@ static const struct lanes_method lanes_method = {
               {11.419903575922262, 2.8879645146136994, 72.92137995996029, 80.12511834622643, -52.072871366152654,
                -59.78993625266729, -0.15582684282751913, 4.883087185713722}}};
 
-/* Verner's efficient pair of orders 6(5), with the dense output of order 4 that its stages give and that leaves the least error
- * of order 5 (Verner, Numerically optimal Runge-Kutta pairs with interpolants, Numerical Algorithms 53, 2010: IIIXb; the dense
- * output by least squares of the order conditions). The error of the dense output is about half of the estimated one. */
+/* Verner's efficient pair of orders 6(5), with the dense output of order 4 that its stages give
+ * and that leaves the least error of order 5 (Verner, Numerically optimal Runge-Kutta pairs with
+ * interpolants, Numerical Algorithms 53, 2010: IIIXb; the dense output by least squares of the
+ * order conditions). The error of the dense output is about half of the estimated one. */
 static const struct lanes_method lanes_explicit = {
-    .name = "Verner 6(5)", .n_stage = 9, .n_dense = 4, .has_slopes = true, .order = 6, .order_error = 5,
+    .name = "Verner 6(5)", .n_stage = 9, .n_dense = 4, .has_slopes = true, .order = 6,
+    .order_error = 5,
     .alpha = {0.0, 0.06, 0.09593333333333333, 0.1439, 0.4973, 0.9725, 0.9995, 1.0, 1.0},
     .a = {{0},
           {0.06},

@@ -63,12 +63,14 @@ static lanes *new_lanes(size_t n)
     return x;
 }
 
-bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_other)
+bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
+                     const struct lanes_method *method, size_t n_other)
 {
     size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_column = n_parameter + n_other, n_input = plan->abi->n_input;
     bool good = true;
     bool has_code = plan->algebra.columns || plan->algebra.stages;
-    *room = (struct lanes_room){.plan = plan, .method = method, .by_column = has_code && !method->has_slopes,
+    *room = (struct lanes_room){.plan = plan, .method = method,
+                                .by_column = has_code && !method->has_slopes,
                                 .n_lane = N_LANE, .n_share = 1};
     for (int k = 0; k < N_LANE; k++) {
         room->outside.since[k] = -INFINITY;
@@ -124,12 +126,13 @@ void lanes_room_fini(struct lanes_room *room)
     }
 }
 
-/* Matrices of a block: sens and sens_new, with one that follows each, and minus_rate; then the stages. */
+/* Matrices of a block: sens and sens_new, with one that follows each, and minus_rate; then the
+ * stages. */
 enum { N_ZERO = 5, N_MATRIX = N_ZERO + METHOD_STAGES };
 
 /* parameter: those of the room's columns, n of them. Its entries go to `entry`. */
-static void block_init(struct lanes_block *block, const struct lanes_room *room, size_t n, const uint32_t *parameter,
-                       struct stiffit_lanes_entry *entry)
+static void block_init(struct lanes_block *block, const struct lanes_room *room, size_t n,
+                       const uint32_t *parameter, struct stiffit_lanes_entry *entry)
 {
     const struct lanes_plan *plan = room->plan;
     size_t n_number = plan->n * block->width, n_share = (size_t)room->n_share;
@@ -151,9 +154,11 @@ static void block_init(struct lanes_block *block, const struct lanes_room *room,
             if ((uint32_t)plan->entry[k].parameter == parameter[i])
                 block->entry[block->n_entry++] = (struct stiffit_lanes_entry){
                     .value = (int64_t)(N_LANE * k),
-                    .row = (int64_t)(N_LANE * lanes_place(room, block, (size_t)plan->entry[k].row, (i - first) / n_share)),
+                    .row = (int64_t)(N_LANE * lanes_place(room, block, (size_t)plan->entry[k].row,
+                                                          (i - first) / n_share)),
                     .rank = (int64_t)(N_LANE * (i % n_share))};
-    for (; n_share == 1 && room->by_column && plan->algebra.stages && block->n_entry > 0; block->n_entry--) {
+    for (; n_share == 1 && room->by_column && plan->algebra.stages && block->n_entry > 0;
+         block->n_entry--) {
         const struct stiffit_lanes_entry *last = &entry[block->n_entry - 1];
         block->which[last->row / N_LANE] = last->value;
     }
@@ -187,8 +192,9 @@ static void set_ranks(struct lanes_room *room, int n_share)
             room->of_rank[rank][k] = -(k % n_share == rank);
 }
 
-/* Columns of a block: the kernel's functions share what they load of the model over as many as the registers hold; where the
- * model's functions do not need that, the block's numbers of all stages fit the first-level cache (of 48 KiB). */
+/* Columns of a block: the kernel's functions share what they load of the model over as many as
+ * the registers hold; where the model's functions do not need that, the block's numbers of all
+ * stages fit the first-level cache (of 48 KiB). */
 static size_t widest_block(const struct lanes_room *room)
 {
     enum { WIDEST = 8, NARROWEST = 2, CACHE = 44 * 1024 };
@@ -196,7 +202,8 @@ static size_t widest_block(const struct lanes_room *room)
     return !room->by_column || fit > WIDEST ? WIDEST : fit < NARROWEST ? NARROWEST : fit;
 }
 
-bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter, int n_share)
+bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter,
+                            int n_share)
 {
     size_t n_column = (n + (size_t)n_share - 1) / (size_t)n_share, widest = widest_block(room);
     size_t n_block = (n_column + widest - 1) / widest, first = 0;

@@ -18,8 +18,8 @@ enum { N_LANE = STIFFIT_LANES };
 typedef double lanes __attribute__((vector_size(8 * N_LANE)));
 typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
 
-/* Sensitivities by some parameters; an n_state x width matrix is stored row by row, or by column for the model's functions of
- * stages. */
+/* Sensitivities by some parameters; an n_state x width matrix is stored row by row, or by column
+ * for the model's functions of stages. */
 struct lanes_block {
     size_t first, width;      /* columns first <= c < first + width of the room */
     lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
@@ -49,13 +49,15 @@ struct lanes_outside {
 /* The control of steps. */
 struct lanes_control {
     lanes by_accepted;            /* 1 / (how many tolerances a step's error may be)^2 */
-    lanes by_inside;              /* a factor of that for explicit steps with a measurement inside */
+    lanes by_inside;              /* a factor of that for explicit steps with a measurement
+                                   * inside */
     lanes log_h, log_error;       /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
     lanes_mask rejected;          /* the latest attempt was rejected */
     lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */
     lanes_mask watched;           /* the caller wants to see each of its steps */
     lanes_mask n_attempt, n_step, max_steps;
-    lanes_mask n_sign, patience;  /* signs that the other method would cost less; of which so many make the lane change */
+    lanes_mask n_sign, patience;  /* signs that the other method would cost less; of which so
+                                   * many make the lane change */
     lanes t_turn;                 /* in any case it changes from this time on */
     lanes t_calm;                 /* of the latest step without a sign */
 };
@@ -67,9 +69,10 @@ struct lanes_scratch {
     lanes *input; /* n_input at the beginning of the step, then n_input in a stage */
 };
 
-/* An evaluation is in `n_share` neighbouring lanes, whose first one's number is a multiple of n_share: all of them integrate
- * its states, and each has a part of its sensitivities. Of the parameters in the order of lanes_room_set_columns, number i is
- * in column i / n_share of the lane of rank i % n_share. Errors are compared over all of them, so all make the same steps. */
+/* An evaluation is in `n_share` neighbouring lanes, whose first one's number is a multiple of
+ * n_share: all of them integrate its states, and each has a part of its sensitivities. Of the
+ * parameters in the order of lanes_room_set_columns, number i is in column i / n_share of the
+ * lane of rank i % n_share. Errors are compared over all of them, so all make the same steps. */
 struct lanes_room {
     const struct lanes_plan *plan;
     const struct lanes_method *method;
@@ -82,7 +85,8 @@ struct lanes_room {
     struct stiffit_lanes_entry *entry;
     int64_t *which;
     size_t n_memory, most_blocks;
-    /* for the model's function of all stages: the right-hand sides of all columns, and its argument by block */
+    /* for the model's function of all stages: the right-hand sides of all columns, and its
+     * argument by block */
     lanes *right;
     struct stiffit_lanes_columns *columns;
     lanes_mask of_rank[N_LANE]; /* k: lanes of that rank */
@@ -120,7 +124,8 @@ struct lanes_events {
 };
 
 /* Number of state i and column c of a block in its matrices. */
-static inline size_t lanes_place(const struct lanes_room *room, const struct lanes_block *block, size_t i, size_t c)
+static inline size_t lanes_place(const struct lanes_room *room, const struct lanes_block *block,
+                                 size_t i, size_t c)
 {
     return room->by_column ? c * room->plan->n + i : i * block->width + c;
 }
@@ -150,9 +155,12 @@ bool lanes_kernel_is_fast(void);
 
 /* For columns by parameter, and n_other ones. False: out of memory. lanes_room_fini is legal then, and for a room that is all
  * zero. */
-bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, const struct lanes_method *method, size_t n_other);
+bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan,
+                     const struct lanes_method *method, size_t n_other);
 void lanes_room_fini(struct lanes_room *room);
-/* Sets the parameters that have sensitivities (n_parameter and more: what the right-hand side does not depend on), and how many
- * lanes share those of an evaluation. All sensitivities are zero then. False: out of memory, which cannot be if there were as
- * many columns before; there are no columns then. */
-bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter, int n_share);
+/* Sets the parameters that have sensitivities (n_parameter and more: what the right-hand side
+ * does not depend on), and how many lanes share those of an evaluation. All sensitivities are
+ * zero then. False: out of memory, which cannot be if there were as many columns before; there
+ * are no columns then. */
+bool lanes_room_set_columns(struct lanes_room *room, size_t n, const uint32_t *parameter,
+                            int n_share);

@@ -1,5 +1,6 @@
-/* One pass over the datasets. Fits run on coroutines, which connect the optimiser's sequential code, which asks and waits, with
- * the worker that drives the engine; while the workers fit, the main thread reads data, syncs the journal and reports progress.
+/* One pass over the datasets. Fits run on coroutines, which connect the optimiser's sequential
+ * code, which asks and waits, with the worker that drives the engine; while the workers fit, the
+ * main thread reads data, syncs the journal and reports progress.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_pass.h"
 
@@ -19,7 +20,8 @@ enum { STACK_BYTES = 512 * 1024 }; /* instrumented frames are several times as l
 enum { STACK_BYTES = 64 * 1024 };
 #endif
 
-/* A fit as a job of the scheduler: a coroutine with its data, which asks a worker's engine for evaluations. Jobs are reused. */
+/* A fit as a job of the scheduler: a coroutine with its data, which asks a worker's engine for
+ * evaluations. Jobs are reused. */
 struct fit_job {
     struct job head; /* for the scheduler */
     const struct campaign *campaign;
@@ -79,13 +81,16 @@ static void job_main(void *argument)
     struct fit_job *job = argument;
     struct fit_host host = {.ask = host_ask, .share = host_share, .elapsed_ns = host_elapsed,
                             .context = job, .judged = job->is_traced ? host_judged : NULL};
-    const struct task task = {.campaign = job->campaign, .problem = &job->problem, .number = job->record.start, .host = &host,
+    const struct task task = {.campaign = job->campaign, .problem = &job->problem,
+                              .number = job->record.start, .host = &host,
                               .profile_end = job->profile_end,
-                              .arena = &job->arena, .scratch = &job->scratch, .record = &job->record};
+                              .arena = &job->arena, .scratch = &job->scratch,
+                              .record = &job->record};
     task_run(&task);
 }
 
-static struct fit_job *job_new(const struct campaign *campaign, struct replays *replays, struct trace *trace)
+static struct fit_job *job_new(const struct campaign *campaign, struct replays *replays,
+                               struct trace *trace)
 {
     struct fit_job *job = calloc(1, sizeof *job);
     if (!job)
@@ -125,9 +130,10 @@ static uint64_t job_number(const struct fit_job *job)
     return job->problem.dataset * job->campaign->n_task + job->record.start;
 }
 
-/* A fit begins in the job: task `number` of dataset `row` of the block. A traced fit never yields. False: out of memory. */
-static bool job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number,
-                      enum job_yields yields)
+/* A fit begins in the job: task `number` of dataset `row` of the block. A traced fit never
+ * yields. False: out of memory. */
+static bool job_begin(struct fit_job *job, const struct problem_block *block, size_t row,
+                      uint32_t number, enum job_yields yields)
 {
     const struct campaign *campaign = job->campaign;
     const double *end = block->profile_end[row];
@@ -148,14 +154,14 @@ static bool job_begin(struct fit_job *job, const struct problem_block *block, si
     job->cancelled = false;
     job->is_traced = trace_wants(job->trace, job->problem.dataset);
     job->head.yields = job->is_traced ? YIELDS_NEVER : yields;
-    replay_begin(&job->replay, job->replays, job_number(job), campaign->model.abi.n_parameter, job->problem.task,
-                 job->problem.n_experiment);
+    replay_begin(&job->replay, job->replays, job_number(job), campaign->model.abi.n_parameter,
+                 job->problem.task, job->problem.n_experiment);
     coroutine_prepare(job->coroutine, job_main, job);
     return true;
 }
 
-/* Runs the fit's code until it has ended (false) or has asked for evaluations; those that are known from an earlier process
- * are answered already. */
+/* Runs the fit's code until it has ended (false) or has asked for evaluations; those that are
+ * known from an earlier process are answered already. */
 static bool job_resume(struct fit_job *job)
 {
     if (job->is_traced)
@@ -253,7 +259,9 @@ static struct fit_job *take_job(struct compute *compute, struct compute_lane *la
 {
     struct fit_job *job = lane->free_jobs;
     if (!job)
-        return job_new(&compute->campaign, campaign_is_shared(&compute->campaign) ? NULL : &compute->replays, compute->trace);
+        return job_new(&compute->campaign,
+                       campaign_is_shared(&compute->campaign) ? NULL : &compute->replays,
+                       compute->trace);
     lane->free_jobs = job->next;
     return job;
 }
@@ -287,7 +295,8 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
         tasks->fail(compute, dataset, task, OUTCOME_bad_data, block->fault[row]);
     } else {
         job = take_job(compute, &compute->workers.lanes[lane]);
-        if (!job || !job_begin(job, block, row, task, stage->apart ? YIELDS_TO_STOP : YIELDS_TO_OTHERS)) {
+        if (!job ||
+            !job_begin(job, block, row, task, stage->apart ? YIELDS_TO_STOP : YIELDS_TO_OTHERS)) {
             job_free(job);
             job = NULL;
             tasks->fail(compute, dataset, task, OUTCOME_out_of_memory, "no memory to begin this fit");
@@ -318,19 +327,22 @@ static void client_finish(void *context, size_t lane, struct job *scheduled)
     compute->workers.lanes[lane].free_jobs = job;
 }
 
-static void client_begin(void *context, size_t lane, struct job *scheduled, struct evaluation *evaluation)
+static void client_begin(void *context, size_t lane, struct job *scheduled,
+                         struct evaluation *evaluation)
 {
     struct compute *compute = context;
     struct fit_job *job = (struct fit_job *)scheduled;
     struct board_slot *slot = compute->workers.lanes[lane].slot;
     if (job->is_traced)
-        trace_ask(job->trace, job->problem.experiment_id[evaluation->task - job->problem.task], evaluation);
+        trace_ask(job->trace, job->problem.experiment_id[evaluation->task - job->problem.task],
+                  evaluation);
     board_slot_enter(slot, job_number(job));
     board_slot_ask(slot, compute->workers.heartbeat[lane / compute->workers.n_lane], evaluation->named,
                    compute->campaign.n_parameter);
 }
 
-static void client_end(void *context, size_t lane, struct job *scheduled, struct evaluation *evaluation, bool finished)
+static void client_end(void *context, size_t lane, struct job *scheduled,
+                       struct evaluation *evaluation, bool finished)
 {
     struct fit_job *job = (struct fit_job *)scheduled;
     board_slot_leave(((struct compute *)context)->workers.lanes[lane].slot);

@@ -161,10 +161,12 @@ static enum status open_journal(struct compute *compute, const struct run_option
     return status;
 }
 
-/* Evaluations that each worker holds: all that its engine can, but not so many that others have less than half as much. */
+/* Evaluations that each worker holds: all that its engine can, but not so many that others have
+ * less than half as much. */
 static size_t choose_n_lane(size_t capacity, uint64_t most, size_t n_worker)
 {
-    uint64_t fair = (most + n_worker - 1) / n_worker, least = capacity < 2 * FEWEST_LANES ? (capacity + 1) / 2 : FEWEST_LANES;
+    uint64_t fair = (most + n_worker - 1) / n_worker,
+             least = capacity < 2 * FEWEST_LANES ? (capacity + 1) / 2 : FEWEST_LANES;
     return fair < least ? (size_t)least : fair < capacity ? (size_t)fair : capacity;
 }
 

@@ -1,5 +1,6 @@
-/* The problem of one dataset, out of a block of the problem file: its experiments as tasks of the integrator, the values of
- * their rows, and its parameters. All in an arena, so that suspended fits hold no block of the file.
+/* The problem of one dataset, out of a block of the problem file: its experiments as tasks of
+ * the integrator, the values of their rows, and its parameters. All in an arena, so that
+ * suspended fits hold no block of the file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/dataset.h"
 
@@ -17,7 +18,8 @@ static void *copy(struct arena *arena, const void *source, size_t bytes)
 }
 
 /* The inputs of experiment e of the block, with their knots. */
-static const struct input *copy_inputs(const struct campaign *campaign, const struct problem_block *block, size_t e,
+static const struct input *copy_inputs(const struct campaign *campaign,
+                                       const struct problem_block *block, size_t e,
                                        struct arena *arena)
 {
     size_t n_input = campaign->model.abi.n_input;
@@ -32,8 +34,8 @@ static const struct input *copy_inputs(const struct campaign *campaign, const st
 }
 
 /* Fills the task of experiment e of the block, and the values of its rows. */
-static bool fill_task(const struct campaign *campaign, const struct problem_block *block, size_t e, struct arena *arena,
-                      struct ode_task *task, struct ode_rows *rows)
+static bool fill_task(const struct campaign *campaign, const struct problem_block *block, size_t e,
+                      struct arena *arena, struct ode_task *task, struct ode_rows *rows)
 {
     size_t n_covariate = campaign->model.abi.n_covariate, first_dose = block->first_dose[e];
     const struct measurements given = measurements_from(&block->measured, block->row[e]);
@@ -46,28 +48,35 @@ static bool fill_task(const struct campaign *campaign, const struct problem_bloc
     task->input = copy_inputs(campaign, block, e, arena);
     size_t n_row = block->row[e + 1] - block->row[e], first = block->first_substitute[e];
     return task->covariate && task->dose && task->call && task->input &&
-           ode_task_substitute(task, block->first_substitute[e + 1] - first, block->substitute + first, n_row, arena) &&
+           ode_task_substitute(task, block->first_substitute[e + 1] - first,
+                               block->substitute + first, n_row, arena) &&
            ode_task_sort(task, rows, &given, n_row, problem_errors(campaign->problem), arena);
 }
 
 /* Adds experiment e of the block to the problem, with its first row. */
-static bool add_experiment(struct fit_problem *problem, const struct problem_block *block, size_t e, struct arena *arena,
-                           const char **id, struct substitute *substitute, size_t *first_substitute)
+static bool add_experiment(struct fit_problem *problem, const struct problem_block *block, size_t e,
+                           struct arena *arena, const char **id, struct substitute *substitute,
+                           size_t *first_substitute)
 {
-    size_t first = block->first_substitute[e], n_substitute = block->first_substitute[e + 1] - first;
+    size_t first = block->first_substitute[e],
+           n_substitute = block->first_substitute[e + 1] - first;
     size_t k = problem->n_experiment++;
     if (n_substitute)
-        memcpy(substitute + first_substitute[k], block->substitute + first, n_substitute * sizeof *substitute);
+        memcpy(substitute + first_substitute[k], block->substitute + first,
+               n_substitute * sizeof *substitute);
     first_substitute[k + 1] = first_substitute[k] + n_substitute;
     id[k] = arena_strdup(arena, block->experiment_id[e]);
     return id[k];
 }
 
-/* Sets the experiments at whose steady states others begin; place: index of each experiment of the dataset among the tasks. */
-static bool set_rest(struct fit_problem *problem, struct ode_task *all, const struct problem_block *block, size_t first,
-                     size_t end, const uint32_t *place, struct arena *arena)
+/* Sets the experiments at whose steady states others begin; place: index of each experiment of
+ * the dataset among the tasks. */
+static bool set_rest(struct fit_problem *problem, struct ode_task *all,
+                     const struct problem_block *block, size_t first, size_t end,
+                     const uint32_t *place, struct arena *arena)
 {
-    uint32_t *rest = block->steady ? arena_alloc(arena, (problem->n_experiment + 1) * sizeof *rest) : NULL;
+    uint32_t *rest = block->steady ? arena_alloc(arena, (problem->n_experiment + 1) * sizeof *rest)
+                                   : NULL;
     bool any = false;
     problem->preequilibration = NULL;
     if (block->steady && !rest)
@@ -76,7 +85,8 @@ static bool set_rest(struct fit_problem *problem, struct ode_task *all, const st
         uint32_t source = block->steady[e];
         if (place[e - first] == EXPERIMENT_NONE)
             continue;
-        rest[place[e - first]] = source == EXPERIMENT_NONE ? EXPERIMENT_NONE : place[source - first];
+        rest[place[e - first]] = source == EXPERIMENT_NONE ? EXPERIMENT_NONE
+                                                           : place[source - first];
         any = any || source != EXPERIMENT_NONE;
         if (source != EXPERIMENT_NONE && !ode_task_add_steady(&all[place[source - first]], arena))
             return false;
@@ -94,12 +104,13 @@ static bool is_wanted(const struct problem_block *block, size_t first, size_t en
     return false;
 }
 
-/* Fills the tasks of a dataset's experiments, but for those without rows, and the values of all rows, one experiment after the
- * other. */
-static bool fill_experiments(struct fit_problem *problem, const struct campaign *campaign, const struct problem_block *block,
-                             size_t row, struct arena *arena)
+/* Fills the tasks of a dataset's experiments, but for those without rows, and the values of all
+ * rows, one experiment after the other. */
+static bool fill_experiments(struct fit_problem *problem, const struct campaign *campaign,
+                             const struct problem_block *block, size_t row, struct arena *arena)
 {
-    size_t first = block->first_experiment[row], end = block->first_experiment[row + 1], n = end - first, n_row = 0;
+    size_t first = block->first_experiment[row], end = block->first_experiment[row + 1],
+           n = end - first, n_row = 0;
     size_t n_given = block->row[end] - block->row[first];
     size_t n_substitute = block->first_substitute[end] - block->first_substitute[first];
     struct measurements all = {.time = NULL};
@@ -114,16 +125,20 @@ static bool fill_experiments(struct fit_problem *problem, const struct campaign 
     for (size_t e = first; e < end; e++) {
         struct ode_rows rows;
         struct ode_task *task = &tasks[problem->n_experiment];
-        if (!tasks || !id || !substitute || !first_substitute || !fill_task(campaign, block, e, arena, task, &rows))
+        if (!tasks || !id || !substitute || !first_substitute ||
+            !fill_task(campaign, block, e, arena, task, &rows))
             return false;
         place[e - first] = EXPERIMENT_NONE;
-        if (task->n_row == 0 && n > 1 && (n_row > 0 || e + 1 < end) && !is_wanted(block, first, end, e))
+        if (task->n_row == 0 && n > 1 && (n_row > 0 || e + 1 < end) &&
+            !is_wanted(block, first, end, e))
             continue;
         place[e - first] = (uint32_t)problem->n_experiment;
         if (n == 1) {
             all = rows.measured;
         } else {
-            void *room = all.time ? NULL : arena_alloc(arena, measurements_bytes(rows.columns, n_given) + 1);
+            void *room = all.time
+                           ? NULL
+                           : arena_alloc(arena, measurements_bytes(rows.columns, n_given) + 1);
             if (!all.time && !room)
                 return false;
             if (room)
@@ -143,8 +158,9 @@ static bool fill_experiments(struct fit_problem *problem, const struct campaign 
     return set_rest(problem, tasks, block, first, end, place, arena);
 }
 
-bool dataset_problem(struct fit_problem *problem, const struct campaign *campaign, const struct problem_block *block,
-                     size_t row, uint32_t number, struct arena *arena)
+bool dataset_problem(struct fit_problem *problem, const struct campaign *campaign,
+                     const struct problem_block *block, size_t row, uint32_t number,
+                     struct arena *arena)
 {
     size_t n = campaign->n_parameter, offset = row * n;
     if (!fill_experiments(problem, campaign, block, row, arena))
@@ -152,8 +168,9 @@ bool dataset_problem(struct fit_problem *problem, const struct campaign *campaig
     if (!campaign->n_censored)
         problem->measured.censored = NULL;
     problem->notes |= model_missing_derivatives(&campaign->model);
-    problem->seeks_pulses = !(campaign->ode.max_step > 0) && !pulses_are_declared(&campaign->model.abi) &&
-                                number < campaign->n_start;
+    problem->seeks_pulses = !(campaign->ode.max_step > 0) &&
+                            !pulses_are_declared(&campaign->model.abi) &&
+                            number < campaign->n_start;
     problem->model = &campaign->model;
     problem->parameter_name = problem_parameter_name(campaign->problem);
     problem->n_parameter = n;

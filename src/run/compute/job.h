@@ -39,6 +39,7 @@ void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n);
 /* Computing for it until now, its own code's included; nanoseconds. */
 static inline int64_t job_elapsed_ns(const struct job *job)
 {
-    int64_t used_ns = atomic_load_explicit(&((struct job *)(uintptr_t)job)->used_ns, memory_order_relaxed);
+    int64_t used_ns = atomic_load_explicit(&((struct job *)(uintptr_t)job)->used_ns,
+                                           memory_order_relaxed);
     return used_ns + (job->since_ns ? clock_now_ns() - job->since_ns : 0);
 }

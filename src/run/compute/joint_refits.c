@@ -281,8 +281,8 @@ static bool make_record(struct refitting *refitting, double *end, struct fit_rec
         sum[0] += (double)block->used.n_evaluation;
         sum[1] += (double)block->used.n_step;
         sum[2] += block->seconds;
-        if (end && block->is_kept)
-            memcpy(end + i * n, block->p, n * sizeof *end);
+        if (end && block->kept.is_there)
+            memcpy(end + i * n, block->kept.p, n * sizeof *end);
     }
     joint_agree(joint, &facts);
     refitting->n_evaluation += joint_count_up(joint, sum[0]);

@@ -33,7 +33,8 @@ static enum status flush(struct record_batch *batch, struct error *error)
     return n ? journal_append_bytes(batch->journal, batch->bytes, n, error) : STATUS_OK;
 }
 
-enum status record_batch_add(struct record_batch *batch, const struct fit_record *record, struct error *error)
+enum status record_batch_add(struct record_batch *batch, const struct fit_record *record,
+                             struct error *error)
 {
     enum status status = STATUS_OK;
     size_t size = journal_size(batch->journal, record);

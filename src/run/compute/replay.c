@@ -2,8 +2,8 @@
  *
  *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64 max_steps; f64 tighter,
  *            p[n_model] for each period; u32 sens[n_sens] of the first
- *   answer   u32 outcome (and bits: it crosses a jump, it is stiff), n_reason; f64 t_reached, stiff_from;
- *            i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
+ *   answer   u32 outcome (and bits: it crosses a jump, it is stiff), n_reason; f64 t_reached,
+ *            stiff_from; i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
  *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise, gradient, as `kind` says;
  *            matrices with a column for each of sens
  *
@@ -18,37 +18,16 @@
 enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8, BY_LANES = 16 };
 enum { EXPERIMENT_SHIFT = 8 };
 enum { CROSSES = 1 << 16, IS_STIFF = 1 << 17 }; /* in an answer's outcome */
-enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 7 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
+enum {
+    REQUEST_HEAD = 4 * 4 + 2 * 8,
+    ANSWER_HEAD = 2 * 4 + 7 * 8,
+    N_REASON = sizeof((struct evaluation *)0)->reason
+};
 
 /* Memory for answers that are not written yet: this many bytes, or a few answers. */
 enum { MEMORY = 256 * 1024, N_ANSWER_IN_MEMORY = 4 };
 /* Writing takes about a nanosecond per byte. For answers that are computed faster than this it would cost over a hundredth. */
 enum { NS_PER_BYTE = 80 };
-
-/* Every evaluation of every fit passes here, so where the machine's bytes are those of the file they are just copied. */
-static const bool is_little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-
-static unsigned char *put_doubles(unsigned char *out, const double *values, size_t n)
-{
-    if (is_little_endian && n) {
-        memcpy(out, values, n * sizeof *values);
-        return out + n * sizeof *values;
-    }
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        out = bytes_put_64(out, bits);
-    }
-    return out;
-}
-
-static void get_doubles(const unsigned char **in, double *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits = bytes_take_64(in);
-        memcpy(&values[i], &bits, sizeof bits);
-    }
-}
 
 /* The arrays of a successful answer to this request. */
 struct parts {
@@ -99,8 +78,8 @@ static unsigned char *put_request(unsigned char *out, const struct evaluation *e
     out = bytes_put_32(out, (uint32_t)evaluation->n_sens);
     out = bytes_put_32(out, (uint32_t)evaluation->task->n_row);
     out = bytes_put_64(out, (uint64_t)evaluation->max_steps);
-    out = put_doubles(out, &evaluation->tighter, 1);
-    out = put_doubles(out, evaluation->p, n_model * n_part_of(evaluation));
+    out = bytes_put(out, &evaluation->tighter, 1, sizeof(double));
+    out = bytes_put(out, evaluation->p, n_model * n_part_of(evaluation), sizeof(double));
     for (size_t i = 0; i < evaluation->n_sens; i++)
         out = bytes_put_32(out, evaluation->sens[i]);
     return out;
@@ -215,8 +194,8 @@ static bool take_answer(struct replay *replay, struct evaluation *evaluation, co
         (size_t)(end - in) != ANSWER_HEAD - 8 + n_reason + arrays)
         return false;
     evaluation->outcome = (enum evaluation_outcome)outcome;
-    get_doubles(&in, &evaluation->t_reached, 1);
-    get_doubles(&in, &evaluation->course.stiff_from, 1);
+    bytes_take(&in, &evaluation->t_reached, 1, sizeof(double));
+    bytes_take(&in, &evaluation->course.stiff_from, 1, sizeof(double));
     evaluation->n_step = (int64_t)bytes_take_64(&in);
     evaluation->n_rhs = (int64_t)bytes_take_64(&in);
     evaluation->n_jacobian = (int64_t)bytes_take_64(&in);
@@ -227,7 +206,7 @@ static bool take_answer(struct replay *replay, struct evaluation *evaluation, co
     in += n_reason;
     for (int i = 0; outcome == EVALUATION_OK && i < 5; i++)
         for (size_t k = 0; k < parts->part[i].n_column; k++)
-            get_doubles(&in, column_of(evaluation, parts, i, k), parts->part[i].n);
+            bytes_take(&in, column_of(evaluation, parts, i, k), parts->part[i].n, sizeof(double));
     return true;
 }
 
@@ -280,8 +259,8 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     out = bytes_put_32(out, (uint32_t)evaluation->outcome | (evaluation->crosses ? CROSSES : 0) |
                             (evaluation->course.is_stiff ? IS_STIFF : 0));
     out = bytes_put_32(out, (uint32_t)n_reason);
-    out = put_doubles(out, &evaluation->t_reached, 1);
-    out = put_doubles(out, &evaluation->course.stiff_from, 1);
+    out = bytes_put(out, &evaluation->t_reached, 1, sizeof(double));
+    out = bytes_put(out, &evaluation->course.stiff_from, 1, sizeof(double));
     out = bytes_put_64(out, (uint64_t)evaluation->n_step);
     out = bytes_put_64(out, (uint64_t)evaluation->n_rhs);
     out = bytes_put_64(out, (uint64_t)evaluation->n_jacobian);
@@ -291,7 +270,8 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     out += n_reason;
     for (int i = 0; is_good && i < 5; i++)
         for (size_t k = 0; k < parts.part[i].n_column; k++)
-            out = put_doubles(out, column_of(evaluation, &parts, i, k), parts.part[i].n);
+            out = bytes_put(out, column_of(evaluation, &parts, i, k), parts.part[i].n,
+                            sizeof(double));
     if (size > replay->payload)
         replay->payload = size;
     make_room(replay, elapsed_ns);

@@ -1,8 +1,9 @@
-/* The scheduler. A job's evaluations lie between the lanes that carry them out; most jobs ask for one at a time and need no
- * lock. The policy decides what a lane does next: fresh items from ranges that are stolen from without locks, long jobs from
- * one queue under a lock that is taken once per turn; how lanes are shared between the two is decided in long_is_due() and
- * somebody_waits(). The threads are workers that ask the policy for each lane of their engines, and one that fetches fresh
- * items.
+/* The scheduler. A job's evaluations lie between the lanes that carry them out; most jobs ask
+ * for one at a time and need no lock. The policy decides what a lane does next: fresh items from
+ * ranges that are stolen from without locks, long jobs from one queue under a lock that is taken
+ * once per turn; how lanes are shared between the two is decided in long_is_due() and
+ * somebody_waits(). The threads are workers that ask the policy for each lane of their engines,
+ * and one that fetches fresh items.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/schedule.h"
 
@@ -59,7 +60,8 @@ enum job_step {
     JOB_LEAVE,  /* other lanes are still at it */
     JOB_REST    /* this was the last one: the job goes into the policy's queue */
 };
-static enum job_step job_next(struct job *job, size_t lane, bool is_over, struct evaluation **evaluation, bool *is_more)
+static enum job_step job_next(struct job *job, size_t lane, bool is_over,
+                              struct evaluation **evaluation, bool *is_more)
 {
     enum job_step step = JOB_LEAVE;
     lock(job);
@@ -77,9 +79,11 @@ static enum job_step job_next(struct job *job, size_t lane, bool is_over, struct
     return step;
 }
 
-/* An evaluation of the job has left this lane, finished or not; `end`, unless NULL, is called under the lock. */
+/* An evaluation of the job has left this lane, finished or not; `end`, unless NULL, is called
+ * under the lock. */
 static void job_return(struct job *job, struct evaluation *evaluation, bool finished,
-                       void (*end)(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished),
+                       void (*end)(void *context, size_t lane, struct job *job,
+                                   struct evaluation *evaluation, bool finished),
                        void *context, size_t lane)
 {
     lock(job);
@@ -109,7 +113,8 @@ static struct evaluation *job_help(struct job *job)
 }
 
 enum { MOST_SUSPENDED = 1 << 20, MOST_LANES = 1 << 16 };
-/* A lane shares its samples with the others after this much work, so that short jobs need no lock. */
+/* A lane shares its samples with the others after this much work, so that short jobs need no
+ * lock. */
 static const int64_t SAMPLES_KEPT_NS = 500000;
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_seq_cst)
@@ -118,13 +123,15 @@ static const int64_t SAMPLES_KEPT_NS = 500000;
 bool policy_init(struct policy *policy, const struct schedule_options *options)
 {
     memset(policy, 0, sizeof *policy);
-    size_t n_lane = (options->n_worker ? options->n_worker : 1) * (options->n_lane ? options->n_lane : 1);
+    size_t n_lane = (options->n_worker ? options->n_worker : 1) *
+                    (options->n_lane ? options->n_lane : 1);
     policy->max_suspended = options->max_suspended ? options->max_suspended : 1;
     if (policy->max_suspended > MOST_SUSPENDED)
         policy->max_suspended = MOST_SUSPENDED;
     if (n_lane > MOST_LANES)
         n_lane = MOST_LANES;
-    /* A fresh job starts only below max_suspended, or when none waits; while a lane decides, each other one may add one. */
+    /* A fresh job starts only below max_suspended, or when none waits; while a lane decides,
+     * each other one may add one. */
     policy->waiting_capacity = policy->max_suspended + 3 * n_lane;
     policy->waiting = malloc(policy->waiting_capacity * sizeof(struct job *));
     policy->lane = aligned_alloc(64, n_lane * sizeof *policy->lane);
@@ -165,7 +172,8 @@ static void announce(struct policy *policy)
 bool policy_wants(struct policy *policy, uint64_t *event)
 {
     monitor_enter(&policy->monitor);
-    bool wants = !LOAD(policy->offered) || LOAD(policy->stopped); /* read with *event, or a stop would be missed */
+    /* Read with *event, or a stop would be missed. */
+    bool wants = !LOAD(policy->offered) || LOAD(policy->stopped);
     *event = policy->event;
     monitor_leave(&policy->monitor);
     return wants;
@@ -193,7 +201,8 @@ void policy_no_more(struct policy *policy)
 }
 
 /* Keeps [first + 1, last) for `me`, and wakes others if they can steal from it. */
-static void keep_rest(struct policy *policy, struct policy_lane *me, uint32_t first, uint32_t last, bool locked)
+static void keep_rest(struct policy *policy, struct policy_lane *me, uint32_t first, uint32_t last,
+                      bool locked)
 {
     if (first + 1 >= last)
         return;
@@ -273,8 +282,8 @@ static enum policy_action take_long(struct policy *policy, struct policy_choice 
     return POLICY_RESUME;
 }
 
-/* A whole new block is cheaper to come by than scraps of an old one, but items must not be left lying in the range of a lane
- * that runs long jobs. */
+/* A whole new block is cheaper to come by than scraps of an old one, but items must not be left
+ * lying in the range of a lane that runs long jobs. */
 static bool steals_first(const struct policy *policy)
 {
     return LOAD(policy->n_long_running) > 0 || !LOAD(policy->offered);
@@ -284,8 +293,8 @@ static bool steals_first(const struct policy *policy)
 static bool take_fresh(struct policy *policy, size_t lane, uint32_t *item)
 {
     return range_take(&policy->lane[lane].range, item) ||
-           (steals_first(policy) && steal(policy, lane, item, true)) || take_offered(policy, lane, item) ||
-           steal(policy, lane, item, true);
+           (steals_first(policy) && steal(policy, lane, item, true)) ||
+           take_offered(policy, lane, item) || steal(policy, lane, item, true);
 }
 
 /* Inside the monitor: what there is to do. */
@@ -320,7 +329,8 @@ static enum policy_action choose(struct policy *policy, size_t lane, struct poli
     set_asleep(policy, me, false);
     enum policy_action action = look(policy, lane, choice);
     if (action == POLICY_WAIT) {
-        set_asleep(policy, me, true); /* others bring something first and then look for sleepers: one sees the other */
+        /* Others bring something first and then look for sleepers: one sees the other. */
+        set_asleep(policy, me, true);
         action = look(policy, lane, choice);
     }
     if (action != POLICY_WAIT) {
@@ -360,7 +370,10 @@ void policy_wait(struct policy *policy, uint64_t event)
     monitor_leave(&policy->monitor);
 }
 
-bool policy_has_news(const struct policy *policy, uint64_t event) { return LOAD(policy->event) != event; }
+bool policy_has_news(const struct policy *policy, uint64_t event)
+{
+    return LOAD(policy->event) != event;
+}
 
 void policy_enter(struct policy *policy, struct job *job, size_t lane, bool fresh)
 {
@@ -391,7 +404,8 @@ static bool somebody_waits(const struct policy *policy)
 
 bool policy_has_better(const struct policy *policy)
 {
-    return LOAD(policy->n_waiting) > 0 || LOAD(policy->offered) || LOAD(policy->stopped) || ranges_hold_items(policy);
+    return LOAD(policy->n_waiting) > 0 || LOAD(policy->offered) || LOAD(policy->stopped) ||
+           ranges_hold_items(policy);
 }
 
 bool policy_turn_is_over(struct policy *policy, struct job *job)
@@ -401,7 +415,8 @@ bool policy_turn_is_over(struct policy *policy, struct job *job)
     if (LOAD(job->is_over) || atomic_load_explicit(&policy->stopped, memory_order_relaxed))
         return true;
     int64_t used_ns = atomic_load_explicit(&job->used_ns, memory_order_relaxed);
-    if (used_ns - LOAD(job->turn_start_ns) < atomic_load_explicit(&policy->turn_ns, memory_order_relaxed))
+    if (used_ns - LOAD(job->turn_start_ns) <
+        atomic_load_explicit(&policy->turn_ns, memory_order_relaxed))
         return false;
     monitor_enter(&policy->monitor);
     if (!job->is_long) {
@@ -713,7 +728,8 @@ static void end_all(struct worker *worker, struct evaluation *done)
     size_t i = 0, n_lane = worker->schedule->n_lane;
     for (struct evaluation *next; done; done = next) {
         next = done->next;
-        while (worker->lane[i].evaluation != done) /* engines finish those of many lanes in about their order */
+        /* Engines finish those of many lanes in about their order. */
+        while (worker->lane[i].evaluation != done)
             i = i + 1 < n_lane ? i + 1 : 0;
         end(worker, &worker->lane[i], true);
     }

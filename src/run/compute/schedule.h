@@ -18,7 +18,8 @@ struct schedule_options {
     size_t n_worker, n_lane;  /* lanes of each worker: at most the engines' capacity */
     struct engine *const *engine;     /* n_worker */
     struct counter *const *heartbeat; /* n_worker: see struct engine_turn; or NULL */
-    struct counter *const *thread;    /* n_worker: gets the number of the worker's thread; or NULL */
+    struct counter *const *thread;    /* n_worker: gets the number of the worker's thread; or
+                                       * NULL */
     double turn_medians;      /* a turn, in running median costs of a job: 16 */
     int64_t first_turn_ns;    /* before there is a median: 1 ms */
     size_t max_suspended;     /* yielded jobs beyond which fresh ones wait: 1024 */
@@ -26,7 +27,8 @@ struct schedule_options {
 };
 
 #define SCHEDULE_OPTIONS_DEFAULT \
-    {.n_worker = 1, .n_lane = 1, .turn_medians = 16, .first_turn_ns = 1000000, .max_suspended = 1024}
+    {.n_worker = 1, .n_lane = 1, .turn_medians = 16, .first_turn_ns = 1000000, \
+     .max_suspended = 1024}
 
 struct schedule_client {
     void *context;
@@ -63,9 +65,10 @@ void schedule_stop(struct schedule *schedule, void (*abandon)(void *context, str
 size_t schedule_n_worker(const struct schedule *schedule);
 size_t schedule_n_suspended(const struct schedule *schedule);
 
-/* The scheduler without its threads: "lane, what next?" against any clock. The threads ask this, and so do the virtual lanes
- * of a simulation. All functions may be called by several threads. A lane is a place for an evaluation in a worker's engine;
- * where an engine holds one, lanes are workers. */
+/* The scheduler without its threads: "lane, what next?" against any clock. The threads ask this,
+ * and so do the virtual lanes of a simulation. All functions may be called by several threads. A
+ * lane is a place for an evaluation in a worker's engine; where an engine holds one, lanes are
+ * workers. */
 enum { POLICY_N_SAMPLE = 16 };
 
 struct policy_lane {
@@ -76,8 +79,8 @@ struct policy_lane {
     int64_t sample_ns, sample[POLICY_N_SAMPLE];
 };
 
-/* A long job is one that has used more than its first turn. All fields are protected by `monitor` unless stated otherwise; the
- * atomic ones are written under it and read anywhere. */
+/* A long job is one that has used more than its first turn. All fields are protected by
+ * `monitor` unless stated otherwise; the atomic ones are written under it and read anywhere. */
 struct policy {
     struct monitor monitor; /* notified whenever `event` changes */
     _Atomic uint64_t event;
@@ -90,8 +93,10 @@ struct policy {
     size_t waiting_first, waiting_capacity;
     struct turn_length length;
     struct job *open;        /* jobs whose evaluations other lanes may take */
-    int64_t fresh_owed_ns;   /* one lane: time that fresh jobs still get before the next long turn; that lane's own */
-    _Atomic size_t n_waiting, n_long, n_long_running, n_asleep; /* n_long: long jobs alive, waiting or running */
+    int64_t fresh_owed_ns;   /* one lane: time that fresh jobs still get before the next long
+                              * turn; that lane's own */
+    _Atomic size_t n_waiting, n_long, n_long_running, n_asleep; /* n_long: long jobs alive,
+                                                                 * waiting or running */
     _Atomic bool offered, stopped;
     _Atomic int64_t turn_ns;
 };
@@ -110,13 +115,14 @@ struct policy_choice {
     uint64_t event;
 };
 
-/* False: out of memory. There are n_worker x n_lane lanes, at least 1; policy_set_n_lane may lower that before any use. */
+/* False: out of memory. There are n_worker x n_lane lanes, at least 1; policy_set_n_lane may
+ * lower that before any use. */
 bool policy_init(struct policy *policy, const struct schedule_options *options);
 void policy_fini(struct policy *policy);
 void policy_set_n_lane(struct policy *policy, size_t n_lane);
 
-/* True: a block of fresh items is wanted now, because the last one has been taken, or everything has stopped and none is ever
- * wanted again. False: call policy_wait for *event, then ask again. */
+/* True: a block of fresh items is wanted now, because the last one has been taken, or everything
+ * has stopped and none is ever wanted again. False: call policy_wait for *event, then ask again. */
 bool policy_wants(struct policy *policy, uint64_t *event);
 void policy_offer(struct policy *policy, uint32_t first, uint32_t last);
 void policy_no_more(struct policy *policy);
@@ -125,8 +131,8 @@ void policy_no_more(struct policy *policy);
 void policy_wait(struct policy *policy, uint64_t event);
 bool policy_has_news(const struct policy *policy, uint64_t event);
 enum policy_action policy_next(struct policy *policy, size_t lane, struct policy_choice *choice);
-/* Around a job's stay on lanes, a turn or more; `fresh`: its first. The job's clock is job->used_ns. After policy_leave with
- * JOB_DONE the job is not touched. */
+/* Around a job's stay on lanes, a turn or more; `fresh`: its first. The job's clock is
+ * job->used_ns. After policy_leave with JOB_DONE the job is not touched. */
 void policy_enter(struct policy *policy, struct job *job, size_t lane, bool fresh);
 bool policy_turn_is_over(struct policy *policy, struct job *job);
 void policy_leave(struct policy *policy, struct job *job, size_t lane, enum job_state state);

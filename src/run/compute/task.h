@@ -1,6 +1,6 @@
 /* The tasks of a fit: a start, one side of a profile, a bootstrap replicate, a review of a side.
- * Plain sequential code: those of one dataset run as jobs (compute_pass.h), those of many datasets in
- * a search (search.h).
+ * Plain sequential code: those of one dataset run as jobs (compute_pass.h), those of many
+ * datasets in a search (search.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

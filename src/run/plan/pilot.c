@@ -82,7 +82,8 @@ enum status pilots_gather(struct pilots *pilots, struct journal_reader *journal,
         if (!outcome_is_success((enum outcome)record.outcome))
             continue;
         for (size_t i = 0; i < n; i++)
-            pilots->value[i + pilots->n * n] = fit_scale_from_natural(pilots->scale[i], record.parameter[i]);
+            pilots->value[i + pilots->n * n] = fit_scale_from_natural(pilots->scale[i],
+                                                                      record.parameter[i]);
         misfit[pilots->n++] = record.objective / fmax(1, count_rows(&record, n));
     }
     free(arrays);

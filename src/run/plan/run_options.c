@@ -118,9 +118,10 @@ static const struct option table[] = {
      .help = "linear solver of the integrator; auto: by size and sparsity of the model"},
     {.name = "engine", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE, .offset = FIELD(recipe.engine),
      .choice = engine_words, .default_text = "auto", .in_file = true,
-     .help = "integrator; lanes: several fits side by side in the vector registers; cvodes: one after the other; gpu: "
-     "thousands on a device of OpenCL, with the bits of lanes; auto: lanes "
-     "if the model has them, unless --linear-solver is given or --gradient is not forward"},
+     .help = "integrator; lanes: several fits side by side in the vector registers; cvodes: one "
+             "after the other; gpu: thousands at once on an OpenCL device, with the bits of lanes; "
+             "auto: lanes if the model has them, unless --linear-solver is given or --gradient is "
+             "not forward"},
     {.name = "error", .effect = RUN_OBJECTIVE, .kind = OPTION_CHOICE, .offset = FIELD(recipe.error), .choice = error_kind_word,
      .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither the problem file nor the model "
@@ -145,8 +146,8 @@ static const struct option table[] = {
      "this, and all parameters together promise little"},
     {.name = "certify", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE, .offset = FIELD(recipe.fit.certify), .choice = no_yes,
      .metavar = "yes|no", .default_text = "yes", .in_file = true,
-     .help = "evaluate each optimum again with a tenth of the integrator's tolerances, and continue with tighter ones if "
-     "the optimum changes"},
+     .help = "evaluate each optimum again with a tenth of the integrator's tolerances, unless the "
+             "search has shown as much, and continue with tighter ones if the optimum changes"},
     {.name = "max-evaluations", .effect = RUN_FITS, .kind = OPTION_INTEGER, .metavar = "N|auto",
      .offset = FIELD(recipe.fit.max_evaluations), .min = 1, .max = NO_LIMIT, .zero = "auto", .default_text = "auto",
      .in_file = true,

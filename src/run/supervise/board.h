@@ -105,7 +105,8 @@ static inline void board_slot_enter(struct board_slot *slot, uint64_t fit)
 }
 static inline void board_slot_leave(struct board_slot *slot) { counter_set(&slot->fit, 0); }
 /* Its evaluation at p (n_parameter of the slots) begins; the heartbeat is the worker's. */
-static inline void board_slot_ask(struct board_slot *slot, struct counter *heartbeat, const double *p, size_t n_parameter)
+static inline void board_slot_ask(struct board_slot *slot, struct counter *heartbeat,
+                                  const double *p, size_t n_parameter)
 {
     memcpy(slot->parameter, p, n_parameter * sizeof *p);
     counter_set(&slot->is_asked, 1);
