@@ -1,5 +1,6 @@
-/* Writes each entry into a function of an instrumented program, and each exit, to the file WALK_LOG.PID: two words of 8 bytes, the
- * function's address times two (plus one for an exit) and the thread. Linked into the program by scripts/measure-walks.
+/* Records the calls of an instrumented program in the file WALK_LOG.PID. Each entry into a function
+ * and each exit is two words of 8 bytes: the function's address times two, plus one for an exit;
+ * and the thread. Linked into the program by scripts/measure-walks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdint.h>
@@ -24,7 +25,7 @@ PLAIN static void begin(void)
     out = fopen(path, "wb");
 }
 
-/* A stream has a lock, so that the records of two threads are whole, in the order of their calls. */
+/* A stream has a lock: records of several threads are whole, in the order of their calls. */
 PLAIN static void put(const void *function, unsigned is_exit)
 {
     pthread_once(&once, begin);

@@ -115,14 +115,12 @@ static bool ask_others(const struct preequilibration *from, bool (*ask)(void *, 
     return n_asked == 0 || ask(context, from->asked, n_asked);
 }
 
-bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map,
-                        struct evaluation *const *evaluations, size_t n,
-                        bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
+bool fit_ask_in_order(const struct fit_problem *problem, const struct fit_map *map,
+                      struct evaluation *const *evaluations, size_t n,
+                      bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
 {
     struct preequilibration from = {.problem = problem, .map = map, .all = evaluations, .n = n};
     size_t n_column = 0, n_index = 0;
-    if (!problem->preequilibration)
-        return ask(context, evaluations, n);
     for (size_t k = 0; k < n; k++) {
         n_column += most_columns(&from, k);
         n_index += (1 + n_part_of(evaluations[k])) * most_columns(&from, k);

@@ -6,11 +6,20 @@
 #include "fit/map.h"
 
 /* Asks for evaluations, of all experiments at one or more places, place after place, with `ask`,
- * which waits for those of a list. First those at whose steady states others begin, if there are
- * any, then the others, whose n_sens, sens, column, begin it changes. If a steady state is not
- * reached, the evaluations that would begin there fail like it. map: NULL if there are no
- * derivatives. False: `ask` returned false, or no memory. */
-bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map,
-                        struct evaluation *const *evaluations, size_t n,
-                        bool (*ask)(void *context, struct evaluation *const *evaluations, size_t n),
-                        void *context);
+ * which waits for those of a list. First those at whose steady states others begin; then the others,
+ * whose n_sens, sens, column, begin it changes. If a steady state is not reached, the evaluations
+ * that would begin there fail like it. map: NULL if there are no derivatives. False: `ask` returned
+ * false, or no memory. */
+bool fit_ask_in_order(const struct fit_problem *problem, const struct fit_map *map,
+                      struct evaluation *const *evaluations, size_t n,
+                      bool (*ask)(void *, struct evaluation *const *, size_t), void *context);
+
+/* The same of any problem: all at once if no experiment begins at another's steady state. */
+static inline bool fit_preequilibrate(const struct fit_problem *problem, const struct fit_map *map,
+                                      struct evaluation *const *evaluations, size_t n,
+                                      bool (*ask)(void *, struct evaluation *const *, size_t),
+                                      void *context)
+{
+    return problem->preequilibration ? fit_ask_in_order(problem, map, evaluations, n, ask, context)
+                                     : ask(context, evaluations, n);
+}

@@ -494,6 +494,32 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
     return quotient_by_state(d, rhs_quotient(d), inside(d, t), y, d->is_infused ? NULL : f, rough, jacobian);
 }
 
+int derivatives_inflow(struct derivatives *d, double t, const double *y, const double *amount,
+                       double *jacobian, double *inflow, double *decay)
+{
+    const struct stiffit_model *abi = d->abi;
+    size_t n = abi->n_state;
+    bool sparse = !abi->jacobian && abi->jacobian_sparse;
+    int code = sparse ? derivatives_jacobian_sparse(d, t, y, jacobian)
+                      : derivatives_jacobian(d, t, y, NULL, true, jacobian);
+    if (code != STIFFIT_OK)
+        return code;
+    memset(inflow, 0, n * sizeof *inflow);
+    memset(decay, 0, n * sizeof *decay);
+    for (size_t j = 0; j < n; j++) {
+        size_t first = sparse ? (size_t)abi->column_start[j] : j * n;
+        size_t end = sparse ? (size_t)abi->column_start[j + 1] : first + n;
+        for (size_t k = first; k < end; k++) {
+            size_t i = sparse ? (size_t)abi->row_index[k] : k - first;
+            if (i == j)
+                decay[i] = jacobian[k] > 0 ? 0 : -jacobian[k]; /* fmax is a library call */
+            else
+                inflow[i] += fabs(jacobian[k] * amount[j]);
+        }
+    }
+    return STIFFIT_OK;
+}
+
 int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, double *out)
 {
     const struct stiffit_model *abi = d->abi;

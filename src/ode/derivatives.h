@@ -97,6 +97,11 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
                          double *jacobian);
 /* n_nonzero values; only if the plugin has jacobian_sparse. */
 int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y, double *values);
+/* What an amount of each state adds to the rates of the others: inflow_i = sum |J_ij amount_j| over
+ * j != i, with J at (t, y), in the model's own form, which is left in `jacobian`. decay: -J_ii, or 0
+ * where this is negative. n_state each. */
+int derivatives_inflow(struct derivatives *d, double t, const double *y, const double *amount,
+                       double *jacobian, double *inflow, double *decay);
 int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, double *by_parameter);
 int derivatives_initial(struct derivatives *d, double *y);
 int derivatives_initial_parameter(struct derivatives *d, double *by_parameter);

@@ -222,7 +222,8 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
             part->used_ns += (clock_now_ns() - began_ns) / (int64_t)part->n;
         for (const struct evaluation *each = done; each; each = each->next, part->n--, both->n--)
             part->evaluation = NULL;
-        put_waiting(both);
+        if (both->waiting)
+            put_waiting(both);
         if (!done && (is_alone || (turn && turn->over(turn->context))))
             break;
     }

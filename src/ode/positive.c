@@ -134,7 +134,9 @@ static bool goes_on_falling(struct simulation *sim, size_t i, const double *y)
         return false;
     for (size_t j = 0; j < n; j++)
         tolerance[j] = sim->tolerance.rtol * fabs(y[j]) + sim->tolerance.beyond[j];
-    return !tolerance_inflow(sim, sim->t, y, tolerance, inflow, decay) || -slope > FAR * inflow[i];
+    bool is_known = derivatives_inflow(&sim->model, sim->t, y, tolerance, sim->tolerance.jacobian,
+                                       inflow, decay) == STIFFIT_OK;
+    return !is_known || -slope > FAR * inflow[i];
 }
 
 size_t positive_look(struct simulation *sim, const double *y)

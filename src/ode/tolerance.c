@@ -116,33 +116,6 @@ static void look_at_idle(struct simulation *sim, const double *y)
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double smaller(double a, double b) { return a < b ? a : b; }
 
-bool tolerance_inflow(struct simulation *sim, double t, const double *y, const double *amount,
-                      double *inflow, double *decay)
-{
-    const struct stiffit_model *abi = sim->abi;
-    size_t n = sim->n_state;
-    bool sparse = !abi->jacobian && abi->jacobian_sparse;
-    int code = sparse
-                 ? derivatives_jacobian_sparse(&sim->model, t, y, sim->tolerance.jacobian)
-                 : derivatives_jacobian(&sim->model, t, y, NULL, true, sim->tolerance.jacobian);
-    if (code != STIFFIT_OK)
-        return false;
-    memset(inflow, 0, n * sizeof *inflow);
-    memset(decay, 0, n * sizeof *decay);
-    for (size_t j = 0; j < n; j++) {
-        size_t first = sparse ? (size_t)abi->column_start[j] : j * n;
-        size_t end = sparse ? (size_t)abi->column_start[j + 1] : first + n;
-        for (size_t k = first; k < end; k++) {
-            size_t i = sparse ? (size_t)abi->row_index[k] : k - first;
-            if (i == j)
-                decay[i] = larger(0, -sim->tolerance.jacobian[k]);
-            else
-                inflow[i] += fabs(sim->tolerance.jacobian[k] * amount[j]);
-        }
-    }
-    return true;
-}
-
 /* Whether the right-hand side is known not to depend on time: functions of lanes have its
  * derivative by time, and where that is 0 but for jumps, there are switching or forcing
  * functions. */
@@ -162,8 +135,8 @@ static bool find_drive(struct simulation *sim, const double *y, double span, boo
     struct derivatives *d = &sim->model;
     size_t n = sim->n_state;
     double *f = sim->f, *inflow = decay + n, *first = inflow + n;
-    if (!tolerance_inflow(sim, sim->t + span, y, y, inflow, decay) ||
-        derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
+    if (derivatives_inflow(d, sim->t + span, y, y, sim->tolerance.jacobian, inflow, decay) != STIFFIT_OK
+        || derivatives_rhs(d, sim->t, y, first) != STIFFIT_OK)
         return false;
     for (size_t i = 0; i < n; i++)
         drive[i] = first[i] + decay[i] * y[i];

@@ -12,11 +12,6 @@ void tolerance_fini(struct tolerance *tolerance);
 void tolerance_set(struct simulation *simulation, bool is_relative);
 /* Initialises sizes from the initial state y (blocks). */
 void tolerance_begin(struct simulation *simulation, const double *y);
-/* What an amount of each state adds to the rates of the others: inflow_i = sum |J_ij amount_j|
- * over j != i, with the Jacobian at (t, y). decay: -J_ii, or 0 where this is negative. n_state
- * each. False: the Jacobian cannot be computed. */
-bool tolerance_inflow(struct simulation *simulation, double t, const double *y,
-                      const double *amount, double *inflow, double *decay);
 /* Behind a jump to y at simulation.t: states that were at rest at zero, or are far below what they will be, begin anew. */
 void tolerance_jump(struct simulation *simulation, const double *y);
 /* Without atol: updates sizes and tolerance_beyond after a step that ended at (simulation.t, y), or at the initial state. */

@@ -92,31 +92,6 @@ int group_free_lane(const struct group *group)
     return -1;
 }
 
-void group_clear(struct group *group, int l)
-{
-    EACH_LANE(group, l, each) {
-        group->room.live[each] = 0;
-        group->room.outside.infused &= ~(1u << each);
-    }
-}
-
-unsigned group_seats(const struct group *group, unsigned which)
-{
-    unsigned seats = 0;
-    for (; which; which &= which - 1)
-        seats |= group->seat[__builtin_ctz(which)] >= 0 ? 1u << group->seat[__builtin_ctz(which)]
-                                                        : 0;
-    return seats;
-}
-
-unsigned group_lanes(const struct group *group, unsigned seats)
-{
-    unsigned which = 0;
-    for (int l = 0; l < N_LANE; l++)
-        which |= (unsigned)(group->seat[l] >= 0 && (seats >> group->seat[l] & 1)) << l;
-    return which;
-}
-
 /* Where steps must end at the latest. */
 double lane_stop_time(const struct lane *lane)
 {

@@ -47,11 +47,30 @@ bool group_arrange(struct group *group, struct layout layout, const bool *wanted
 /* The first one of free lanes for an evaluation, or -1. */
 int group_free_lane(const struct group *group);
 /* The lanes of an evaluation that has left, from l on, are moved no more. */
-void group_clear(struct group *group, int l);
+static inline void group_clear(struct group *group, int l)
+{
+    EACH_LANE(group, l, each) {
+        group->room.live[each] = 0;
+        group->room.outside.infused &= ~(1u << each);
+    }
+}
 
-/* The seats whose first lane is among these; the first lanes of some seats. */
-unsigned group_seats(const struct group *group, unsigned which);
-unsigned group_lanes(const struct group *group, unsigned seats);
+/* The seats whose first lane is among these. */
+static inline unsigned group_seats(const struct group *group, unsigned which)
+{
+    unsigned seats = 0;
+    for (; which; which &= which - 1)
+        seats |= group->seat[__builtin_ctz(which)] < 0 ? 0 : 1u << group->seat[__builtin_ctz(which)];
+    return seats;
+}
+/* The first lanes of some seats. */
+static inline unsigned group_lanes(const struct group *group, unsigned seats)
+{
+    unsigned which = 0;
+    for (int l = 0; l < N_LANE; l++)
+        which |= (unsigned)(group->seat[l] >= 0 && (seats >> group->seat[l] & 1)) << l;
+    return which;
+}
 
 /* Copies an evaluation into its lanes, from l on, and out of them. */
 void group_load(struct group *group, int l, const struct lane *lane);
