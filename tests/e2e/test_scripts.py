@@ -1,7 +1,10 @@
-"""The repository's own scripts: what install-deps says where nothing may be installed, what lint-layers finds.
+"""The repository's own scripts: what install-deps says where nothing may be installed, what lint-layers finds, how measure-walks
+reads.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import importlib.machinery
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -57,6 +60,26 @@ def test_everything_is_there_here(tmp):
     done = subprocess.run([str(h.ROOT / "scripts/install-deps"), "check"], env=env, capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0 and not done.stdout + done.stderr, done
+
+
+def calls(*names):
+    """Records of calls, "NAME@FILE" one's entry and "/NAME" its exit."""
+    where = dict(word.split("@") for word in names if "@" in word)
+    return [(word[1:], where[word[1:]], 1) if word[0] == "/" else (*word.split("@"), 0)
+            for word in names]
+
+
+def test_walks_are_read_once(tmp):
+    loader = importlib.machinery.SourceFileLoader("walks", str(h.ROOT / "scripts/measure-walks"))
+    walks = importlib.util.module_from_spec(importlib.util.spec_from_loader("walks", loader))
+    sys.dont_write_bytecode = True  # no scripts/__pycache__
+    loader.exec_module(walks)
+    step = ("step@ode/drive.c", "f@model.c", "/f", "/step")
+    thread = calls("idle@fit/x.c", "/idle", "ask@fit/point.c", *step, *step, "log@base/output.c",
+                   "/log", "width@ode/drive.h", "/width", "own@fit/point.c", *step, "/own", "/ask")
+    read = [call.function for call in walks.walk([[], thread], ("ask",))]
+    # the second chain ask-step is known, that of ask-own-step is not
+    assert read == ["ask", "step", "f", "own", "step", "f"], read
 
 
 def lint_layers(tmp, name, text):

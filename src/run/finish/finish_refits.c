@@ -22,6 +22,7 @@ struct finish_refits {
     struct finish_source source;
     const struct run_identity *identity;
     size_t n_parameter;
+    bool is_likelihood;       /* the objective */
     enum parameter_scale *scale;
     struct kept_writers kept;
     struct kept_sources before;
@@ -108,6 +109,8 @@ enum status finish_refits_new(struct finish_refits **refits, const struct finish
     made->source = *source;
     made->identity = &source->info->identity;
     made->n_parameter = source->info->n_parameter;
+    made->is_likelihood = !strcmp(source->info->objective_kind,
+                                  fit_objective_kind(ERROR_NORMAL, true));
     made->scale = campaign_scales(source->info->parameter_scale, made->n_parameter);
     size_t n = source->plan->n_bootstrap, n_cell = (n + 1) * (made->n_parameter + 1);
     made->objective = calloc((size_t)made->identity->n_start + 1, sizeof *made->objective);
@@ -167,8 +170,7 @@ static void compare_starts(const struct finish_refits *refits, const struct fini
 {
     const double *objective = fit->sum ? fit->sum : refits->objective;
     double lowest = fit->sum ? fit->sum[fit->chosen] : best->objective;
-    bool is_likelihood = !strcmp(refits->source.info->objective_kind, fit_objective_kind(ERROR_NORMAL, true));
-    double near = is_likelihood ? SAME_LIKELIHOOD : SAME * fabs(lowest);
+    double near = refits->is_likelihood ? SAME_LIKELIHOOD : SAME * fabs(lowest);
     best->n_same_optimum = 0;
     best->other_least = best->other_most = NAN;
     for (size_t i = 0; i < refits->n_objective && outcome_is_success((enum outcome)best->outcome); i++) {
