@@ -1,5 +1,5 @@
-"""The repository's own scripts: what install-deps says where nothing may be installed, what lint-layers finds, how measure-walks
-reads.
+"""The repository's own scripts: what install-deps says where nothing may be installed, what lint-layers finds, how
+measure-walks reads.
 
 SPDX-License-Identifier: BSD-3-Clause
 """

@@ -128,7 +128,7 @@ static void look_for_calm(__global double *r, __global const double *y)
         }
         calm = calm && sum * D(now_h) <= CALM * tolerance[i];
     }
-    L(sign) = calm;
+    L(sign) = calm ? SIGN : 0;
 }
 
 /* A step's end, and its error: the states. */
@@ -235,7 +235,7 @@ static void states_explicit(__global double *r)
 {
     long flip = L(flip);
     __global const double *y = Y(flip);
-    double h = D(now_h), rtol = D(rtol), worst = 0, finite = 0, by_state = 0, by_slope = 0;
+    double h = D(now_h), rtol = D(rtol), worst = 0, finite = 0, by_state = 0, by_slope = 0, all = 0;
     if (L(fresh))
         state_slope(r, 0, y, SLOPE(flip));
     for (int e = 0; e < N; e++)
@@ -263,16 +263,20 @@ static void states_explicit(__global double *r)
         worst = larger(ratio * ratio, worst);
         by_state = fused(change, change, by_state);
         by_slope = fused(slopes, slopes, by_slope);
+        all = fused(size * weight, size * weight, all);
         finite = fused(0.0, end * ratio, finite);
         SLOPE(1 - flip)[e] = STAGE(LAST_SLOPE)[e];
     }
     D(worst) = worst;
     L(good) = L(good) && finite == 0;
-    bool sign = rtol * rtol * by_state > SEEN * SEEN && by_slope > UNSTABLE * UNSTABLE * by_state;
+    double square = by_slope / by_state, sixth = square * square * square;
+    double error = sixth * sixth * all, accepted = error * D(accepted_explicit);
+    bool at_rest = error > AT_REST * AT_REST * worst && accepted > LARGE * LARGE;
+    bool seen = rtol * rtol * by_state > SEEN * SEEN, unstable = seen && square > UNSTABLE * UNSTABLE;
     for (int i = 0; i < N; i++)
         for (int k = jacobian_start[i]; k < jacobian_start[i + 1]; k++)
-            sign = sign || (jacobian_row[k] == i && -DERIVED(LAST_SLOPE)[jacobian_value[k]] * h > UNSTABLE);
-    L(sign) = sign;
+            unstable = unstable || (jacobian_row[k] == i && -DERIVED(LAST_SLOPE)[jacobian_value[k]] * h > UNSTABLE);
+    L(sign) = unstable ? SIGN : seen && at_rest ? SLIGHT_SIGN : 0;
 }
 
 /* The states' part of an attempt. */
@@ -636,15 +640,15 @@ __kernel void conclude(__global double *memory, int n_evaluation)
     double by = is_implicit ? D(accepted_implicit) : D(accepted_explicit);
     D(worst) = worst * (is_implicit || !L(has_inside) ? by : by * D(by_inside));
     worst = is_implicit ? check_inside(r) : D(worst);
-    bool accepted = good && L(safe) && worst <= 1, sign = L(sign);
+    bool accepted = good && L(safe) && worst <= 1;
     control(r, accepted, worst);
     L(fresh) = 0;
     D(t_before) = D(t);
     D(h_used) = D(now_h);
     D(t) = accepted ? D(end) : D(t);
-    D(t_calm) = sign ? D(t_calm) : D(t);
-    bool none = !sign && accepted && L(n_sign) > 0;
-    L(n_sign) = L(n_sign) + 2 * sign - none;
+    D(t_calm) = L(sign) ? D(t_calm) : D(t);
+    long less = L(sign) || !accepted ? 0 : L(n_sign) < NO_SIGN ? L(n_sign) : NO_SIGN;
+    L(n_sign) = L(n_sign) + L(sign) - less;
     if (accepted) {
         L(flip) = 1 - L(flip);
         if (FOLLOWS_SIZES)

@@ -25,6 +25,12 @@
 #define ACCEPTED_INSIDE 1.0
 /* The explicit method is stable for real h lambda down to -4.86; the error test keeps steps that this limits a bit shorter. */
 #define UNSTABLE 2.4
+/* A mode with the eigenvalue lambda that is as large as the states would make an error of
+ * 1e-4 (h lambda)^6 of them in an explicit step. Where this is over 64 times the step's error, the
+ * mode is at rest, or follows slower ones; and it limits the steps if it would be over 4 times
+ * what is accepted. */
+#define AT_REST (64 / 1e-4)
+#define LARGE (4 / 1e-4)
 /* The difference of the last two arguments that shows an eigenvalue and not rounding errors, relative to the states: the
  * method's coefficients enlarge these some hundred times. */
 #define SEEN (1e4 * DBL_EPSILON)
@@ -34,5 +40,8 @@
 enum { LASTING = 100 };
 /* If stiffness began within so many steps, the next evaluation begins with the implicit method. */
 enum { FEW_STEPS = 100 };
-/* Signs that make an evaluation change the method (kernel_turn.h): a step that shows one counts 2, one that does not -1. */
-enum { PATIENCE_EXPLICIT = 30, PATIENCE_IMPLICIT = 200 };
+/* Signs make an evaluation change the method (kernel_turn.h): what a step counts that shows one,
+ * that shows one which is no reason yet, and that shows none; and how many it takes. Relaxation
+ * oscillators show slight ones in most steps, but the others, of which the implicit method needs
+ * more, cost it what these would save. */
+enum { SIGN = 20, SLIGHT_SIGN = 1, NO_SIGN = 10, PATIENCE_EXPLICIT = 300, PATIENCE_IMPLICIT = 2000 };

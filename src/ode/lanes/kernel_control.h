@@ -20,7 +20,7 @@ struct attempt {
     part worst;             /* the square of the largest error over its tolerance */
     part_mask good;         /* all is finite so far */
     part_mask safe;         /* elimination without pivoting is accurate enough */
-    part_mask sign;         /* the other method would have cost less */
+    part_mask sign;         /* that the other method would have cost less: what it counts */
 };
 
 /* The length of the step. */
@@ -164,9 +164,10 @@ INLINE struct lanes_events conclude(struct lanes_room *room, struct attempt *now
         PART(&room->h_used, 0) = now[h].h;
         PART(&room->t, 0) = pick(accepted[h], now[h].end, PART(&room->t, 0));
         MASK(&room->advanced, 0) = accepted[h];
-        part_mask n_sign = MASK(&room->control.n_sign, 0), none = ~now[h].sign & accepted[h] & (n_sign > 0);
-        PART(&room->control.t_calm, 0) = pick(now[h].sign, PART(&room->control.t_calm, 0), PART(&room->t, 0));
-        MASK(&room->control.n_sign, 0) = n_sign - 2 * (now[h].sign & MASK(&room->live, 0)) + none;
+        part_mask n_sign = MASK(&room->control.n_sign, 0), none = now[h].sign == 0, few = n_sign < NO_SIGN;
+        PART(&room->control.t_calm, 0) = pick(none, PART(&room->t, 0), PART(&room->control.t_calm, 0));
+        part_mask less = none & accepted[h] & ((few & n_sign) | (~few & NO_SIGN));
+        MASK(&room->control.n_sign, 0) = n_sign + (now[h].sign & MASK(&room->live, 0)) - less;
     }
     move(room, accepted);
     EACH_PART(room) {

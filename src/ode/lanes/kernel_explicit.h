@@ -86,7 +86,7 @@ static void state_slope(struct lanes_room *room, const struct attempt *now, cons
 static void weigh_states(const struct lanes_room *room, struct attempt *now, int h)
 {
     lanes *const *slope = room->scratch.stage;
-    part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0}, by_state = {0}, by_slope = {0};
+    part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0}, by_state = {0}, by_slope = {0}, all = {0};
     for (size_t i = 0; i < room->plan->n; i++) {
         part end = PART(room->y_before, i), size = larger(magnitude(PART(room->y, i)), magnitude(end));
         part beyond = PART(room->tolerance.beyond, i), weight = reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
@@ -97,11 +97,12 @@ static void weigh_states(const struct lanes_room *room, struct attempt *now, int
         worst = larger(ratio * ratio, worst);
         by_state = fused(change, change, by_state);
         by_slope = fused(slopes, slopes, by_slope);
+        all = fused(size * weight, size * weight, all);
         finite = fused((part){0}, end * ratio, finite); /* NaN where one is infinite */
     }
     now->worst = worst;
     now->good &= finite == 0;
-    look_for_stiffness(room, now, by_state, by_slope, h);
+    look_for_stiffness(room, now, by_state, by_slope, all, h);
 }
 
 /* The last slopes of a step that was accepted are the first ones of the next step. */
