@@ -84,6 +84,10 @@ struct joint_levels {
     size_t n_column;
     const uint32_t *const *group; /* n_column: of n_block datasets, from 0 */
     const size_t *n_group;        /* n_column */
+    /* n_parameter; NULL: there are no random parameters. 0: not random. k > 0: each dataset has its
+     * own value, drawn from a normal distribution on the optimiser's scale, correlated with those
+     * of the same k; the level is 1, and what all datasets share is the mean. */
+    const uint8_t *random;
 };
 
 /* The processes that share a fit, each with some of its blocks, one process after another. All take the same decisions, from

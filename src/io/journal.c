@@ -377,7 +377,8 @@ static bool is_ours(int directory, const char *name)
 {
     static const char *const beside[] = {JOURNAL_COMPANION, "." JOURNAL_COMPANION ".tmp-",
                                          JOURNAL_PLAN, "." JOURNAL_PLAN ".tmp-",
-                                         JOURNAL_STATE, "." JOURNAL_STATE ".tmp-"};
+                                         JOURNAL_STATE, "." JOURNAL_STATE ".tmp-",
+                                         JOURNAL_POPULATION, "." JOURNAL_POPULATION ".tmp-"};
     unsigned char begin[4];
     struct stat found;
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
