@@ -209,8 +209,7 @@ static bool accept(void *context)
                      *before - descent->best->f <= tolerance(descent);
     *before = descent->best->f;
     bool is_old = descent->factor && descent->n_round >= REFRESH;
-    return !descent->is_flat && !is_old && !is_done(descent) &&
-           stopping_by_value(&descent->search->stopping, descent->best) == STOP_none;
+    return !descent->is_flat && !is_old && !is_done(descent);
 }
 
 /* Sets the loose parameters, and the first guess of their second derivatives. */
