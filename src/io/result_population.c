@@ -193,7 +193,7 @@ struct result_population *result_population_make(const struct mixed_result *from
         .likelihood_error = from->likelihood_error, .aic = mixed_result_aic(from),
         .bic = mixed_result_bic(from, from->n_dataset), .n_dataset = from->n_dataset,
         .n_left_out = from->n_left_out, .n_row = from->n_row,
-        .likelihood = mixed_likelihood_name(from->likelihood)};
+        .likelihood = likelihood_name(from->likelihood)};
     if (!made->likelihood || !make_arrays(made, arena))
         return NULL;
     for (size_t i = 0; i < r; i++) {

@@ -21,7 +21,7 @@ struct result_population {
     double *estimate, *error, *error_scores, *error_sandwich, *error_covariance;
     double minus_2_log_likelihood, likelihood_error, aic, bic, condition;
     uint64_t n_dataset, n_left_out, n_row;
-    const char *likelihood;               /* mixed_likelihood_name */
+    const char *likelihood;               /* likelihood_name */
 };
 
 /* In `arena`; NULL: out of memory. Parameters have these names and scales in the file's order. */

@@ -43,7 +43,7 @@ static bool make_example(struct mixed_result *mixed, struct arena *arena)
     mixed->n_dataset = 20;
     mixed->n_left_out = 2;
     mixed->n_row = 60;
-    mixed->likelihood = MIXED_EXACT;
+    mixed->likelihood = LIKELIHOOD_EXACT;
     return true;
 }
 

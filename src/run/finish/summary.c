@@ -137,7 +137,7 @@ void summary_add_population(struct run_summary *summary, const struct result_pop
         .minus_2_log_likelihood = population->minus_2_log_likelihood,
         .likelihood_error = population->likelihood_error, .aic = population->aic,
         .bic = population->bic,
-        .is_laplace = !strcmp(population->likelihood, mixed_likelihood_name(MIXED_LAPLACE))};
+        .is_laplace = !strcmp(population->likelihood, likelihood_name(LIKELIHOOD_LAPLACE))};
 }
 
 static enum status count_population(struct result *result, struct run_summary *summary,
