@@ -37,14 +37,15 @@ ENTRIES = ["mean(k)", "mean(A)", "var(k)", "cov(k,A)", "var(A)", "sigma"]
 class Data:
     """n datasets with 1 to n_time measurements each, in no order of time, some of them missing."""
 
-    def __init__(self, n, n_time=8, seed=1, sigma=0.15, covariance=((0.02, -0.01), (-0.01, 0.09)), is_balanced=False):
+    def __init__(self, n, n_time=8, seed=1, sigma=0.15, covariance=((0.02, -0.01), (-0.01, 0.09)), is_balanced=False,
+                 effect=0.75):
         rng = np.random.default_rng(seed)
         phi = rng.multivariate_normal([0.5, 1.0], covariance, n)
         self.weight = rng.uniform(45, 110, n)
         rows = []
         for d in range(n):
             for t in np.linspace(0, 6, n_time) if is_balanced else rng.uniform(0, 6, rng.integers(1, n_time + 1)):
-                log_y = phi[d, 1] + 0.75 * np.log(self.weight[d] / 70) - phi[d, 0] * t + sigma * rng.normal()
+                log_y = phi[d, 1] + effect * np.log(self.weight[d] / 70) - phi[d, 0] * t + sigma * rng.normal()
                 rows.append((d, t, 0, np.exp(log_y)))
         rows = np.array(rows)
         self.n, self.missing = n, np.zeros(len(rows), bool)
