@@ -34,6 +34,10 @@ enum joint_pass {
                               * evaluation */
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
     JOINT_DESCRIBE, /* the same for the statistics alone: the fit ends because a budget is used up */
+    JOINT_LAPLACE, JOINT_PLACE, JOINT_SAMPLE, /* with random parameters (fit/mixed.h): they find
+                   * Laplace's likelihood, modes for the points of a stage, and the likelihood by
+                   * these points */
+    JOINT_TELL,   /* likewise, at the end: the first or the last of these, for the record */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
 };
 
@@ -140,6 +144,7 @@ struct joint {
     struct fit_certificate certificate;
     struct joint_end end;
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */
+    struct mixed *mixed;      /* with random parameters; NULL: there are none */
     struct arena arena;
     struct joint_saved saved;
 };

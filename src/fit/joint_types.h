@@ -117,6 +117,8 @@ struct joint_memory {
     size_t n_at;          /* and not those of the best point and the trial, with kinks: n_at of
                            * each */
     bool is_swapped;      /* the trial's arrays come first */
+    size_t saved;         /* if not 0, its place in joint->saved.bytes until it is made; */
+    size_t saved_mixed;   /* and that of what random parameters keep */
 };
 
 /* The best point of a block, for the record. */
@@ -126,10 +128,11 @@ struct joint_kept {
     int8_t *at_bound;     /* n_parameter: as in the record */
 };
 
+struct mixed_block;
+
 struct joint_block {
     bool is_made;
     size_t n, s, n_row;       /* own parameters, and those above */
-    size_t saved;             /* if not 0, its place in joint->saved.bytes until it is made */
     struct joint_memory memory;
     struct joint_reduced best, trial;
     struct trust_reach reach; /* of own steps */
@@ -162,7 +165,10 @@ struct joint_block {
     uint32_t *file_index;     /* n + s; then as many: the place of each among all of these in the model's order */
     bool is_sigma_known;
     struct joint_findings findings;
+    struct mixed_block *mixed; /* with random parameters (fit/mixed.h); NULL: not yet */
 };
+
+struct mixed;
 
 /* Why a block ended the fit. */
 struct joint_blame {

@@ -8,9 +8,9 @@
 #include "io/journal.h"
 
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "base/process.h"
 #include "io/answers.h"
-#include "io/checksum.h"
 #include "io/durable.h"
 #include "io/journal_format.h"
 

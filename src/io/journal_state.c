@@ -3,7 +3,7 @@
 #include "io/journal_state.h"
 
 #include "base/bytes.h"
-#include "io/checksum.h"
+#include "base/checksum.h"
 #include "io/durable.h"
 #include "io/journal.h"
 #include "io/journal_format.h"

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *mixed_likelihood_name(int number)
+const char *likelihood_name(int number)
 {
-    static const char *const name[] = {[MIXED_EXACT] = "exact", [MIXED_LAPLACE] = "laplace"};
+    static const char *const name[] = {[LIKELIHOOD_EXACT] = "exact", [LIKELIHOOD_LAPLACE] = "laplace"};
     return number >= 0 && number < (int)(sizeof name / sizeof *name) ? name[number] : NULL;
 }
 

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 /* Which likelihood was maximised. */
-enum mixed_likelihood { MIXED_EXACT, MIXED_LAPLACE };
-const char *mixed_likelihood_name(int number); /* NULL beyond the last */
+enum likelihood { LIKELIHOOD_EXACT, LIKELIHOOD_LAPLACE };
+const char *likelihood_name(int number); /* NULL beyond the last */
 
 /* Numbers are on the optimiser's scale (log, log10 or lin, by parameter). Matrices are symmetric.
  * Estimates are, in this order: the means of the random parameters, in their order; the entries
@@ -38,7 +38,7 @@ struct mixed_result {
     double likelihood_error;       /* its Monte-Carlo standard error; 0 for Laplace's */
     double condition;       /* number of the correlation matrix of the estimates */
     uint64_t n_dataset, n_left_out, n_row; /* datasets that count; others; measurements of these */
-    int likelihood;         /* enum mixed_likelihood */
+    int likelihood;         /* enum likelihood */
     int outcome;            /* enum outcome */
     int64_t n_iteration;
 };

@@ -62,7 +62,7 @@ static enum status open_shared(struct finish *finish, const struct result_info *
     if (!values->index || !values->numbers || !values->name)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
     for (size_t i = 0; i < n; i++)
-        if (share->level[i] == 1) {
+        if (share->level[i] == 1 && !(share->random.n > 0 && share->random.block[i])) {
             values->name[values->shared.n] = info->parameter_name[i];
             values->index[values->shared.n++] = (uint32_t)i;
         }
@@ -255,7 +255,7 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
                               struct run_summary *summary, struct error *error)
 {
     const struct run_paths *paths = &plan->paths;
-    enum status status = (plan->recipe.share ? problem_open : problem_open_ids)(&finish->problem, paths->problem, error);
+    enum status status = (recipe_is_joint(&plan->recipe) ? problem_open : problem_open_ids)(&finish->problem, paths->problem, error);
     if (!status)
         status = skeleton_open(paths->journal, &finish->skeleton, error);
     if (status)
@@ -263,10 +263,10 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     const struct result_info *info = result_info(finish->skeleton);
     finish->n_parameter = info->n_parameter;
     finish->n_start = info->identity.n_start;
-    if (plan->recipe.share)
-        status = share_read(&finish->share, plan->recipe.share, info->parameter_name, info->n_parameter,
+    if (recipe_is_joint(&plan->recipe))
+        status = share_read(&finish->share, &plan->recipe, info->parameter_name, info->n_parameter,
                             finish->problem, error);
-    if (!status && plan->recipe.share)
+    if (!status && recipe_is_joint(&plan->recipe))
         status = open_shared(finish, info, error);
     if (!status)
         status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, finish->share.is_common,

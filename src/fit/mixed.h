@@ -1,0 +1,105 @@
+/* Fits with random parameters: each dataset has values of its own, drawn from a normal distribution
+ * on the optimiser's scale, whose mean and covariance are estimated together with the parameters
+ * that all datasets share, by maximum likelihood: nonlinear mixed effects.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A dataset's random parameters are mean + L b with standard normal b: its random effects. The
+ * factor L, lower triangular, makes the covariance L L'. So a variance may be 0 without being a
+ * special case, as in lme4 (Bates et al. 2015, J. Stat. Softw. 67(1)).
+ *
+ * What a dataset contributes is the integral over b of its likelihood times the density of b.
+ * First by Laplace's approximation around the mode of the integrand, with Gauss and Newton's second
+ * derivatives. Then by importance sampling: lattice points (fit/lattice.h) around the mode, which
+ * stay where they are through a stage of the search, so that the sum is a smooth function whose
+ * derivatives are weighted means of those at the points (Fisher's identity; quasi-random parametric
+ * EM, Leary & Dunlavey 2012, is the idea without derivatives). Another stage begins around the new
+ * modes, until stages gain nothing.
+ *
+ * The search is that of fit/search.h over all estimates: the means and shared values, then the
+ * factor's entries. Its curvature is at first the expected information of the model linearised at
+ * the modes, or the outer products of the datasets' gradients where these are many (Berndt, Hall,
+ * Hall & Hausman 1974); steps improve it as BFGS does. */
+#pragma once
+
+#include "fit/joint_pass.h"
+#include "io/mixed_result.h"
+
+enum mixed_phase {
+    MIXED_POOLED, /* the joint search, with random parameters as shared ones, finds a start */
+    MIXED_LAPLACE,
+    MIXED_EXACT
+};
+
+/* How far the search has come: what a process needs to continue it, besides the arrays. */
+struct mixed_progress {
+    enum mixed_phase phase;
+    size_t r, s, n_factor;    /* random parameters; all above the blocks; entries of the factor */
+    uint32_t stage;           /* of the sampling, from 0; */
+    bool is_final;            /* with the final number of points */
+    bool has_curvature;
+    double f, f_before;       /* at the best estimates; and where the stage began */
+    struct trust_reach reach;
+    struct stopping stopping;
+    int64_t n_iteration;
+};
+
+struct mixed {
+    struct fit_search search; /* the first field: the method's functions get it */
+    struct joint *joint;
+    struct mixed_progress progress;
+    size_t m;                 /* estimates: s, and n_factor */
+    uint32_t *random;         /* r: indices of the random parameters among those above the blocks */
+    uint32_t *row, *column;   /* n_factor: of the factor's entries, column after column */
+    struct fit_asker asker;   /* of the search: its map */
+    struct fit_point point;   /* the best estimates: theta, gradient, f */
+    double *trial, *slope;    /* m: other estimates, and the gradient there */
+    double *curvature;        /* m x m */
+    double *sum;              /* mixed_n_number: over all datasets, of the latest pass */
+    const double *at;         /* the estimates that the pass evaluates */
+    uint32_t n_point;         /* of each shift of the points of the stage, at least */
+    bool holds;               /* the pass stays at the modes that are known */
+    struct mixed_result result; /* once the fit has ended */
+    bool has_result;
+    size_t saved;             /* place of the arrays in joint->saved.bytes */
+};
+
+/* The numbers that a dataset gives: the value, its gradient, and the lower triangle of an
+ * information matrix, column after column. */
+static inline size_t mixed_n_number(size_t m) { return 1 + m + m * (m + 1) / 2; }
+
+/* What is kept of a dataset. */
+struct mixed_block {
+    double *mode, *found;     /* r: the random effects' mode at the best estimates; at the latest */
+    double *centre, *factor;  /* r, r x r: of the points of the stage: centre + factor'^-1 t */
+    double *number;           /* mixed_n_number */
+    double *mean, *deviation; /* r: of the random parameters, given the data */
+    double variance;          /* of the value: Monte-Carlo error */
+    double effective;         /* effective sample size */
+    uint32_t n_point;         /* of each shift in the stage */
+    bool is_heavy;            /* Student's t instead of normal deviates */
+};
+
+/* After joint_init, for levels with random parameters. False: out of memory. */
+bool mixed_init(struct joint *joint);
+/* Goes on from the pooled fit to the end, or from where another process was. */
+enum outcome mixed_search(struct joint *joint, enum stop_test *stop);
+struct joint_work;
+/* What a dataset does in a pass for random parameters. In mixed_block.c. */
+void mixed_block_pass(struct joint_work *work, struct arena *arena);
+/* Room for what is kept of a dataset; freed by free(). NULL: out of memory. */
+struct mixed_block *mixed_block_new(const struct mixed *mixed);
+/* Of the state between two steps (joint_state.c): the search, and a dataset. */
+struct cursor;
+void mixed_pass_search(struct cursor *cursor, struct mixed *mixed);
+void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed,
+                      struct mixed_block *block);
+/* The record of block i, after the end. */
+void mixed_record(const struct joint *joint, size_t i, struct fit_record *record);
+
+/* The factor as a matrix, r x r, column-major. */
+void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
+static inline bool mixed_is_pass(enum joint_pass pass)
+{
+    return pass == JOINT_LAPLACE || pass == JOINT_PLACE || pass == JOINT_SAMPLE
+           || pass == JOINT_TELL;
+}
