@@ -34,10 +34,8 @@ enum joint_pass {
                               * evaluation */
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
     JOINT_DESCRIBE, /* the same for the statistics alone: the fit ends because a budget is used up */
-    JOINT_LAPLACE, JOINT_PLACE, JOINT_SAMPLE, /* with random parameters (fit/mixed.h): they find
-                   * Laplace's likelihood, modes for the points of a stage, and the likelihood by
-                   * these points */
-    JOINT_TELL,   /* likewise, at the end: the first or the last of these, for the record */
+    JOINT_MIXED,  /* with random parameters (fit/mixed.h): they contribute to the likelihood; */
+    JOINT_TELL,   /* likewise at the end, and keep the mode for the record */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
 };
 

@@ -9,11 +9,10 @@
  *
  * What a dataset contributes is the integral over b of its likelihood times the density of b.
  * First by Laplace's approximation around the mode of the integrand, with Gauss and Newton's second
- * derivatives. Then by importance sampling: lattice points (fit/lattice.h) around the mode, which
- * stay where they are through a stage of the search, so that the sum is a smooth function whose
- * derivatives are weighted means of those at the points (Fisher's identity; quasi-random parametric
- * EM, Leary & Dunlavey 2012, is the idea without derivatives). Another stage begins around the new
- * modes, until stages gain nothing.
+ * derivatives H there. Then by importance sampling: lattice points (fit/lattice.h) around the mode,
+ * scaled by H, as in quasi-random parametric EM (Leary & Dunlavey 2012). The points move with the
+ * mode and with H, and the gradient is that of the sum over moving points. So the sum is a smooth
+ * function, and where Laplace's approximation is exact, the sum is so with any number of points.
  *
  * The search is that of fit/search.h over all estimates: the means and shared values, then the
  * factor's entries. Its curvature is at first the expected information of the model linearised at
@@ -34,10 +33,8 @@ enum mixed_phase {
 struct mixed_progress {
     enum mixed_phase phase;
     size_t r, s, n_factor;    /* random parameters; all above the blocks; entries of the factor */
-    uint32_t stage;           /* of the sampling, from 0; */
     bool is_final;            /* with the final number of points */
-    bool has_curvature;
-    double f, f_before;       /* at the best estimates; and where the stage began */
+    double f;                 /* at the best estimates */
     struct trust_reach reach;
     struct stopping stopping;
     int64_t n_iteration;
@@ -56,8 +53,9 @@ struct mixed {
     double *curvature;        /* m x m */
     double *sum;              /* mixed_n_number: over all datasets, of the latest pass */
     const double *at;         /* the estimates that the pass evaluates */
-    uint32_t n_point;         /* of each shift of the points of the stage, at least */
-    bool holds;               /* the pass stays at the modes that are known */
+    uint32_t n_point;         /* of each shift of the lattice, at least */
+    bool holds;               /* the pass stays at the modes that are known; */
+    bool chooses;             /* datasets choose their number of points and the deviates */
     struct mixed_result result; /* once the fit has ended */
     bool has_result;
     size_t saved;             /* place of the arrays in joint->saved.bytes */
@@ -70,12 +68,11 @@ static inline size_t mixed_n_number(size_t m) { return 1 + m + m * (m + 1) / 2; 
 /* What is kept of a dataset. */
 struct mixed_block {
     double *mode, *found;     /* r: the random effects' mode at the best estimates; at the latest */
-    double *centre, *factor;  /* r, r x r: of the points of the stage: centre + factor'^-1 t */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double variance;          /* of the value: Monte-Carlo error */
     double effective;         /* effective sample size */
-    uint32_t n_point;         /* of each shift in the stage */
+    uint32_t n_point;         /* of each shift of the lattice */
     bool is_heavy;            /* Student's t instead of normal deviates */
 };
 
@@ -100,6 +97,5 @@ void mixed_record(const struct joint *joint, size_t i, struct fit_record *record
 void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
 static inline bool mixed_is_pass(enum joint_pass pass)
 {
-    return pass == JOINT_LAPLACE || pass == JOINT_PLACE || pass == JOINT_SAMPLE
-           || pass == JOINT_TELL;
+    return pass == JOINT_MIXED || pass == JOINT_TELL;
 }

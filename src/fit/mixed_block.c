@@ -173,7 +173,6 @@ static double find_step(struct local *local, double damping)
     to_effects(local, local->here.slope, 1, local->step);
     for (size_t a = 0; a < r; a++)
         local->step[a] = -local->step[a] - local->here.b[a];
-    memcpy(local->scratch, local->step, r * sizeof *local->step);
     if (!is_good)
         return NAN;
     matrix_solve_lower(r, local->cholesky, local->step);
@@ -219,8 +218,6 @@ static enum asked find_mode(struct local *local)
     }
     return asked;
 }
-
-static double *gradient_of(const struct local *local) { return local->block->number + 1; }
 
 /* e_a'M l_f, for the information M of the random parameters in local->there, and l_f, column f of
  * the factor; and l_b'M l_f. */
@@ -284,55 +281,26 @@ static double half_log_det(const struct local *local)
     return sum;
 }
 
-/* What Laplace's approximation needs besides the mode: the covariance of the random parameters given
- * the data, P = L H^-1 L', and by differences around the mode, how P's determinant changes with each
- * parameter, and the true second derivatives. */
+/* How the mode and the curvature there, H = I + L'AL = GG', change with the estimates. */
 struct around {
-    double *covariance; /* r x r */
-    double *by_det;     /* s: tr(P dA)/2 */
-    double *second;     /* s x s: column k by parameter k */
-    double *solved;     /* r x r: H^-1 L' */
-    double *v, *u, *y;  /* r */
+    double *second;     /* s x s: true second derivatives, column k by parameter k */
+    double *by;         /* s of r x r: L' dA L by each parameter, the random ones' entries of A */
+    double *spread;     /* r x r: A L */
+    double *mode_by;    /* m of r: the mode's derivatives */
+    double *factor_by;  /* m of r x r: lower triangles F with dG = G F */
+    double *true_factor, *moved, *change; /* r x r, r, r x r */
 };
 
 static bool make_around(struct around *around, const struct local *local)
 {
-    size_t r = local->r, s = local->s;
-    return ARENA_DOUBLES(local->arena, {&around->covariance, r, r}, {&around->by_det, s, 1},
-                         {&around->second, s, s}, {&around->solved, r, r}, {&around->v, r, 1},
-                         {&around->u, r, 1}, {&around->y, r, 1});
+    size_t r = local->r, s = local->s, m = local->mixed->m;
+    return ARENA_DOUBLES(local->arena, {&around->second, s, s}, {&around->by, s, r * r},
+                         {&around->spread, r, r}, {&around->mode_by, m, r},
+                         {&around->factor_by, m, r * r}, {&around->true_factor, r, r},
+                         {&around->moved, r, 1}, {&around->change, r, r});
 }
 
-/* After set_hessian at the mode. */
-static void set_covariance(const struct local *local, struct around *around)
-{
-    size_t r = local->r;
-    for (size_t a = 0; a < r; a++) {
-        double *solved = around->solved + a * r;
-        for (size_t c = 0; c < r; c++)
-            solved[c] = c <= a ? local->factor[a + c * r] : 0;
-        matrix_solve_lower(r, local->cholesky, solved);
-        matrix_solve_upper(r, local->cholesky, solved);
-        for (size_t e = 0; e < r; e++) {
-            double sum = 0;
-            for (size_t c = 0; c <= e; c++)
-                sum += local->factor[e + c * r] * solved[c];
-            around->covariance[e + a * r] = sum;
-        }
-    }
-}
-
-static double half_trace(const struct local *local, const double *covariance,
-                         const double *information)
-{
-    double sum = 0;
-    for (size_t a = 0; a < local->r; a++)
-        for (size_t e = 0; e < local->r; e++)
-            sum += covariance[a + e * local->r]
-                   * information[local->random[a] + local->random[e] * local->s];
-    return 0.5 * sum;
-}
-
+/* A step for differences of parameter k of those above the block. */
 static double difference_of(const struct local *local, size_t k)
 {
     size_t j = local->work->order[k], r = local->r;
@@ -344,14 +312,27 @@ static double difference_of(const struct local *local, size_t k)
     return DIFFERENCE * (size > 0 ? size : 1);
 }
 
-/* Parameter k of those above the block. A side that cannot be evaluated is replaced by the mode. */
+/* Adds `by` times L'AL to a matrix. */
+static void add_effects(struct local *local, const double *information, double by, double *to)
+{
+    size_t r = local->r;
+    to_effects(local, information, local->s, local->scratch);
+    for (size_t c = 0; c < r; c++)
+        for (size_t d = 0; d < r; d++)
+            for (size_t a = d; a < r; a++)
+                to[c + d * r] += by * local->scratch[c + local->random[a] * r]
+                                 * local->factor[a + d * r];
+}
+
+/* By parameter k, around the mode. A side that cannot be evaluated is replaced by the mode. */
 static enum asked differ(struct local *local, struct around *around, size_t k)
 {
-    size_t s = local->s;
+    size_t s = local->s, r = local->r;
     double h = difference_of(local, k), width = 0;
-    double *second = around->second + k * s;
-    memcpy(local->there.b, local->here.b, local->r * sizeof *local->here.b);
-    around->by_det[k] = 0;
+    double *second = around->second + k * s, *by = around->by + k * r * r;
+    memcpy(local->there.b, local->here.b, r * sizeof *local->here.b);
+    memset(second, 0, s * sizeof *second);
+    memset(by, 0, r * r * sizeof *by);
     for (int side = 1; side >= -1; side -= 2) {
         local->shift[k] = side * h;
         enum asked asked = evaluate(local, &local->there);
@@ -360,78 +341,362 @@ static enum asked differ(struct local *local, struct around *around, size_t k)
             return ASKED_END;
         const struct place *place = asked == ASKED_OK ? &local->there : &local->here;
         width += asked == ASKED_OK ? h : 0;
-        around->by_det[k] += side * half_trace(local, around->covariance, place->information);
+        add_effects(local, place->information, side, by);
         for (size_t j = 0; j < s; j++)
-            second[j] = (side > 0 ? 0 : second[j]) + side * place->slope[j];
+            second[j] += side * place->slope[j];
     }
-    around->by_det[k] = width > 0 ? around->by_det[k] / width : 0;
+    for (size_t j = 0; j < r * r; j++)
+        by[j] = width > 0 ? by[j] / width : 0;
     for (size_t j = 0; j < s; j++)
         second[j] = width > 0 ? second[j] / width : local->here.information[j + k * s];
     return ASKED_OK;
 }
 
-/* The gradient of the value, which contains half the log determinant of H: by the estimates with
- * the mode where it is, and by the mode, which moves by -H~^-1 times the mixed second derivatives
- * with the true H~. */
-static void put_gradient(struct local *local, struct around *around)
+/* The random parameter that an estimate moves with the random effects held, and by how much; NULL
+ * for shared ones. */
+static const uint32_t *moved_by(const struct local *local, size_t j, double *by)
+{
+    const struct mixed *mixed = local->mixed;
+    *by = j < local->s ? 1 : local->here.b[mixed->column[j - local->s]];
+    if (j >= local->s)
+        return &local->random[mixed->row[j - local->s]];
+    for (size_t a = 0; a < local->r; a++)
+        if (local->random[a] == j)
+            return &local->random[a];
+    return NULL;
+}
+
+/* The mode's derivative by estimate j: -H~^-1 times the mixed derivatives, with the true second
+ * derivatives H~, whose factor is known. */
+static void move_mode(struct local *local, struct around *around, size_t j)
 {
     const struct mixed *mixed = local->mixed;
     size_t r = local->r, s = local->s;
-    double *gradient = gradient_of(local);
-    for (size_t a = 0; a < r; a++)
-        around->v[a] = around->by_det[local->random[a]];
-    for (size_t k = 0; k < mixed->m - s; k++) { /* S L H^-1, before H is replaced */
-        size_t a = mixed->row[k], c = mixed->column[k];
-        double sum = 0;
-        for (size_t e = 0; e < r; e++)
-            sum += local->here.information[local->random[a] + local->random[e] * s]
-                   * around->solved[c + e * r];
-        gradient[s + k] = sum;
-    }
-    for (size_t c = 0; c < r; c++) {
-        around->y[c] = 0;
-        for (size_t a = c; a < r; a++)
-            around->y[c] += local->factor[a + c * r] * around->v[a];
-    }
-    if (!set_hessian(local, around->second))
-        set_hessian(local, local->here.information);
-    matrix_solve_lower(r, local->cholesky, around->y);
-    matrix_solve_upper(r, local->cholesky, around->y);
-    for (size_t a = 0; a < r; a++) {
-        around->u[a] = 0;
-        for (size_t c = 0; c <= a; c++)
-            around->u[a] += local->factor[a + c * r] * around->y[c];
-    }
-    for (size_t k = 0; k < s; k++) {
-        double by_mode = 0;
-        for (size_t a = 0; a < r; a++)
-            by_mode += around->u[a] * around->second[local->random[a] + k * s];
-        around->by_det[k] -= by_mode;
-        gradient[k] = local->here.slope[k] + around->by_det[k];
-    }
-    for (size_t k = 0; k < mixed->m - s; k++) {
-        size_t a = mixed->row[k], c = mixed->column[k];
-        gradient[s + k] += local->here.b[c] * gradient[local->random[a]]
-                           - around->y[c] * local->here.slope[local->random[a]];
-    }
+    double by, *mode_by = around->mode_by + j * r;
+    const uint32_t *random = moved_by(local, j, &by);
+    to_effects(local, around->second + (random ? *random : j) * s, 1, mode_by);
+    for (size_t c = 0; c < r; c++)
+        mode_by[c] *= -by;
+    if (j >= s)
+        mode_by[mixed->column[j - s]] -= local->here.slope[*random];
+    matrix_solve_lower(r, around->true_factor, mode_by);
+    matrix_solve_upper(r, around->true_factor, mode_by);
 }
 
-/* Of the random parameters: the mode, or another centre, and a covariance of the random effects. */
+/* F = lower half of G^-1 dH G^-T by estimate j. */
+static void move_factor(struct local *local, struct around *around, size_t j)
+{
+    const struct mixed *mixed = local->mixed;
+    size_t r = local->r, s = local->s;
+    double by, *change = around->change, *factor_by = around->factor_by + j * r * r;
+    const uint32_t *random = moved_by(local, j, &by);
+    memset(change, 0, r * r * sizeof *change);
+    for (size_t k = 0; !random && k < r * r; k++)
+        change[k] = around->by[j * r * r + k];
+    for (size_t a = 0; a < r; a++) {
+        double moved = random == &local->random[a] ? by : 0;
+        for (size_t c = 0; c <= a; c++)
+            moved += local->factor[a + c * r] * around->mode_by[c + j * r];
+        for (size_t k = 0; k < r * r; k++)
+            change[k] += moved * around->by[local->random[a] * r * r + k];
+    }
+    for (size_t d = 0; j >= s && d < r; d++) {
+        size_t a = mixed->row[j - s], c = mixed->column[j - s];
+        change[c + d * r] += around->spread[a + d * r];
+        change[d + c * r] += around->spread[a + d * r];
+    }
+    for (int side = 0; side < 2; side++) {
+        for (size_t c = 0; c < r; c++)
+            matrix_solve_lower(r, local->cholesky, change + c * r);
+        for (size_t c = 0; c < r; c++)
+            for (size_t d = 0; d < c; d++) {
+                double other = change[c + d * r];
+                change[c + d * r] = change[d + c * r];
+                change[d + c * r] = other;
+            }
+    }
+    for (size_t c = 0; c < r; c++)
+        for (size_t d = c; d < r; d++)
+            factor_by[d + c * r] = d == c ? 0.5 * change[d + c * r] : change[d + c * r];
+}
+
+/* At the mode, local->here, whose H has a factor. */
+static enum asked look_around(struct local *local, struct around *around)
+{
+    size_t r = local->r, s = local->s;
+    enum asked asked = ASKED_OK;
+    for (size_t k = 0; k < s && asked != ASKED_END; k++)
+        asked = differ(local, around, k);
+    if (asked == ASKED_END)
+        return ASKED_END;
+    for (size_t a = 0; a < r; a++)
+        for (size_t d = 0; d < r; d++) {
+            around->spread[a + d * r] = 0;
+            for (size_t e = d; e < r; e++)
+                around->spread[a + d * r] +=
+                    local->here.information[local->random[a] + local->random[e] * s]
+                    * local->factor[e + d * r];
+        }
+    memcpy(around->true_factor, local->cholesky, r * r * sizeof *around->true_factor);
+    memcpy(around->change, local->cholesky, r * r * sizeof *around->change);
+    if (set_hessian(local, around->second))
+        memcpy(around->true_factor, local->cholesky, r * r * sizeof *around->true_factor);
+    memcpy(local->cholesky, around->change, r * r * sizeof *around->change);
+    for (size_t j = 0; j < local->mixed->m; j++) {
+        move_mode(local, around, j);
+        move_factor(local, around, j);
+    }
+    return ASKED_OK;
+}
+
+static double trace(size_t r, const double *matrix)
+{
+    double sum = 0;
+    for (size_t a = 0; a < r; a++)
+        sum += matrix[a + a * r];
+    return sum;
+}
+
+/* Conditional means and standard deviations of the random parameters, from those of the random
+ * effects. */
 static void describe(const struct local *local, const double *effects, const double *covariance)
 {
     size_t r = local->r;
     for (size_t a = 0; a < r; a++) {
+        double variance = 0;
         local->block->mean[a] = local->at[local->random[a]];
-        for (size_t c = 0; c <= a; c++)
+        for (size_t c = 0; c <= a; c++) {
             local->block->mean[a] += local->factor[a + c * r] * effects[c];
-        local->block->deviation[a] = sqrt(fmax(covariance[a + a * r], 0));
+            for (size_t d = 0; d <= a; d++)
+                variance += local->factor[a + c * r] * covariance[d + c * r]
+                            * local->factor[a + d * r];
+        }
+        local->block->deviation[a] = sqrt(fmax(variance, 0));
     }
 }
 
-static enum asked laplace(struct local *local)
+/* H^-1 to `inverse`. */
+static void invert_hessian(const struct local *local, double *inverse)
 {
-    struct around around;
+    size_t r = local->r;
+    for (size_t c = 0; c < r; c++) {
+        memset(inverse + c * r, 0, r * sizeof *inverse);
+        inverse[c + c * r] = 1;
+        matrix_solve_lower(r, local->cholesky, inverse + c * r);
+        matrix_solve_upper(r, local->cholesky, inverse + c * r);
+    }
+}
+
+/* Laplace's likelihood at the mode. */
+static void put_laplace(struct local *local, const struct around *around)
+{
     struct mixed_block *block = local->block;
+    size_t r = local->r;
+    double by;
+    block->number[0] = local->here.with_density + half_log_det(local);
+    block->variance = 0;
+    block->effective = NAN;
+    for (size_t j = 0; j < local->mixed->m; j++) {
+        const uint32_t *random = moved_by(local, j, &by);
+        block->number[1 + j] = by * local->here.slope[random ? *random : j]
+                               + trace(r, around->factor_by + j * r * r);
+    }
+    invert_hessian(local, around->change);
+    describe(local, local->here.b, around->change);
+    put_information(local, local->here.information);
+}
+
+/* Sums over points, each times its weight exp(logarithm - most). The first n numbers are these: */
+struct sums {
+    double most, *number;
+    size_t n;
+    double *weight, *squares, *each; /* 1, 1, N_SHIFT */
+    double *gradient, *information;  /* m, s x s: with the random effects held */
+    double *pull;                    /* r: derivatives by the random effects; */
+    double *pulled;                  /* r x r: deviates times G^-1 pull */
+    double *effects, *products;      /* r, r x r: of b - mode */
+};
+
+static bool make_sums(struct sums *sums, const struct local *local)
+{
+    size_t r = local->r, s = local->s, m = local->mixed->m;
+    double *next;
+    sums->n = 2 + N_SHIFT + m + s * s + 2 * r + 2 * r * r;
+    if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
+        return false;
+    next = sums->number;
+    sums->weight = next;
+    sums->squares = next += 1;
+    sums->each = next += 1;
+    sums->gradient = next += N_SHIFT;
+    sums->information = next += m;
+    sums->pull = next += s * s;
+    sums->effects = next += r;
+    sums->pulled = next += r;
+    sums->products = next + r * r;
+    return true;
+}
+
+/* Sets all to zero. */
+static void clear_sums(struct sums *sums)
+{
+    sums->most = -INFINITY;
+    memset(sums->number, 0, sums->n * sizeof *sums->number);
+}
+
+/* The point at local->there, with its deviates and the logarithm of its weight. */
+static void add_point(struct sums *sums, const struct local *local, size_t shift,
+                      const double *deviate, double logarithm)
+{
+    const struct mixed *mixed = local->mixed;
+    const struct place *there = &local->there;
+    size_t r = local->r, s = local->s;
+    double *pull = local->step, *solved = local->scratch;
+    if (!(logarithm > -INFINITY))
+        return;
+    if (logarithm > sums->most) {
+        double by = exp(sums->most - logarithm), squares = *sums->squares * by * by;
+        for (size_t k = 0; k < sums->n; k++)
+            sums->number[k] *= by;
+        *sums->squares = squares;
+        sums->most = logarithm;
+    }
+    double weight = exp(logarithm - sums->most);
+    *sums->weight += weight;
+    *sums->squares += weight * weight;
+    sums->each[shift] += weight;
+    for (size_t k = 0; k < s; k++)
+        sums->gradient[k] += weight * there->slope[k];
+    for (size_t k = 0; k < mixed->m - s; k++)
+        sums->gradient[s + k] +=
+            weight * there->slope[local->random[mixed->row[k]]] * there->b[mixed->column[k]];
+    for (size_t k = 0; k < s * s; k++)
+        sums->information[k] += weight * there->information[k];
+    to_effects(local, there->slope, 1, pull);
+    for (size_t a = 0; a < r; a++)
+        solved[a] = pull[a] += there->b[a];
+    matrix_solve_lower(r, local->cholesky, solved);
+    for (size_t a = 0; a < r; a++) {
+        double by = weight * (there->b[a] - local->here.b[a]);
+        sums->effects[a] += by;
+        sums->pull[a] += weight * pull[a];
+        for (size_t e = 0; e < r; e++) {
+            sums->products[e + a * r] += by * (there->b[e] - local->here.b[e]);
+            sums->pulled[e + a * r] += weight * deviate[e] * solved[a];
+        }
+    }
+}
+
+/* Evaluates the points; the weight of each is the integrand over the points' density. */
+static enum asked add_points(struct local *local, struct sums *sums)
+{
+    const struct joint *joint = local->work->joint;
+    const struct mixed_block *block = local->block;
+    size_t r = local->r, number = (size_t)(local->work->block - joint->block);
+    double x[LATTICE_MOST], *b = local->there.b;
+    struct lattice lattice;
+    enum asked asked = ASKED_OK;
+    clear_sums(sums);
+    for (size_t v = 0; v < N_SHIFT && asked != ASKED_END; v++) {
+        lattice_init(&lattice, block->n_point, r, joint->seed, joint->ranks.first + number, v);
+        for (size_t k = 0; k < block->n_point && asked != ASKED_END; k++) {
+            double logarithm = (double)r * lattice_log_density(0, false) - half_log_det(local);
+            lattice_point(&lattice, k, x);
+            for (size_t a = 0; a < r; a++) {
+                b[a] = x[a] = lattice_deviate(x[a], block->is_heavy);
+                logarithm -= lattice_log_density(x[a], block->is_heavy);
+            }
+            matrix_solve_upper(r, local->cholesky, b);
+            for (size_t a = 0; a < r; a++)
+                b[a] += local->here.b[a];
+            asked = evaluate(local, &local->there);
+            if (asked == ASKED_OK)
+                add_point(sums, local, v, x, logarithm - local->there.with_density);
+        }
+    }
+    return asked == ASKED_END ? ASKED_END : *sums->weight > 0 ? ASKED_OK : ASKED_FAILED;
+}
+
+/* The first points of a stage: deviates with heavier tails, or more points, if these serve badly. */
+static enum asked choose_points(struct local *local, struct sums *sums)
+{
+    struct mixed_block *block = local->block;
+    uint32_t base = local->mixed->n_point;
+    enum asked asked;
+    block->n_point = block->n_point > base ? block->n_point : base;
+    for (;;) {
+        double n = N_SHIFT * (double)block->n_point;
+        asked = add_points(local, sums);
+        double effective = asked == ASKED_OK ? *sums->weight * *sums->weight / *sums->squares : 0;
+        if (asked == ASKED_END || effective >= POOR * n)
+            return asked;
+        if (!block->is_heavy)
+            block->is_heavy = true;
+        else if (effective < TOO_FEW * n && block->n_point < MOST_TIMES * base)
+            block->n_point *= 2;
+        else
+            return asked;
+    }
+}
+
+/* The gradient of the sum over points that move with the mode and its curvature. */
+static void put_gradient(const struct local *local, const struct around *around,
+                         const struct sums *sums)
+{
+    size_t r = local->r;
+    for (size_t j = 0; j < local->mixed->m; j++) {
+        const double *factor_by = around->factor_by + j * r * r;
+        double sum = sums->gradient[j];
+        for (size_t a = 0; a < r; a++) {
+            sum += sums->pull[a] * around->mode_by[a + j * r];
+            for (size_t e = a; e < r; e++)
+                sum -= factor_by[e + a * r] * sums->pulled[e + a * r];
+        }
+        local->block->number[1 + j] = sum / *sums->weight + trace(r, factor_by);
+    }
+}
+
+/* The likelihood by points around the mode. */
+static enum asked put_sample(struct local *local, const struct around *around)
+{
+    struct mixed_block *block = local->block;
+    struct sums sums;
+    size_t r = local->r, s = local->s;
+    double spread = 0;
+    if (!make_sums(&sums, local)) {
+        joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
+        return ASKED_END;
+    }
+    enum asked asked = local->mixed->chooses ? choose_points(local, &sums) : add_points(local, &sums);
+    if (asked != ASKED_OK)
+        return asked;
+    double weight = *sums.weight, n = N_SHIFT * (double)block->n_point;
+    for (size_t v = 0; v < N_SHIFT; v++)
+        spread += (sums.each[v] - weight / N_SHIFT) * (sums.each[v] - weight / N_SHIFT);
+    block->number[0] = -(sums.most + log(weight / n));
+    block->variance = spread * N_SHIFT / (N_SHIFT - 1) / (weight * weight);
+    block->effective = weight * weight / *sums.squares;
+    put_gradient(local, around, &sums);
+    for (size_t a = 0; a < r; a++)
+        sums.effects[a] /= weight;
+    for (size_t a = 0; a < r; a++)
+        for (size_t e = 0; e < r; e++)
+            sums.products[e + a * r] =
+                sums.products[e + a * r] / weight - sums.effects[e] * sums.effects[a];
+    for (size_t a = 0; a < r; a++)
+        sums.effects[a] += local->here.b[a];
+    describe(local, sums.effects, sums.products);
+    for (size_t k = 0; k < s * s; k++)
+        sums.information[k] /= weight;
+    put_information(local, sums.information);
+    return ASKED_OK;
+}
+
+/* The likelihood at the estimates that the pass evaluates. */
+static enum asked contribute(struct local *local)
+{
+    struct mixed_block *block = local->block;
+    struct around around;
     memcpy(local->here.b, block->mode, local->r * sizeof *block->mode);
     if (!make_around(&around, local)) {
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
@@ -444,181 +709,11 @@ static enum asked laplace(struct local *local)
         return fit_asker_miss(local->work->asker, OUTCOME_model_failed,
                               "the derivatives of the residuals are too large to be used");
     memcpy(block->found, local->here.b, local->r * sizeof *block->found);
-    block->number[0] = local->here.with_density + half_log_det(local);
-    block->variance = 0;
-    block->effective = NAN;
-    set_covariance(local, &around);
-    describe(local, local->here.b, around.covariance);
-    for (size_t k = 0; k < local->s && asked != ASKED_END; k++)
-        asked = differ(local, &around, k);
-    if (asked == ASKED_END)
+    if (look_around(local, &around) == ASKED_END)
         return ASKED_END;
-    put_gradient(local, &around);
-    put_information(local, local->here.information);
-    return ASKED_OK;
-}
-
-/* Where the stage's points will be: around the mode, with Gauss and Newton's curvature there. */
-static enum asked place(struct local *local)
-{
-    struct mixed_block *block = local->block;
-    size_t r = local->r;
-    double n = N_SHIFT * (double)block->n_point;
-    memcpy(local->here.b, block->mode, r * sizeof *block->mode);
-    enum asked asked = find_mode(local);
-    if (asked != ASKED_OK)
-        return asked;
-    if (!set_hessian(local, local->here.information))
-        return fit_asker_miss(local->work->asker, OUTCOME_model_failed,
-                              "the derivatives of the residuals are too large to be used");
-    memcpy(block->mode, local->here.b, r * sizeof *block->mode);
-    memcpy(block->found, local->here.b, r * sizeof *block->found);
-    memcpy(block->centre, local->here.b, r * sizeof *block->centre);
-    memcpy(block->factor, local->cholesky, r * r * sizeof *block->factor);
-    uint32_t base = local->mixed->n_point;
-    if (block->n_point && block->is_heavy && block->effective < TOO_FEW * n
-        && block->n_point < MOST_TIMES * base)
-        block->n_point *= 2;
-    block->is_heavy = block->is_heavy || (block->n_point && block->effective < POOR * n);
-    block->n_point = block->n_point > base ? block->n_point : base;
-    return ASKED_OK;
-}
-
-/* Sums over points, each times its weight exp(logarithm - most). */
-struct sums {
-    double most, weight, squares;
-    double each[N_SHIFT];
-    double *gradient, *information; /* m, s x s */
-    double *effects, *products;     /* r, r x r: of b - centre */
-};
-
-static void rescale(struct sums *sums, const struct local *local, double logarithm)
-{
-    size_t r = local->r, s = local->s;
-    double by = exp(sums->most - logarithm);
-    sums->most = logarithm;
-    sums->weight *= by;
-    sums->squares *= by * by;
-    for (size_t v = 0; v < N_SHIFT; v++)
-        sums->each[v] *= by;
-    for (size_t k = 0; k < local->mixed->m; k++)
-        sums->gradient[k] *= by;
-    for (size_t k = 0; k < s * s; k++)
-        sums->information[k] *= by;
-    for (size_t k = 0; k < r; k++)
-        sums->effects[k] *= by;
-    for (size_t k = 0; k < r * r; k++)
-        sums->products[k] *= by;
-}
-
-/* The point at local->here, with the logarithm of its weight. */
-static void add_point(struct sums *sums, const struct local *local, size_t shift, double logarithm)
-{
-    const struct mixed *mixed = local->mixed;
-    const struct place *here = &local->here;
-    size_t r = local->r, s = local->s;
-    if (!(logarithm > -INFINITY))
-        return;
-    if (logarithm > sums->most)
-        rescale(sums, local, logarithm);
-    double weight = exp(logarithm - sums->most);
-    sums->weight += weight;
-    sums->squares += weight * weight;
-    sums->each[shift] += weight;
-    for (size_t k = 0; k < s; k++)
-        sums->gradient[k] += weight * here->slope[k];
-    for (size_t k = 0; k < mixed->m - s; k++)
-        sums->gradient[s + k] +=
-            weight * here->slope[local->random[mixed->row[k]]] * here->b[mixed->column[k]];
-    for (size_t k = 0; k < s * s; k++)
-        sums->information[k] += weight * here->information[k];
-    for (size_t a = 0; a < r; a++) {
-        double by = weight * (here->b[a] - local->block->centre[a]);
-        sums->effects[a] += by;
-        for (size_t e = 0; e < r; e++)
-            sums->products[e + a * r] += by * (here->b[e] - local->block->centre[e]);
-    }
-}
-
-/* Evaluates the stage's points; the weight of each is the integrand over the points' density. */
-static enum asked add_points(struct local *local, struct sums *sums)
-{
-    const struct joint *joint = local->work->joint;
-    struct mixed_block *block = local->block;
-    size_t r = local->r, number = (size_t)(local->work->block - joint->block);
-    double x[LATTICE_MOST], *b = local->here.b, constant = 0;
-    struct lattice lattice;
-    enum asked asked = ASKED_OK;
-    for (size_t a = 0; a < r; a++)
-        constant += lattice_log_density(0, false) - log(block->factor[a + a * r]);
-    for (size_t v = 0; v < N_SHIFT && asked != ASKED_END; v++) {
-        lattice_init(&lattice, block->n_point, r, joint->seed, joint->ranks.first + number, v);
-        for (size_t k = 0; k < block->n_point && asked != ASKED_END; k++) {
-            double logarithm = constant;
-            lattice_point(&lattice, k, x);
-            for (size_t a = 0; a < r; a++) {
-                b[a] = lattice_deviate(x[a], block->is_heavy);
-                logarithm -= lattice_log_density(b[a], block->is_heavy);
-            }
-            matrix_solve_upper(r, block->factor, b);
-            for (size_t a = 0; a < r; a++)
-                b[a] += block->centre[a];
-            asked = evaluate(local, &local->here);
-            if (asked == ASKED_OK)
-                add_point(sums, local, v, logarithm - local->here.with_density);
-        }
-    }
-    return asked;
-}
-
-/* The conditional mean and covariance, L Cov(b) L'. */
-static void describe_sample(const struct local *local, const struct sums *sums)
-{
-    size_t r = local->r;
-    double *effects = sums->effects, *products = sums->products, *covariance = local->hessian;
-    for (size_t a = 0; a < r; a++)
-        effects[a] /= sums->weight;
-    for (size_t a = 0; a < r; a++)
-        for (size_t e = 0; e < r; e++)
-            products[e + a * r] = products[e + a * r] / sums->weight - effects[e] * effects[a];
-    for (size_t a = 0; a < r; a++) {
-        double sum = 0;
-        for (size_t c = 0; c <= a; c++)
-            for (size_t d = 0; d <= a; d++)
-                sum += local->factor[a + c * r] * products[d + c * r] * local->factor[a + d * r];
-        covariance[a + a * r] = sum;
-        effects[a] += local->block->centre[a];
-    }
-    describe(local, effects, covariance);
-}
-
-static enum asked sample(struct local *local)
-{
-    struct mixed_block *block = local->block;
-    size_t r = local->r, s = local->s, m = local->mixed->m;
-    double n = N_SHIFT * (double)block->n_point, spread = 0;
-    struct sums sums = {.most = -INFINITY};
-    if (!ARENA_DOUBLES(local->arena, {&sums.gradient, m, 1}, {&sums.information, s, s},
-                       {&sums.effects, r, 1}, {&sums.products, r, r})) {
-        joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
-        return ASKED_END;
-    }
-    if (add_points(local, &sums) == ASKED_END)
-        return ASKED_END;
-    if (!(sums.weight > 0))
-        return ASKED_FAILED;
-    for (size_t v = 0; v < N_SHIFT; v++)
-        spread += (sums.each[v] - sums.weight / N_SHIFT) * (sums.each[v] - sums.weight / N_SHIFT);
-    memcpy(block->found, block->mode, r * sizeof *block->found);
-    block->number[0] = -(sums.most + log(sums.weight / n));
-    block->variance = spread * N_SHIFT / (N_SHIFT - 1) / (sums.weight * sums.weight);
-    block->effective = sums.weight * sums.weight / sums.squares;
-    for (size_t k = 0; k < m; k++)
-        gradient_of(local)[k] = sums.gradient[k] / sums.weight;
-    for (size_t k = 0; k < s * s; k++)
-        sums.information[k] /= sums.weight;
-    describe_sample(local, &sums);
-    put_information(local, sums.information);
+    if (local->mixed->progress.phase == MIXED_EXACT)
+        return put_sample(local, &around);
+    put_laplace(local, &around);
     return ASKED_OK;
 }
 
@@ -650,12 +745,7 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
         return;
     }
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
-    bool is_laplace = joint->pass == JOINT_LAPLACE
-                      || (joint->pass == JOINT_TELL
-                          && joint->mixed->progress.phase == MIXED_LAPLACE);
-    enum asked asked = is_laplace                   ? laplace(&local)
-                       : joint->pass == JOINT_PLACE ? place(&local)
-                                                    : sample(&local);
+    enum asked asked = contribute(&local);
     block->has_failed = asked != ASKED_OK;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;
@@ -669,17 +759,15 @@ struct mixed_block *mixed_block_new(const struct mixed *mixed)
 {
     size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
     struct mixed_block *block =
-        calloc(1, sizeof *block + (5 * r + r * r + n_number) * sizeof(double));
+        calloc(1, sizeof *block + (4 * r + n_number) * sizeof(double));
     if (!block)
         return NULL;
     double *next = (double *)(block + 1);
     block->mode = next;
     block->found = next += r;
-    block->centre = next += r;
     block->mean = next += r;
     block->deviation = next += r;
-    block->factor = next += r;
-    block->number = next + r * r;
+    block->number = next + r;
     return block;
 }
 
@@ -688,9 +776,6 @@ void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct m
     struct mixed_block none = {.mode = NULL}, *to = block ? block : &none;
     size_t r = mixed->progress.r;
     ARRAY(to->mode, r);
-    ARRAY(to->centre, r);
-    ARRAY(to->factor, r * r);
-    FIELD(to->effective);
     FIELD(to->n_point);
     FIELD(to->is_heavy);
 }

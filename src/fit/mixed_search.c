@@ -17,16 +17,14 @@
 static const double DEVIATION = 0.5, RELATIVE = 0.3;
 /* With so many datasets for each estimate their gradients' outer products are the curvature. */
 static const double MANY = 10;
-/* A stage that gains less of -log likelihood than this is the last one of its kind. */
-static const double GAIN = 2e-3;
-enum { MAX_STAGE = 12, MAX_SHORTER = 8, FINER = 4 };
+enum { MAX_SHORTER = 8, FINER = 4 };
 /* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
  * where datasets are so many that third derivatives matter little. */
 static const double BOTH_SIDES = 0.1, ONE_SIDE = 0.03;
 enum { ENOUGH = 200 };
 /* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
- * first one. */
-static const double PROBE = 0.1;
+ * first one, by more than GAIN. */
+static const double PROBE = 0.1, GAIN = 1e-3;
 
 static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
 
@@ -173,7 +171,7 @@ static void unpack(size_t m, const double *packed, double *matrix)
             matrix[d + c * m] = matrix[c + d * m] = *packed++;
 }
 
-/* A pass over all datasets at these estimates. With JOINT_PLACE nothing is summed. */
+/* A pass over all datasets at these estimates. */
 static enum asked run(struct mixed *mixed, enum joint_pass pass, const double *estimates)
 {
     struct joint *joint = mixed->joint;
@@ -189,12 +187,12 @@ static enum asked run(struct mixed *mixed, enum joint_pass pass, const double *e
         joint->end.culprit = culprit;
         return ASKED_FAILED;
     }
-    if (pass != JOINT_PLACE && !joint_totals(joint, mixed_n_number(mixed->m), numbers_of, mixed, mixed->sum))
+    if (!joint_totals(joint, mixed_n_number(mixed->m), numbers_of, mixed, mixed->sum))
         return joint_end_short(joint);
-    return pass == JOINT_PLACE || isfinite(mixed->sum[0]) ? ASKED_OK : ASKED_FAILED;
+    return isfinite(mixed->sum[0]) ? ASKED_OK : ASKED_FAILED;
 }
 
-/* The same, at the best estimates; of datasets that have left, nothing counts. */
+/* The same, at the best estimates. */
 static enum asked run_at_best(struct mixed *mixed, enum joint_pass pass)
 {
     enum asked asked = run(mixed, pass, mixed->point.theta);
@@ -202,16 +200,11 @@ static enum asked run_at_best(struct mixed *mixed, enum joint_pass pass)
         joint_find_failed(mixed->joint);
         return joint_end(mixed->joint, mixed->joint->end.blame.outcome);
     }
-    if (asked == ASKED_OK && pass != JOINT_PLACE) {
-        mixed->point.f = mixed->progress.f = mixed->sum[0];
-        memcpy(mixed->point.gradient, mixed->sum + 1, mixed->m * sizeof(double));
-    }
-    return asked;
-}
-
-static enum joint_pass pass_of(const struct mixed *mixed)
-{
-    return mixed->progress.phase == MIXED_LAPLACE ? JOINT_LAPLACE : JOINT_SAMPLE;
+    if (asked != ASKED_OK)
+        return asked;
+    mixed->point.f = mixed->progress.f = mixed->sum[0];
+    memcpy(mixed->point.gradient, mixed->sum + 1, mixed->m * sizeof(double));
+    return ASKED_OK;
 }
 
 /* The modes of the latest pass belong to the best estimates. */
@@ -247,7 +240,6 @@ static enum asked begin_curvature(struct mixed *mixed)
         return joint_end_short(mixed->joint);
     if (!are_many)
         unpack(mixed->m, mixed->sum + 1 + mixed->m, mixed->curvature);
-    mixed->progress.has_curvature = true;
     return ASKED_OK;
 }
 
@@ -350,7 +342,7 @@ static enum asked step(struct fit_search *search)
     size_t m = mixed->m;
     double decrease = -INFINITY, slope = 0;
     trust_model_target(model, &mixed->point, mixed->trial);
-    enum asked asked = run(mixed, pass_of(mixed), mixed->trial);
+    enum asked asked = run(mixed, JOINT_MIXED, mixed->trial);
     if (asked == ASKED_END)
         return ASKED_END;
     double f = mixed->sum[0];
@@ -400,7 +392,7 @@ static enum asked leave_zeros(struct mixed *mixed, bool *has_left)
             continue;
         memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
         mixed->trial[k] = PROBE * first_deviation(mixed, a);
-        asked = run(mixed, pass_of(mixed), mixed->trial);
+        asked = run(mixed, JOINT_MIXED, mixed->trial);
         if (asked != ASKED_OK || !(mixed->sum[0] < mixed->point.f - GAIN))
             continue;
         memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
@@ -437,7 +429,7 @@ static enum asked begin_laplace(struct mixed *mixed)
     enum asked asked = ASKED_FAILED;
     mixed->progress.phase = MIXED_LAPLACE;
     for (int i = 0; i < MAX_SHORTER && asked == ASKED_FAILED; i++) {
-        asked = run(mixed, JOINT_LAPLACE, mixed->point.theta);
+        asked = run(mixed, JOINT_MIXED, mixed->point.theta);
         for (size_t k = mixed->progress.s; asked == ASKED_FAILED && k < mixed->m; k++)
             mixed->point.theta[k] *= 0.5;
     }
@@ -453,7 +445,7 @@ static enum asked begin_laplace(struct mixed *mixed)
     return begin_curvature(mixed);
 }
 
-/* Points of each of the shifts of a stage. */
+/* Points of each shift of the lattice. */
 static uint32_t n_point(const struct mixed *mixed)
 {
     size_t r = mixed->progress.r;
@@ -461,39 +453,33 @@ static uint32_t n_point(const struct mixed *mixed)
     return mixed->progress.is_final ? FINER * n : n;
 }
 
-static enum asked begin_stage(struct mixed *mixed)
+/* At the best estimates: datasets choose their points. */
+static enum asked begin_points(struct mixed *mixed, bool is_final)
 {
+    mixed->progress.phase = MIXED_EXACT;
+    mixed->progress.is_final = is_final;
     mixed->n_point = n_point(mixed);
-    enum asked asked = run_at_best(mixed, JOINT_PLACE);
-    if (asked == ASKED_OK)
-        asked = run_at_best(mixed, JOINT_SAMPLE);
-    mixed->progress.f_before = mixed->point.f;
-    if (asked == ASKED_OK && !mixed->progress.has_curvature)
-        asked = begin_curvature(mixed);
-    return asked;
+    mixed->chooses = true;
+    enum asked asked = run_at_best(mixed, JOINT_MIXED);
+    mixed->chooses = false;
+    if (asked != ASKED_OK)
+        return asked;
+    take_modes(mixed);
+    return is_final ? ASKED_OK : begin_curvature(mixed);
 }
 
-/* Stages with the points of the search, then with the final ones. */
+/* With the points of the search, then with the final ones. */
 static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
 {
-    struct mixed_progress *progress = &mixed->progress;
+    bool is_final = is_under_way && mixed->progress.is_final;
     enum outcome outcome = OUTCOME_converged;
-    if (!is_under_way) {
-        progress->phase = MIXED_EXACT;
-        progress->stage = 0;
-        progress->has_curvature = (double)mixed->joint->part.n_all < MANY * (double)mixed->m;
-    }
-    for (; progress->stage < MAX_STAGE; progress->stage++) {
-        if (!is_under_way && begin_stage(mixed) != ASKED_OK)
+    for (int i = is_final; i < 2 && outcome_is_success(outcome); i++) {
+        if (!is_under_way && begin_points(mixed, i) != ASKED_OK)
             return mixed->joint->asker.outcome;
         outcome = search_on(mixed, is_under_way);
         is_under_way = false;
-        if (mixed->joint->end.is_cut || !outcome_is_success(outcome))
-            return outcome;
-        bool is_settled = progress->f_before - mixed->point.f < GAIN;
-        if (is_settled && progress->is_final)
-            break;
-        progress->is_final = progress->is_final || is_settled || progress->stage + 3 >= MAX_STAGE;
+        if (mixed->joint->end.is_cut)
+            return mixed->joint->asker.outcome;
     }
     return outcome;
 }
@@ -519,7 +505,7 @@ static enum asked resume(struct mixed *mixed)
     mixed->search.stopping.asker = &mixed->asker;
     mixed->search.n_iteration = mixed->progress.n_iteration;
     mixed->holds = true;
-    enum asked asked = run_at_best(mixed, pass_of(mixed));
+    enum asked asked = run_at_best(mixed, JOINT_MIXED);
     mixed->holds = false;
     return asked;
 }
@@ -589,7 +575,7 @@ static enum asked differ(struct mixed *mixed, struct errors *errors)
             memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
             mixed->trial[k] += side * h;
             if (side != 0) {
-                enum asked asked = run(mixed, pass_of(mixed), mixed->trial);
+                enum asked asked = run(mixed, JOINT_MIXED, mixed->trial);
                 if (asked != ASKED_OK)
                     return asked;
                 gradient = mixed->sum + 1;

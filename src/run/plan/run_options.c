@@ -16,8 +16,8 @@
 
 static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
-static const char *const likelihood_words[] = {[MIXED_EXACT] = "exact",
-                                               [MIXED_LAPLACE] = "laplace", NULL};
+static const char *const likelihood_words[] = {[LIKELIHOOD_EXACT] = "exact",
+                                               [LIKELIHOOD_LAPLACE] = "laplace", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const optimizer_words[] = {"auto", "trf", "lbfgs", NULL};
 #define WORD(id, word, table) word,

@@ -174,7 +174,7 @@ enum status share_random_check_options(const struct share_random *random,
                    {"--evaluate", recipe->fit.evaluates, false}};
     if (random->n == 0) {
         const char *name = recipe->random_covariance              ? "--random-covariance"
-                           : recipe->fit.likelihood != MIXED_EXACT ? "--likelihood"
+                           : recipe->fit.likelihood != LIKELIHOOD_EXACT ? "--likelihood"
                                                                   : NULL;
         return name ? error_set(error, STATUS_USAGE, "%s: no parameter is random (--random, "
                                 "/parameters/level)", name)
