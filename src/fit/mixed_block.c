@@ -22,7 +22,7 @@ enum { MAX_STEP = 60 };
 static const double DIFFERENCE = 3e-3;
 /* Points of the stage: with less than these parts of them effective, deviates have heavy tails, and
  * then there are twice as many, up to so many times. */
-static const double POOR = 0.5, TOO_FEW = 0.25;
+static const double POOR = 0.99, TOO_FEW = 0.25;
 enum { N_SHIFT = 4, MOST_TIMES = 16 };
 
 /* The objective at some random effects: without and with their density. */
