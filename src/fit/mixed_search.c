@@ -4,7 +4,6 @@
 
 #include "fit/joint_bytes.h"
 #include "fit/joint_internal.h"
-#include "fit/lattice.h"
 #include "fit/matrix.h"
 
 #include <float.h>
@@ -17,7 +16,7 @@
 static const double DEVIATION = 0.5, RELATIVE = 0.3;
 /* With so many datasets for each estimate their gradients' outer products are the curvature. */
 static const double MANY = 10;
-enum { MAX_SHORTER = 8, FINER = 4 };
+enum { MAX_SHORTER = 8 };
 /* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
  * where datasets are so many that third derivatives matter little. */
 static const double BOTH_SIDES = 0.1, ONE_SIDE = 0.03;
@@ -128,6 +127,8 @@ static bool make(struct mixed *mixed)
     if (!find_random(mixed) || !make_map(mixed))
         return false;
     size_t m = mixed->m;
+    if (!rule_init(&mixed->rule, mixed->progress.r, joint->seed, arena))
+        return false;
     mixed->asker.problem = &joint->problem;
     mixed->asker.options = joint->options;
     mixed->asker.accuracy = joint->asker.accuracy;
@@ -161,7 +162,11 @@ static void products_of(const void *context, const struct joint_block *block, do
             *number++ = gradient[c] * gradient[d];
 }
 
-static double variance_of(const struct joint_block *block) { return block->mixed->variance; }
+static double error_of(const struct joint_block *block) { return block->mixed->error; }
+static double square_of(const struct joint_block *block)
+{
+    return block->mixed->error * block->mixed->error;
+}
 
 /* A packed lower triangle as a matrix. */
 static void unpack(size_t m, const double *packed, double *matrix)
@@ -445,21 +450,12 @@ static enum asked begin_laplace(struct mixed *mixed)
     return begin_curvature(mixed);
 }
 
-/* Points of each shift of the lattice. */
-static uint32_t n_point(const struct mixed *mixed)
-{
-    size_t r = mixed->progress.r;
-    uint32_t n = r <= 2 ? 16 : r <= 4 ? 32 : 64;
-    return mixed->progress.is_final ? FINER * n : n;
-}
-
-/* At the best estimates: datasets choose their points. */
+/* At the best estimates: datasets choose their levels. */
 static enum asked begin_points(struct mixed *mixed, bool is_final)
 {
     mixed->progress.phase = MIXED_EXACT;
     mixed->progress.is_final = is_final;
-    mixed->n_point = n_point(mixed);
-    mixed->chooses = true;
+    mixed->chooses = !is_final;
     enum asked asked = run_at_best(mixed, JOINT_MIXED);
     mixed->chooses = false;
     if (asked != ASKED_OK)
@@ -499,7 +495,6 @@ static enum asked resume(struct mixed *mixed)
         cursor.at = block->memory.saved_mixed;
         mixed_pass_block(&cursor, mixed, block->mixed);
     }
-    mixed->n_point = n_point(mixed);
     mixed->search.model.reach = mixed->progress.reach;
     mixed->search.stopping = mixed->progress.stopping;
     mixed->search.stopping.asker = &mixed->asker;
@@ -791,7 +786,8 @@ static enum asked conclude(struct mixed *mixed, enum outcome outcome)
     else
         set_missing(result->standard_error, m);
     result->minus_2_log_likelihood = 2 * mixed->point.f;
-    result->likelihood_error = 2 * sqrt(joint_total(joint, variance_of));
+    result->likelihood_error =
+        2 * fmax(fabs(joint_total(joint, error_of)), sqrt(joint_total(joint, square_of)));
     result->condition = condition_of(result, arena);
     result->n_dataset = joint->part.n_all;
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;

@@ -72,6 +72,7 @@ static void the_description_follows_the_table(void **state)
                         "max-total-steps=10000000 max-seconds=inf"); /* as 0.1.0 has it */
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
+        const char *const no_text = NULL;
         bool is_text = option->kind == OPTION_STRING;
         char word[100];
         char *argument[] = {word};
@@ -85,7 +86,7 @@ static void the_description_follows_the_table(void **state)
         recipe_print(&options.recipe, &all, now);
         assert_int_equal(strcmp(now, before) != 0, option->effect >= RUN_FITS);
         if (is_text && option->effect >= RUN_FITS) /* its names may be told by a hash */
-            memset((char *)&options + option->offset, 0, sizeof(char *));
+            memcpy((char *)&options + option->offset, &no_text, sizeof no_text);
         recipe_read(&back, &counted, now);
         recipe_print(&options.recipe, &counted, now);
         recipe_print(&back, &counted, again);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANDOM = 200 }; /* their numbers are bytes */
+enum { MAX_RANDOM = 60 }; /* the covariance of all estimates grows with its fourth power */
 
 static enum status no_memory(size_t n, struct error *error)
 {
