@@ -19,7 +19,7 @@ static const double MANY = 10;
 enum { MAX_SHORTER = 8 };
 /* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
  * where datasets are so many that third derivatives matter little. */
-static const double BOTH_SIDES = 0.1, ONE_SIDE = 0.03;
+static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
 enum { ENOUGH = 200 };
 /* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
  * first one, by more than GAIN. */
