@@ -9,10 +9,11 @@
  *
  * What a dataset contributes is the integral over b of its likelihood times the density of b.
  * First by Laplace's approximation around the mode of the integrand, with Gauss and Newton's second
- * derivatives H there. Then by importance sampling: lattice points (fit/lattice.h) around the mode,
- * scaled by H, as in quasi-random parametric EM (Leary & Dunlavey 2012). The points move with the
+ * derivatives H there. Then by a rule for normal deviates (fit/rule.h), whose points lie around the
+ * mode, scaled by H: adaptive quadrature (Pinheiro & Bates 1995, J. Comput. Graph. Stat. 4, 12), or
+ * importance sampling with quasi-random points (Leary & Dunlavey 2012). The points move with the
  * mode and with H, and the gradient is that of the sum over moving points. So the sum is a smooth
- * function, and where Laplace's approximation is exact, the sum is so with any number of points.
+ * function of the estimates, and where Laplace's approximation is exact, the sum is.
  *
  * The search is that of fit/search.h over all estimates: the means and shared values, then the
  * factor's entries. Its curvature is at first the expected information of the model linearised at
@@ -21,6 +22,7 @@
 #pragma once
 
 #include "fit/joint_pass.h"
+#include "fit/rule.h"
 #include "io/mixed_result.h"
 
 enum mixed_phase {
@@ -33,7 +35,7 @@ enum mixed_phase {
 struct mixed_progress {
     enum mixed_phase phase;
     size_t r, s, n_factor;    /* random parameters; all above the blocks; entries of the factor */
-    bool is_final;            /* with the final number of points */
+    bool is_final;            /* one level of the rule above that of the search */
     double f;                 /* at the best estimates */
     struct trust_reach reach;
     struct stopping stopping;
@@ -53,9 +55,9 @@ struct mixed {
     double *curvature;        /* m x m */
     double *sum;              /* mixed_n_number: over all datasets, of the latest pass */
     const double *at;         /* the estimates that the pass evaluates */
-    uint32_t n_point;         /* of each shift of the lattice, at least */
+    struct rule rule;
     bool holds;               /* the pass stays at the modes that are known; */
-    bool chooses;             /* datasets choose their number of points and the deviates */
+    bool chooses;             /* datasets choose their levels of the rule */
     struct mixed_result result; /* once the fit has ended */
     bool has_result;
     size_t saved;             /* place of the arrays in joint->saved.bytes */
@@ -70,10 +72,9 @@ struct mixed_block {
     double *mode, *found;     /* r: the random effects' mode at the best estimates; at the latest */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
-    double variance;          /* of the value: Monte-Carlo error */
-    double effective;         /* effective sample size */
-    uint32_t n_point;         /* of each shift of the lattice */
-    bool is_heavy;            /* Student's t instead of normal deviates */
+    unsigned level;           /* of the rule, in the search; */
+    double error;             /* and what it, or at the end the next level, changed the value by */
+    double effective;         /* number of points: 1 over the squares of their parts of the sum */
 };
 
 /* After joint_init, for levels with random parameters. False: out of memory. */

@@ -5,7 +5,6 @@
 
 #include "fit/joint_bytes.h"
 #include "fit/joint_internal.h"
-#include "fit/lattice.h"
 #include "fit/matrix.h"
 
 #include <math.h>
@@ -14,16 +13,17 @@
 #include <string.h>
 
 /* The mode is found when another step promises less than this of -log likelihood: then it is within
- * 1e-5 of the random effects' standard deviations. What promises less than IDLE and gains nothing
- * is the integrator's noise. */
-static const double FOUND = 1e-10, IDLE = 1e-5;
+ * 1e-5 of the random effects' standard deviations. Values say little of steps that promise less
+ * than IDLE. */
+static const double FOUND = 1e-10, IDLE = 1e-4, MOST_DAMPING = 1e6;
 enum { MAX_STEP = 60 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
-/* Points of the stage: with less than these parts of them effective, deviates have heavy tails, and
- * then there are twice as many, up to so many times. */
-static const double POOR = 0.5, TOO_FEW = 0.25;
-enum { N_SHIFT = 4, MOST_TIMES = 16 };
+/* A dataset takes the first level of the rule that changes its -log likelihood by no more than this
+ * from the level before, whose error the change is: its own is many times smaller. The last level
+ * of the search but one has at most so many points. */
+static const double CHANGE = 1e-3;
+enum { MANY_POINTS = 2048 };
 
 /* The objective at some random effects: without and with their density. */
 struct place {
@@ -160,28 +160,31 @@ static bool set_hessian(struct local *local, const double *information)
     return matrix_factor(r, local->hessian, r, local->index, local->cholesky);
 }
 
-/* The step to the mode from local->here with this damping, and what it promises. */
-static double find_step(struct local *local, double damping)
+/* What the step to the mode from a place promises, with the Hessian that is factored. */
+static double promise_at(const struct local *local, const struct place *place, double *step)
 {
     size_t r = local->r;
-    double promise = 0;
+    to_effects(local, place->slope, 1, step);
+    for (size_t a = 0; a < r; a++)
+        step[a] = -step[a] - place->b[a];
+    matrix_solve_lower(r, local->cholesky, step);
+    return 0.5 * matrix_squares(r, step);
+}
+
+/* Factors the Hessian at local->here with this damping. */
+static bool damp(struct local *local, double damping)
+{
+    size_t r = local->r;
     for (size_t a = 0; a < r; a++)
         local->hessian[a + a * r] += damping;
     bool is_good = matrix_factor(r, local->hessian, r, local->index, local->cholesky);
     for (size_t a = 0; a < r; a++)
         local->hessian[a + a * r] -= damping;
-    to_effects(local, local->here.slope, 1, local->step);
-    for (size_t a = 0; a < r; a++)
-        local->step[a] = -local->step[a] - local->here.b[a];
-    if (!is_good)
-        return NAN;
-    matrix_solve_lower(r, local->cholesky, local->step);
-    promise = 0.5 * matrix_squares(r, local->step);
-    matrix_solve_upper(r, local->cholesky, local->step);
-    return promise;
+    return is_good;
 }
 
-/* Finds the mode from local->here.b, and evaluates it: local->here. */
+/* Finds the mode from local->here.b, and evaluates it: local->here. Steps that promise little are
+ * judged by the slopes, which the integrator's noise hides less than values. */
 static enum asked find_mode(struct local *local)
 {
     size_t r = local->r;
@@ -192,29 +195,30 @@ static enum asked find_mode(struct local *local)
         asked = evaluate(local, &local->here);
     }
     for (int i = 0; asked == ASKED_OK && !local->mixed->holds && i < MAX_STEP; i++) {
-        set_hessian(local, local->here.information);
-        double promise = find_step(local, damping);
-        if (promise <= FOUND)
+        bool is_good = set_hessian(local, local->here.information) && damp(local, damping);
+        double promise = is_good ? promise_at(local, &local->here, local->step) : (double)NAN;
+        if (promise <= FOUND || !(damping < MOST_DAMPING))
             break;
+        matrix_solve_upper(r, local->cholesky, local->step);
         for (size_t a = 0; a < r; a++)
             local->there.b[a] = local->here.b[a] + local->step[a];
-        asked = isnan(promise) ? ASKED_FAILED : evaluate(local, &local->there);
+        asked = is_good ? evaluate(local, &local->there) : ASKED_FAILED;
         if (asked == ASKED_END)
             return asked;
         double gain = asked == ASKED_OK ? local->here.with_density - local->there.with_density
                                         : -INFINITY;
+        if (asked == ASKED_OK && promise <= IDLE)
+            gain = promise - promise_at(local, &local->there, local->step);
         asked = ASKED_OK;
         if (gain > 0) {
             struct place here = local->here;
             local->here = local->there;
             local->there = here;
-            damping = gain > 0.5 * promise ? 0.1 * damping : damping;
-            damping = damping < 1e-3 ? 0 : damping;
-        } else if (promise <= IDLE) {
-            break;
         }
         if (gain < 0.25 * promise)
-            damping = fmax(4 * damping, 1);
+            damping = fmax(4 * damping, 0.5);
+        else if (gain > 0.75 * promise)
+            damping = damping < 0.1 ? 0 : 0.25 * damping;
     }
     return asked;
 }
@@ -494,7 +498,7 @@ static void put_laplace(struct local *local, const struct around *around)
     size_t r = local->r;
     double by;
     block->number[0] = local->here.with_density + half_log_det(local);
-    block->variance = 0;
+    block->error = 0;
     block->effective = NAN;
     for (size_t j = 0; j < local->mixed->m; j++) {
         const uint32_t *random = moved_by(local, j, &by);
@@ -506,29 +510,29 @@ static void put_laplace(struct local *local, const struct around *around)
     put_information(local, local->here.information);
 }
 
-/* Sums over points, each times its weight exp(logarithm - most). The first n numbers are these: */
+/* Sums over points, each times its weight exp(logarithm - most) in the rule's sum. The first n
+ * numbers are these: */
 struct sums {
     double most, *number;
     size_t n;
-    double *weight, *squares, *each; /* 1, 1, N_SHIFT */
-    double *gradient, *information;  /* m, s x s: with the random effects held */
-    double *pull;                    /* r: derivatives by the random effects; */
-    double *pulled;                  /* r x r: deviates times G^-1 pull */
-    double *effects, *products;      /* r, r x r: of b - mode */
+    double *weight, *squares;       /* 1: of the points' weights */
+    double *gradient, *information; /* m, s x s: with the random effects held */
+    double *pull;                   /* r: derivatives by the random effects; */
+    double *pulled;                 /* r x r: deviates times G^-1 pull */
+    double *effects, *products;     /* r, r x r: of b - mode */
 };
 
 static bool make_sums(struct sums *sums, const struct local *local)
 {
     size_t r = local->r, s = local->s, m = local->mixed->m;
     double *next;
-    sums->n = 2 + N_SHIFT + m + s * s + 2 * r + 2 * r * r;
+    sums->n = 2 + m + s * s + 2 * r + 2 * r * r;
     if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
         return false;
     next = sums->number;
     sums->weight = next;
     sums->squares = next += 1;
-    sums->each = next += 1;
-    sums->gradient = next += N_SHIFT;
+    sums->gradient = next += 1;
     sums->information = next += m;
     sums->pull = next += s * s;
     sums->effects = next += r;
@@ -544,9 +548,10 @@ static void clear_sums(struct sums *sums)
     memset(sums->number, 0, sums->n * sizeof *sums->number);
 }
 
-/* The point at local->there, with its deviates and the logarithm of its weight. */
-static void add_point(struct sums *sums, const struct local *local, size_t shift,
-                      const double *deviate, double logarithm)
+/* The point at local->there, with its deviates, its weight in the rule, and the logarithm of the
+ * integrand over the density of the deviates. */
+static void add_point(struct sums *sums, const struct local *local, const double *deviate,
+                      double rule_weight, double logarithm)
 {
     const struct mixed *mixed = local->mixed;
     const struct place *there = &local->there;
@@ -561,10 +566,9 @@ static void add_point(struct sums *sums, const struct local *local, size_t shift
         *sums->squares = squares;
         sums->most = logarithm;
     }
-    double weight = exp(logarithm - sums->most);
+    double weight = rule_weight * exp(logarithm - sums->most);
     *sums->weight += weight;
     *sums->squares += weight * weight;
-    sums->each[shift] += weight;
     for (size_t k = 0; k < s; k++)
         sums->gradient[k] += weight * there->slope[k];
     for (size_t k = 0; k < mixed->m - s; k++)
@@ -587,55 +591,51 @@ static void add_point(struct sums *sums, const struct local *local, size_t shift
     }
 }
 
-/* Evaluates the points; the weight of each is the integrand over the points' density. */
-static enum asked add_points(struct local *local, struct sums *sums)
+/* Evaluates the points of a level. */
+static enum asked add_points(struct local *local, unsigned level, struct sums *sums)
 {
     const struct joint *joint = local->work->joint;
-    const struct mixed_block *block = local->block;
-    size_t r = local->r, number = (size_t)(local->work->block - joint->block);
-    double x[LATTICE_MOST], *b = local->there.b;
-    struct lattice lattice;
+    const struct rule *rule = &local->mixed->rule;
+    size_t r = local->r, n = rule_size(rule, level);
+    uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
+    double t[RULE_MOST], *b = local->there.b;
     enum asked asked = ASKED_OK;
     clear_sums(sums);
-    for (size_t v = 0; v < N_SHIFT && asked != ASKED_END; v++) {
-        lattice_init(&lattice, block->n_point, r, joint->seed, joint->ranks.first + number, v);
-        for (size_t k = 0; k < block->n_point && asked != ASKED_END; k++) {
-            double logarithm = (double)r * lattice_log_density(0, false) - half_log_det(local);
-            lattice_point(&lattice, k, x);
-            for (size_t a = 0; a < r; a++) {
-                b[a] = x[a] = lattice_deviate(x[a], block->is_heavy);
-                logarithm -= lattice_log_density(x[a], block->is_heavy);
-            }
-            matrix_solve_upper(r, local->cholesky, b);
-            for (size_t a = 0; a < r; a++)
-                b[a] += local->here.b[a];
-            asked = evaluate(local, &local->there);
-            if (asked == ASKED_OK)
-                add_point(sums, local, v, x, logarithm - local->there.with_density);
-        }
+    for (size_t k = 0; k < n && asked != ASKED_END; k++) {
+        double weight = exp(rule_point(rule, level, dataset, k, t));
+        double squares = matrix_squares(r, t);
+        memcpy(b, t, r * sizeof *b);
+        matrix_solve_upper(r, local->cholesky, b);
+        for (size_t a = 0; a < r; a++)
+            b[a] += local->here.b[a];
+        asked = evaluate(local, &local->there);
+        if (asked == ASKED_OK)
+            add_point(sums, local, t, weight, 0.5 * squares - local->there.with_density);
     }
     return asked == ASKED_END ? ASKED_END : *sums->weight > 0 ? ASKED_OK : ASKED_FAILED;
 }
 
-/* The first points of a stage: deviates with heavier tails, or more points, if these serve badly. */
-static enum asked choose_points(struct local *local, struct sums *sums)
+static double value_of(const struct local *local, const struct sums *sums)
 {
-    struct mixed_block *block = local->block;
-    uint32_t base = local->mixed->n_point;
-    enum asked asked;
-    block->n_point = block->n_point > base ? block->n_point : base;
-    for (;;) {
-        double n = N_SHIFT * (double)block->n_point;
-        asked = add_points(local, sums);
-        double effective = asked == ASKED_OK ? *sums->weight * *sums->weight / *sums->squares : 0;
-        if (asked == ASKED_END || effective >= POOR * n)
+    return half_log_det(local) - sums->most - log(*sums->weight);
+}
+
+/* The first level that is accurate enough. */
+static enum asked choose_level(struct local *local, struct sums *sums)
+{
+    const struct rule *rule = &local->mixed->rule;
+    double before = NAN;
+    for (unsigned level = 0;; level++) {
+        enum asked asked = add_points(local, level, sums);
+        if (asked == ASKED_END)
             return asked;
-        if (!block->is_heavy)
-            block->is_heavy = true;
-        else if (effective < TOO_FEW * n && block->n_point < MOST_TIMES * base)
-            block->n_point *= 2;
-        else
+        double value = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
+        local->block->level = level;
+        local->block->error = value - before;
+        if (fabs(value - before) <= CHANGE || level + 2 >= RULE_LEVELS
+            || rule_size(rule, level + 1) > MANY_POINTS)
             return asked;
+        before = value;
     }
 }
 
@@ -656,25 +656,37 @@ static void put_gradient(const struct local *local, const struct around *around,
     }
 }
 
+/* The level above the one that was chosen, and what it changes. */
+static enum asked choose_final(struct local *local, struct sums *sums)
+{
+    unsigned level = local->block->level;
+    enum asked asked = add_points(local, level, sums);
+    double before = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
+    if (asked != ASKED_END)
+        asked = add_points(local, level + 1, sums);
+    if (asked == ASKED_OK)
+        local->block->error = value_of(local, sums) - before;
+    return asked;
+}
+
 /* The likelihood by points around the mode. */
 static enum asked put_sample(struct local *local, const struct around *around)
 {
+    const struct mixed *mixed = local->mixed;
     struct mixed_block *block = local->block;
     struct sums sums;
     size_t r = local->r, s = local->s;
-    double spread = 0;
     if (!make_sums(&sums, local)) {
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
-    enum asked asked = local->mixed->chooses ? choose_points(local, &sums) : add_points(local, &sums);
+    bool is_final = mixed->progress.is_final;
+    enum asked asked = !mixed->chooses ? add_points(local, block->level + is_final, &sums)
+                                       : (is_final ? choose_final : choose_level)(local, &sums);
     if (asked != ASKED_OK)
         return asked;
-    double weight = *sums.weight, n = N_SHIFT * (double)block->n_point;
-    for (size_t v = 0; v < N_SHIFT; v++)
-        spread += (sums.each[v] - weight / N_SHIFT) * (sums.each[v] - weight / N_SHIFT);
-    block->number[0] = -(sums.most + log(weight / n));
-    block->variance = spread * N_SHIFT / (N_SHIFT - 1) / (weight * weight);
+    double weight = *sums.weight;
+    block->number[0] = value_of(local, &sums);
     block->effective = weight * weight / *sums.squares;
     put_gradient(local, around, &sums);
     for (size_t a = 0; a < r; a++)
@@ -776,8 +788,8 @@ void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct m
     struct mixed_block none = {.mode = NULL}, *to = block ? block : &none;
     size_t r = mixed->progress.r;
     ARRAY(to->mode, r);
-    FIELD(to->n_point);
-    FIELD(to->is_heavy);
+    FIELD(to->level);
+    FIELD(to->error);
 }
 
 void mixed_record(const struct joint *joint, size_t i, struct fit_record *record)
@@ -788,13 +800,17 @@ void mixed_record(const struct joint *joint, size_t i, struct fit_record *record
     const struct mixed_block *own = block->mixed;
     if (!own || !mixed->has_result || block->is_out)
         return;
+    record->minus_2_log_likelihood = 2 * own->number[0];
+    record->effective_samples = own->effective;
     for (size_t k = 0; k < result->s; k++)
         for (size_t j = 0; j < mixed->progress.s; j++)
             if (block->file_index[j] == result->shared[k])
                 record->standard_error[result->shared[k]] =
                     fabs(block->chain[j]) * result->standard_error[result->m - result->s + k];
     for (size_t a = 0; a < result->r; a++) {
-        size_t j = mixed->random[a];
-        record->standard_error[result->random[a]] = fabs(block->chain[j]) * own->deviation[a];
+        uint32_t file = result->random[a];
+        record->random_mean[file] = own->mean[a];
+        record->random_deviation[file] = own->deviation[a];
+        record->standard_error[file] = fabs(block->chain[mixed->random[a]]) * own->deviation[a];
     }
 }

@@ -4,7 +4,6 @@
 
 #include "fit/joint_bytes.h"
 #include "fit/joint_internal.h"
-#include "fit/lattice.h"
 #include "fit/matrix.h"
 
 #include <float.h>
@@ -17,10 +16,10 @@
 static const double DEVIATION = 0.5, RELATIVE = 0.3;
 /* With so many datasets for each estimate their gradients' outer products are the curvature. */
 static const double MANY = 10;
-enum { MAX_SHORTER = 8, FINER = 4 };
+enum { MAX_SHORTER = 8 };
 /* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
  * where datasets are so many that third derivatives matter little. */
-static const double BOTH_SIDES = 0.1, ONE_SIDE = 0.03;
+static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
 enum { ENOUGH = 200 };
 /* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
  * first one, by more than GAIN. */
@@ -128,6 +127,8 @@ static bool make(struct mixed *mixed)
     if (!find_random(mixed) || !make_map(mixed))
         return false;
     size_t m = mixed->m;
+    if (!rule_init(&mixed->rule, mixed->progress.r, joint->seed, arena))
+        return false;
     mixed->asker.problem = &joint->problem;
     mixed->asker.options = joint->options;
     mixed->asker.accuracy = joint->asker.accuracy;
@@ -161,7 +162,11 @@ static void products_of(const void *context, const struct joint_block *block, do
             *number++ = gradient[c] * gradient[d];
 }
 
-static double variance_of(const struct joint_block *block) { return block->mixed->variance; }
+static double error_of(const struct joint_block *block) { return block->mixed->error; }
+static double square_of(const struct joint_block *block)
+{
+    return block->mixed->error * block->mixed->error;
+}
 
 /* A packed lower triangle as a matrix. */
 static void unpack(size_t m, const double *packed, double *matrix)
@@ -335,6 +340,21 @@ static void take(struct mixed *mixed, double f)
     take_modes(mixed);
 }
 
+/* Of the trial, by values or, where noise hides these, by the gradients at both ends. */
+static double find_decrease(struct mixed *mixed, double f)
+{
+    struct fit_search *search = &mixed->search;
+    struct trust_model *model = &search->model;
+    const struct fit_point trial = {.theta = mixed->trial, .gradient = mixed->slope};
+    double by_value = mixed->point.f - f,
+           by_slopes = stopping_by_slopes(mixed->m, &mixed->point, &trial);
+    if (!stopping_is_hidden(&search->stopping, model->promise, &mixed->point, by_value, by_slopes))
+        return by_value;
+    double before = trust_model_decrement(model, mixed->point.gradient);
+    bool is_flatter = !(trust_model_decrement(model, mixed->slope) > 0.5 * before);
+    return stopping_by_gradient(&search->stopping, by_value, by_slopes, is_flatter);
+}
+
 static enum asked step(struct fit_search *search)
 {
     struct mixed *mixed = mixed_of(search);
@@ -348,7 +368,7 @@ static enum asked step(struct fit_search *search)
     double f = mixed->sum[0];
     if (asked == ASKED_OK) {
         memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
-        decrease = mixed->point.f - f;
+        decrease = find_decrease(mixed, f);
         for (size_t k = 0; k < m; k++)
             slope += mixed->point.gradient[k] * (mixed->trial[k] - mixed->point.theta[k]);
         if (decrease > -10 * model->promise)
@@ -409,8 +429,10 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     enum outcome outcome;
     bool has_left = false;
     do {
-        if (!is_under_way)
+        if (!is_under_way) {
             stopping_init(&search->stopping, &mixed->asker);
+            trust_model_forget(&search->model);
+        }
         is_under_way = false;
         outcome = fit_search_run(search, true);
         if (mixed->joint->end.is_cut)
@@ -445,20 +467,11 @@ static enum asked begin_laplace(struct mixed *mixed)
     return begin_curvature(mixed);
 }
 
-/* Points of each shift of the lattice. */
-static uint32_t n_point(const struct mixed *mixed)
-{
-    size_t r = mixed->progress.r;
-    uint32_t n = r <= 2 ? 16 : r <= 4 ? 32 : 64;
-    return mixed->progress.is_final ? FINER * n : n;
-}
-
-/* At the best estimates: datasets choose their points. */
+/* At the best estimates: datasets choose their levels. */
 static enum asked begin_points(struct mixed *mixed, bool is_final)
 {
     mixed->progress.phase = MIXED_EXACT;
     mixed->progress.is_final = is_final;
-    mixed->n_point = n_point(mixed);
     mixed->chooses = true;
     enum asked asked = run_at_best(mixed, JOINT_MIXED);
     mixed->chooses = false;
@@ -499,7 +512,6 @@ static enum asked resume(struct mixed *mixed)
         cursor.at = block->memory.saved_mixed;
         mixed_pass_block(&cursor, mixed, block->mixed);
     }
-    mixed->n_point = n_point(mixed);
     mixed->search.model.reach = mixed->progress.reach;
     mixed->search.stopping = mixed->progress.stopping;
     mixed->search.stopping.asker = &mixed->asker;
@@ -791,7 +803,8 @@ static enum asked conclude(struct mixed *mixed, enum outcome outcome)
     else
         set_missing(result->standard_error, m);
     result->minus_2_log_likelihood = 2 * mixed->point.f;
-    result->likelihood_error = 2 * sqrt(joint_total(joint, variance_of));
+    result->likelihood_error =
+        2 * fmax(fabs(joint_total(joint, error_of)), sqrt(joint_total(joint, square_of)));
     result->condition = condition_of(result, arena);
     result->n_dataset = joint->part.n_all;
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;
