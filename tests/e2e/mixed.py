@@ -65,11 +65,11 @@ def agree(found, reference, tolerance, likelihood=LIKELY, errors=None, names=Non
 
 def same_bits(left, right, shown=""):
     """All numbers of /population and /fits, times aside."""
-    for part in ("", "fits"):
-        a, b = (found[part] if part else found for found in (left, right))
+    for part in ("population", "fits"):
+        a, b = ({name: value for name, value in (found if part == "population" else found["fits"]).items()
+                 if name not in ("fits", "stderr", "names", "seconds")} for found in (left, right))
         assert a.keys() == b.keys(), (shown, a.keys() ^ b.keys())
         for name in a:
-            if name not in ("fits", "stderr", "names", "seconds", "cpu_seconds", "wall_seconds"):
-                x, y = np.asarray(a[name]), np.asarray(b[name])
-                same = list(x.ravel()) == list(y.ravel()) if x.dtype.kind in "OU" else x.tobytes() == y.tobytes()
-                assert same, f"{shown}: {part}/{name} differs: {x.ravel()[:5]}, {y.ravel()[:5]}"
+            x, y = np.asarray(a[name]), np.asarray(b[name])
+            same = list(x.ravel()) == list(y.ravel()) if x.dtype.kind in "OU" else x.tobytes() == y.tobytes()
+            assert same, f"{shown}: {part}/{name} differs: {x.ravel()[:5]}, {y.ravel()[:5]}"
