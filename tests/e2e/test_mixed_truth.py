@@ -76,7 +76,7 @@ KINDS = {
     "sparse": Kind(["CL", "V"], ["ka", "b"], lambda rng: np.sort(rng.choice(RICH[1:], 2, replace=False))),
     "censored": Kind(["CL", "V"], ["ka", "a"], lambda rng: RICH[2:], limit=2.8),
     "covariate": Kind(["CL", "V"], ["beta", "b"], lambda rng: np.sort(rng.choice(RICH, 4, replace=False))),
-    "zero variance": Kind(["CL", "ka"], ["V", "b"], lambda rng: np.sort(rng.choice(RICH, 5, replace=False)), zero=["ka"]),
+    "zero variance": Kind(["ka", "CL"], ["V", "b"], lambda rng: np.sort(rng.choice(RICH, 5, replace=False)), zero=["ka"]),
     "full 3 x 3": Kind(["ka", "CL", "V"], ["b"], lambda rng: RICH,
                        correlation=[[1, 0.3, 0.2], [0.3, 1, 0.5], [0.2, 0.5, 1]])}
 
