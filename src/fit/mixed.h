@@ -72,8 +72,8 @@ struct mixed_block {
     double *mode, *found;     /* r: the random effects' mode at the best estimates; at the latest */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
-    unsigned level;           /* of the rule, in the search; and what it changed the value by */
-    double error;
+    unsigned level;           /* of the rule, in the search; */
+    double error;             /* and what it, or at the end the next level, changed the value by */
     double effective;         /* effective number of points */
 };
 

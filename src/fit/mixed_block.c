@@ -13,16 +13,16 @@
 #include <string.h>
 
 /* The mode is found when another step promises less than this of -log likelihood: then it is within
- * 1e-5 of the random effects' standard deviations. What promises less than IDLE and gains nothing
- * is the integrator's noise. */
-static const double FOUND = 1e-10, IDLE = 1e-5;
+ * 1e-5 of the random effects' standard deviations. Values say little of steps that promise less
+ * than IDLE. */
+static const double FOUND = 1e-10, IDLE = 1e-4, MOST_DAMPING = 1e6;
 enum { MAX_STEP = 60 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
 /* A dataset takes the first level of the rule that changes its -log likelihood by no more than this
  * from the level before, whose error the change is: its own is many times smaller. The last level
  * of the search but one has at most so many points. */
-static const double CHANGE = 3e-3;
+static const double CHANGE = 1e-3;
 enum { MANY_POINTS = 2048 };
 
 /* The objective at some random effects: without and with their density. */
@@ -160,28 +160,31 @@ static bool set_hessian(struct local *local, const double *information)
     return matrix_factor(r, local->hessian, r, local->index, local->cholesky);
 }
 
-/* The step to the mode from local->here with this damping, and what it promises. */
-static double find_step(struct local *local, double damping)
+/* What the step to the mode from a place promises, with the Hessian that is factored. */
+static double promise_at(const struct local *local, const struct place *place, double *step)
 {
     size_t r = local->r;
-    double promise = 0;
+    to_effects(local, place->slope, 1, step);
+    for (size_t a = 0; a < r; a++)
+        step[a] = -step[a] - place->b[a];
+    matrix_solve_lower(r, local->cholesky, step);
+    return 0.5 * matrix_squares(r, step);
+}
+
+/* Factors the Hessian at local->here with this damping. */
+static bool damp(struct local *local, double damping)
+{
+    size_t r = local->r;
     for (size_t a = 0; a < r; a++)
         local->hessian[a + a * r] += damping;
     bool is_good = matrix_factor(r, local->hessian, r, local->index, local->cholesky);
     for (size_t a = 0; a < r; a++)
         local->hessian[a + a * r] -= damping;
-    to_effects(local, local->here.slope, 1, local->step);
-    for (size_t a = 0; a < r; a++)
-        local->step[a] = -local->step[a] - local->here.b[a];
-    if (!is_good)
-        return NAN;
-    matrix_solve_lower(r, local->cholesky, local->step);
-    promise = 0.5 * matrix_squares(r, local->step);
-    matrix_solve_upper(r, local->cholesky, local->step);
-    return promise;
+    return is_good;
 }
 
-/* Finds the mode from local->here.b, and evaluates it: local->here. */
+/* Finds the mode from local->here.b, and evaluates it: local->here. Steps that promise little are
+ * judged by the slopes, which the integrator's noise hides less than values. */
 static enum asked find_mode(struct local *local)
 {
     size_t r = local->r;
@@ -192,29 +195,30 @@ static enum asked find_mode(struct local *local)
         asked = evaluate(local, &local->here);
     }
     for (int i = 0; asked == ASKED_OK && !local->mixed->holds && i < MAX_STEP; i++) {
-        set_hessian(local, local->here.information);
-        double promise = find_step(local, damping);
-        if (promise <= FOUND)
+        bool is_good = set_hessian(local, local->here.information) && damp(local, damping);
+        double promise = is_good ? promise_at(local, &local->here, local->step) : (double)NAN;
+        if (promise <= FOUND || !(damping < MOST_DAMPING))
             break;
+        matrix_solve_upper(r, local->cholesky, local->step);
         for (size_t a = 0; a < r; a++)
             local->there.b[a] = local->here.b[a] + local->step[a];
-        asked = isnan(promise) ? ASKED_FAILED : evaluate(local, &local->there);
+        asked = is_good ? evaluate(local, &local->there) : ASKED_FAILED;
         if (asked == ASKED_END)
             return asked;
         double gain = asked == ASKED_OK ? local->here.with_density - local->there.with_density
                                         : -INFINITY;
+        if (asked == ASKED_OK && promise <= IDLE)
+            gain = promise - promise_at(local, &local->there, local->step);
         asked = ASKED_OK;
         if (gain > 0) {
             struct place here = local->here;
             local->here = local->there;
             local->there = here;
-            damping = gain > 0.5 * promise ? 0.1 * damping : damping;
-            damping = damping < 1e-3 ? 0 : damping;
-        } else if (promise <= IDLE) {
-            break;
         }
         if (gain < 0.25 * promise)
-            damping = fmax(4 * damping, 1);
+            damping = fmax(4 * damping, 0.5);
+        else if (gain > 0.75 * promise)
+            damping = damping < 0.1 ? 0 : 0.25 * damping;
     }
     return asked;
 }
@@ -652,6 +656,19 @@ static void put_gradient(const struct local *local, const struct around *around,
     }
 }
 
+/* The level above the one that was chosen, and what it changes. */
+static enum asked choose_final(struct local *local, struct sums *sums)
+{
+    unsigned level = local->block->level;
+    enum asked asked = add_points(local, level, sums);
+    double before = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
+    if (asked != ASKED_END)
+        asked = add_points(local, level + 1, sums);
+    if (asked == ASKED_OK)
+        local->block->error = value_of(local, sums) - before;
+    return asked;
+}
+
 /* The likelihood by points around the mode. */
 static enum asked put_sample(struct local *local, const struct around *around)
 {
@@ -663,10 +680,12 @@ static enum asked put_sample(struct local *local, const struct around *around)
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
-    unsigned level = block->level + mixed->progress.is_final;
-    enum asked asked = mixed->chooses ? choose_level(local, &sums) : add_points(local, level, &sums);
+    bool is_final = mixed->progress.is_final;
+    enum asked asked = !mixed->chooses ? add_points(local, block->level + is_final, &sums)
+                                       : (is_final ? choose_final : choose_level)(local, &sums);
     if (asked != ASKED_OK)
         return asked;
+    unsigned level = block->level + is_final;
     double weight = *sums.weight;
     block->number[0] = value_of(local, &sums);
     block->effective = (double)rule_size(&mixed->rule, level) * weight * weight / *sums.squares;
@@ -782,13 +801,17 @@ void mixed_record(const struct joint *joint, size_t i, struct fit_record *record
     const struct mixed_block *own = block->mixed;
     if (!own || !mixed->has_result || block->is_out)
         return;
+    record->minus_2_log_likelihood = 2 * own->number[0];
+    record->effective_samples = own->effective;
     for (size_t k = 0; k < result->s; k++)
         for (size_t j = 0; j < mixed->progress.s; j++)
             if (block->file_index[j] == result->shared[k])
                 record->standard_error[result->shared[k]] =
                     fabs(block->chain[j]) * result->standard_error[result->m - result->s + k];
     for (size_t a = 0; a < result->r; a++) {
-        size_t j = mixed->random[a];
-        record->standard_error[result->random[a]] = fabs(block->chain[j]) * own->deviation[a];
+        uint32_t file = result->random[a];
+        record->random_mean[file] = own->mean[a];
+        record->random_deviation[file] = own->deviation[a];
+        record->standard_error[file] = fabs(block->chain[mixed->random[a]]) * own->deviation[a];
     }
 }

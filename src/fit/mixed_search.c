@@ -340,6 +340,21 @@ static void take(struct mixed *mixed, double f)
     take_modes(mixed);
 }
 
+/* Of the trial, by values or, where noise hides these, by the gradients at both ends. */
+static double find_decrease(struct mixed *mixed, double f)
+{
+    struct fit_search *search = &mixed->search;
+    struct trust_model *model = &search->model;
+    const struct fit_point trial = {.theta = mixed->trial, .gradient = mixed->slope};
+    double by_value = mixed->point.f - f,
+           by_slopes = stopping_by_slopes(mixed->m, &mixed->point, &trial);
+    if (!stopping_is_hidden(&search->stopping, model->promise, &mixed->point, by_value, by_slopes))
+        return by_value;
+    double before = trust_model_decrement(model, mixed->point.gradient);
+    bool is_flatter = !(trust_model_decrement(model, mixed->slope) > 0.5 * before);
+    return stopping_by_gradient(&search->stopping, by_value, by_slopes, is_flatter);
+}
+
 static enum asked step(struct fit_search *search)
 {
     struct mixed *mixed = mixed_of(search);
@@ -353,7 +368,7 @@ static enum asked step(struct fit_search *search)
     double f = mixed->sum[0];
     if (asked == ASKED_OK) {
         memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
-        decrease = mixed->point.f - f;
+        decrease = find_decrease(mixed, f);
         for (size_t k = 0; k < m; k++)
             slope += mixed->point.gradient[k] * (mixed->trial[k] - mixed->point.theta[k]);
         if (decrease > -10 * model->promise)
@@ -414,8 +429,10 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     enum outcome outcome;
     bool has_left = false;
     do {
-        if (!is_under_way)
+        if (!is_under_way) {
             stopping_init(&search->stopping, &mixed->asker);
+            trust_model_forget(&search->model);
+        }
         is_under_way = false;
         outcome = fit_search_run(search, true);
         if (mixed->joint->end.is_cut)
@@ -455,7 +472,7 @@ static enum asked begin_points(struct mixed *mixed, bool is_final)
 {
     mixed->progress.phase = MIXED_EXACT;
     mixed->progress.is_final = is_final;
-    mixed->chooses = !is_final;
+    mixed->chooses = true;
     enum asked asked = run_at_best(mixed, JOINT_MIXED);
     mixed->chooses = false;
     if (asked != ASKED_OK)

@@ -7,7 +7,6 @@
 #include "run/compute/compute_ranks.h"
 #include "run/compute/joint_refits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,14 +121,6 @@ static enum status write_population(struct search *search, struct error *error)
     enum status status = STATUS_OK;
     if (!mixed || !mixed->has_result || !compute_is_first(compute))
         return STATUS_OK;
-    if (getenv("DBG")) {
-        const struct mixed_result *r = &mixed->result;
-        fprintf(stderr, "-2LL %.6f +- %.3g iterations %lld\n", r->minus_2_log_likelihood, r->likelihood_error, (long long)r->n_iteration);
-        for (size_t a = 0; a < r->r; a++) fprintf(stderr, "mean %.8g shrink %.3g\n", r->mean[a], r->shrinkage[a]);
-        for (size_t a = 0; a < r->r * r->r; a++) fprintf(stderr, "cov %.8g\n", r->covariance[a]);
-        for (size_t a = 0; a < r->s; a++) fprintf(stderr, "shared %.8g\n", r->value[a]);
-        for (size_t a = 0; a < r->m; a++) fprintf(stderr, "se %.6g %.6g %.6g\n", r->standard_error[a], r->by_scores[a], r->sandwich[a]);
-    }
     bool is_there = mixed_result_read(&before, plan->paths.journal, &plan->identity, &arena);
     if (!is_there
         || !(before.minus_2_log_likelihood <= mixed->result.minus_2_log_likelihood))
