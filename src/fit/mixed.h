@@ -74,7 +74,7 @@ struct mixed_block {
     double *mean, *deviation; /* r: of the random parameters, given the data */
     unsigned level;           /* of the rule, in the search; */
     double error;             /* and what it, or at the end the next level, changed the value by */
-    double effective;         /* effective number of points */
+    double effective;         /* number of points: 1 over the squares of their parts of the sum */
 };
 
 /* After joint_init, for levels with random parameters. False: out of memory. */

@@ -515,7 +515,7 @@ static void put_laplace(struct local *local, const struct around *around)
 struct sums {
     double most, *number;
     size_t n;
-    double *weight, *squares;       /* 1; squares: of exp(logarithm - most) */
+    double *weight, *squares;       /* 1: of the points' weights */
     double *gradient, *information; /* m, s x s: with the random effects held */
     double *pull;                   /* r: derivatives by the random effects; */
     double *pulled;                 /* r x r: deviates times G^-1 pull */
@@ -566,9 +566,9 @@ static void add_point(struct sums *sums, const struct local *local, const double
         *sums->squares = squares;
         sums->most = logarithm;
     }
-    double part = exp(logarithm - sums->most), weight = rule_weight * part;
+    double weight = rule_weight * exp(logarithm - sums->most);
     *sums->weight += weight;
-    *sums->squares += weight * part;
+    *sums->squares += weight * weight;
     for (size_t k = 0; k < s; k++)
         sums->gradient[k] += weight * there->slope[k];
     for (size_t k = 0; k < mixed->m - s; k++)
@@ -685,10 +685,9 @@ static enum asked put_sample(struct local *local, const struct around *around)
                                        : (is_final ? choose_final : choose_level)(local, &sums);
     if (asked != ASKED_OK)
         return asked;
-    unsigned level = block->level + is_final;
     double weight = *sums.weight;
     block->number[0] = value_of(local, &sums);
-    block->effective = (double)rule_size(&mixed->rule, level) * weight * weight / *sums.squares;
+    block->effective = weight * weight / *sums.squares;
     put_gradient(local, around, &sums);
     for (size_t a = 0; a < r; a++)
         sums.effects[a] /= weight;

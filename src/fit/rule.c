@@ -8,7 +8,7 @@
 
 enum { PRODUCT_MOST = 3, PURPOSE = 0x52554c45 };
 /* Nodes of products by level; and points of the lattices. */
-static const size_t N_NODE[RULE_LEVELS] = {3, 5, 7, 9, 13, 19, 27, 41};
+static const size_t N_NODE[RULE_LEVELS] = {3, 5, 7, 9, 13, 19, 27, 41, 61, 91};
 enum { FIRST_POINTS = 64 };
 /* The width of the lattices' normal distribution: wider ones converge faster at last, narrower ones
  * begin with smaller errors. */

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* Levels of growing accuracy, from 0. */
-enum { RULE_LEVELS = 8, RULE_MOST = 32 }; /* variables */
+enum { RULE_LEVELS = 10, RULE_MOST = 32 }; /* variables */
 
 /* For r variables. Const once it is made; any number of threads. */
 struct rule {
