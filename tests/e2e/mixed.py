@@ -51,9 +51,11 @@ def agree(found, reference, tolerance, likelihood=LIKELY, errors=None, names=Non
     off = np.abs(found["estimate"] - reference.theta) / reference.standard_error
     shown = f"\n{found['estimate_name']}\nfound {found['estimate']}\nnot   {reference.theta}\nerror {reference.standard_error}"
     value = found["minus_2_log_likelihood"]
-    mine = max(likelihood, 3 * found["minus_2_log_likelihood_error"])
-    assert mine <= max(likelihood, 0.1), f"Monte-Carlo error {found['minus_2_log_likelihood_error']}"
-    assert abs(value - reference.value) < mine, f"-2 log L {value:.6f}, not {reference.value:.6f}"
+    said = found["minus_2_log_likelihood_error"]
+    assert 0 <= said < 0.2, f"the error of -2 log L is large: {said}"
+    assert abs(value - reference.value) < likelihood, f"-2 log L {value:.6f}, not {reference.value:.6f} (said: +- {said})"
+    if found["likelihood"] == "exact":  # its own error is honest, but for what the integration leaves
+        assert abs(value - reference.value) < 3 * said + 1e-3, (value, reference.value, said)
     assert np.max(off) < tolerance, f"off by {np.max(off):.2g} standard errors: {off}{shown}"
     if errors is not False:
         for name, expected in (("standard_error", reference.standard_error), ("standard_error_scores", reference.by_scores),
