@@ -19,10 +19,12 @@ static const double FOUND = 1e-10, IDLE = 1e-4, MOST_DAMPING = 1e6;
 enum { MAX_STEP = 60 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
-/* A dataset takes the first level of the rule that changes its -log likelihood by no more than this
- * from the level before, whose error the change is: its own is many times smaller. The last level
- * of the search but one has at most so many points. */
-static const double CHANGE = 1e-3;
+/* A dataset takes the first level of the rule that changes its -log likelihood by no more than
+ * CHANGE from the level before, whose error the change is: its own is smaller. These errors have the
+ * same sign where posteriors are alike, so that they add up over the datasets: of many, the changes
+ * may be ALL_CHANGES together, but one need not be below LEAST_CHANGE. The last level of the search
+ * but one has at most so many points. */
+static const double CHANGE = 1e-3, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
 enum { MANY_POINTS = 2048 };
 
 /* The objective at some random effects: without and with their density. */
@@ -624,7 +626,8 @@ static double value_of(const struct local *local, const struct sums *sums)
 static enum asked choose_level(struct local *local, struct sums *sums)
 {
     const struct rule *rule = &local->mixed->rule;
-    double before = NAN;
+    double before = NAN, n = (double)local->work->joint->part.n_all;
+    double change = fmax(LEAST_CHANGE, fmin(CHANGE, ALL_CHANGES / n));
     for (unsigned level = 0;; level++) {
         enum asked asked = add_points(local, level, sums);
         if (asked == ASKED_END)
@@ -632,7 +635,7 @@ static enum asked choose_level(struct local *local, struct sums *sums)
         double value = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
         local->block->level = level;
         local->block->error = value - before;
-        if (fabs(value - before) <= CHANGE || level + 2 >= RULE_LEVELS
+        if (fabs(value - before) <= change || level + 2 >= RULE_LEVELS
             || rule_size(rule, level + 1) > MANY_POINTS)
             return asked;
         before = value;
