@@ -759,8 +759,13 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return;
     }
+    struct fit_work used = work->asker->used;
+    if (joint->mixed->holds) /* what another process has counted, once more */
+        work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
     enum asked asked = contribute(&local);
+    if (joint->mixed->holds)
+        work->asker->used = used;
     block->has_failed = asked != ASKED_OK;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;
