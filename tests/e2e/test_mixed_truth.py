@@ -91,14 +91,14 @@ def many(tmp, kind, n, n_replicate):
 
 
 def test_few(tmp):
-    """Two populations of each kind but the one that takes seconds. No estimate is more than 5 standard errors from the truth:
-    chance does that once in 20,000 checks with errors from 40 datasets (Student's t), and there are 60. Their squares, in
+    """A population of each kind but the one that takes seconds. No estimate is more than 5 standard errors from the truth:
+    chance does that once in 20,000 checks with errors from 40 datasets (Student's t), and there are 30. Their squares, in
     all, are as many as there are estimates: half to twice. NaN: at its bound."""
     squares, count = 0.0, 0
     for kind, about in KINDS.items():
         if kind == "full 3 x 3":
             continue
-        estimate, error, truth, names = many(tmp, kind, 40, 2)
+        estimate, error, truth, names = many(tmp, kind, 40, 1)
         off = (estimate - truth) / error
         for name in about.zero:  # a variance of 0 is at the end of its range: estimates are 0 or small
             k = names.index(f"var({name})")
