@@ -642,6 +642,23 @@ static enum asked choose_level(struct local *local, struct sums *sums)
     }
 }
 
+/* The gradient of the sum over points that move with the mode and its curvature. */
+static void put_gradient(const struct local *local, const struct around *around,
+                         const struct sums *sums)
+{
+    size_t r = local->r;
+    for (size_t j = 0; j < local->mixed->m; j++) {
+        const double *factor_by = around->factor_by + j * r * r;
+        double sum = sums->gradient[j];
+        for (size_t a = 0; a < r; a++) {
+            sum += sums->pull[a] * around->mode_by[a + j * r];
+            for (size_t e = a; e < r; e++)
+                sum -= factor_by[e + a * r] * sums->pulled[e + a * r];
+        }
+        local->block->number[1 + j] = sum / *sums->weight + trace(r, factor_by);
+    }
+}
+
 /* The likelihood by points around the mode. */
 static enum asked put_sample(struct local *local, const struct around *around)
 {
