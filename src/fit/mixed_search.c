@@ -21,15 +21,17 @@ enum { MAX_SHORTER = 8 };
  * the default: the last one within 1e-3 standard errors of the optimum. */
 static const double LAST = 2e-7, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
 /* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
- * where datasets are so many that third derivatives matter little. */
+ * where datasets are so many that third derivatives matter little, and have many points. */
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
-enum { ENOUGH = 200 };
+enum { ENOUGH = 200, FEW_RANDOM = 2 };
 /* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
  * first one, by more than GAIN. */
 static const double PROBE = 0.1, GAIN = 1e-3;
 /* It becomes 0 from a standard deviation of this part of the first one, if -log likelihood rises by
  * no more than SAME. */
 static const double NOTHING = 1e-2, SAME = 1e-6;
+/* A standard deviation where its curvature is believed, in parts of the first one. */
+static const double SMALL = 0.05;
 
 static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
 
@@ -258,6 +260,20 @@ static enum asked begin_curvature(struct mixed *mixed)
     return ASKED_OK;
 }
 
+/* The least curvature of estimate k. That by a standard deviation vanishes where this is 0, and the
+ * expected information, 2 M^2 L^2 with the information M of the mean in each dataset, says nothing
+ * there: it is that of a small one. */
+static double least_curvature(const struct mixed *mixed, size_t k)
+{
+    size_t s = mixed->progress.s, m = mixed->m;
+    if (k < s)
+        return 0;
+    size_t a = mixed->row[k - s], mean = mixed->random[a];
+    double by_mean = mixed->curvature[mean + mean * m], n = (double)mixed->joint->part.n_all;
+    double small = SMALL * first_deviation(mixed, mixed->point.theta, a);
+    return 2 * by_mean * by_mean / n * small * small;
+}
+
 /* The triangle of the curvature, of which a part is added to the diagonal until it has one. */
 static bool factor_curvature(const struct mixed *mixed, double *triangle)
 {
@@ -271,7 +287,7 @@ static bool factor_curvature(const struct mixed *mixed, double *triangle)
         for (uint32_t k = 0; k < m; k++) {
             double *entry = &matrix[k + k * m];
             index[k] = k;
-            *entry = *entry > 0 ? *entry * (1 + part) : 0;
+            *entry = fmax(*entry > 0 ? *entry : 0, least_curvature(mixed, k)) * (1 + part);
             *entry = *entry > 0 ? *entry : 1e-8;
         }
         is_good = matrix_factor(m, matrix, m, index, lower);
@@ -633,7 +649,7 @@ struct errors {
 static enum asked differ(struct mixed *mixed, struct errors *errors)
 {
     size_t m = mixed->m;
-    bool is_one_sided = mixed->joint->part.n_all >= ENOUGH;
+    bool is_one_sided = mixed->joint->part.n_all >= ENOUGH && mixed->progress.r > FEW_RANDOM;
     double part = is_one_sided ? ONE_SIDE : BOTH_SIDES;
     bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor,
                           errors->inverse);
