@@ -53,7 +53,8 @@ static const struct option table[] = {
     {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(parameters),
      .is_file = true,
      .help = "a CSV table with a row per parameter: its name in a column 'parameter', and optionally start, lower, upper, "
-     "scale, fixed, level (dataset, shared, random, or a column of groups), prior, prior_location, prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
+     "scale, fixed, level (dataset, shared, random, or a column of groups), prior, prior_location, "
+     "prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .is_output = true, .default_text = "MEASUREMENTS.h5, MODEL.ode",
      .help = "the problem file, or with SBML the text, to write"},
