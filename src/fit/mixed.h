@@ -31,11 +31,15 @@ enum mixed_phase {
     MIXED_EXACT
 };
 
+/* The search begins with the datasets' own levels of the rule, its last stage has the next ones,
+ * and the likelihood is found with those after these, which show the error. */
+enum { MIXED_FINER = 1, MIXED_FINEST = 2 };
+
 /* How far the search has come: what a process needs to continue it, besides the arrays. */
 struct mixed_progress {
     enum mixed_phase phase;
     size_t r, s, n_factor;    /* random parameters; all above the blocks; entries of the factor */
-    bool is_final;            /* one level of the rule above that of the search */
+    unsigned finer;           /* levels of the rule above the datasets' own */
     double f;                 /* at the best estimates */
     struct trust_reach reach;
     struct stopping stopping;
@@ -49,7 +53,8 @@ struct mixed {
     size_t m;                 /* estimates: s, and n_factor */
     uint32_t *random;         /* r: indices of the random parameters among those above the blocks */
     uint32_t *row, *column;   /* n_factor: of the factor's entries, column after column */
-    struct fit_asker asker;   /* of the search: its map */
+    struct fit_asker asker;   /* of the search: its map, */
+    struct fit_options options; /* and these with a tolerance of the search's stage */
     struct fit_point point;   /* the best estimates: theta, gradient, f */
     double *trial, *slope;    /* m: other estimates, and the gradient there */
     double *curvature;        /* m x m */
@@ -72,8 +77,8 @@ struct mixed_block {
     double *mode, *found;     /* r: the random effects' mode at the best estimates; at the latest */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
-    unsigned level;           /* of the rule, in the search; */
-    double error;             /* and what it, or at the end the next level, changed the value by */
+    double value;             /* the value at the best estimates */
+    unsigned level;           /* of the rule, in the search */
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
 };
 

@@ -20,12 +20,10 @@ enum { MAX_STEP = 60 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
 /* A dataset takes the first level of the rule that changes its -log likelihood by no more than
- * CHANGE from the level before, whose error the change is: its own is smaller. These errors have the
- * same sign where posteriors are alike, so that they add up over the datasets: of many, the changes
- * may be ALL_CHANGES together, but one need not be below LEAST_CHANGE. The last level of the search
- * but one has at most so many points. */
-static const double CHANGE = 1e-3, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
-enum { MANY_POINTS = 2048 };
+ * CHANGE from the level before, whose error the change is: its own is many times smaller. With few
+ * points it takes one that changes less. The level above has at most so many points. */
+static const double CHANGE = 2e-2, LITTLE = 1e-4;
+enum { FEW_POINTS = 200, MANY_POINTS = 2048 };
 
 /* The objective at some random effects: without and with their density. */
 struct place {
@@ -500,7 +498,6 @@ static void put_laplace(struct local *local, const struct around *around)
     size_t r = local->r;
     double by;
     block->number[0] = local->here.with_density + half_log_det(local);
-    block->error = 0;
     block->effective = NAN;
     for (size_t j = 0; j < local->mixed->m; j++) {
         const uint32_t *random = moved_by(local, j, &by);
@@ -626,16 +623,15 @@ static double value_of(const struct local *local, const struct sums *sums)
 static enum asked choose_level(struct local *local, struct sums *sums)
 {
     const struct rule *rule = &local->mixed->rule;
-    double before = NAN, n = (double)local->work->joint->part.n_all;
-    double change = fmax(LEAST_CHANGE, fmin(CHANGE, ALL_CHANGES / n));
+    double before = NAN;
     for (unsigned level = 0;; level++) {
         enum asked asked = add_points(local, level, sums);
         if (asked == ASKED_END)
             return asked;
         double value = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
         local->block->level = level;
-        local->block->error = value - before;
-        if (fabs(value - before) <= change || level + 2 >= RULE_LEVELS
+        bool are_few = level + 1 < RULE_LEVELS && rule_size(rule, level + 1) <= FEW_POINTS;
+        if (fabs(value - before) <= (are_few ? LITTLE : CHANGE) || level + MIXED_FINEST + 1 >= RULE_LEVELS
             || rule_size(rule, level + 1) > MANY_POINTS)
             return asked;
         before = value;
@@ -659,19 +655,6 @@ static void put_gradient(const struct local *local, const struct around *around,
     }
 }
 
-/* The level above the one that was chosen, and what it changes. */
-static enum asked choose_final(struct local *local, struct sums *sums)
-{
-    unsigned level = local->block->level;
-    enum asked asked = add_points(local, level, sums);
-    double before = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
-    if (asked != ASKED_END)
-        asked = add_points(local, level + 1, sums);
-    if (asked == ASKED_OK)
-        local->block->error = value_of(local, sums) - before;
-    return asked;
-}
-
 /* The likelihood by points around the mode. */
 static enum asked put_sample(struct local *local, const struct around *around)
 {
@@ -683,9 +666,9 @@ static enum asked put_sample(struct local *local, const struct around *around)
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
-    bool is_final = mixed->progress.is_final;
-    enum asked asked = !mixed->chooses ? add_points(local, block->level + is_final, &sums)
-                                       : (is_final ? choose_final : choose_level)(local, &sums);
+    enum asked asked = mixed->chooses
+                         ? choose_level(local, &sums)
+                         : add_points(local, block->level + mixed->progress.finer, &sums);
     if (asked != ASKED_OK)
         return asked;
     double weight = *sums.weight;
@@ -797,7 +780,7 @@ void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct m
     size_t r = mixed->progress.r;
     ARRAY(to->mode, r);
     FIELD(to->level);
-    FIELD(to->error);
+    FIELD(to->value);
 }
 
 void mixed_record(const struct joint *joint, size_t i, struct fit_record *record)

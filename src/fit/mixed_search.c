@@ -17,6 +17,9 @@ static const double DEVIATION = 0.5, RELATIVE = 0.3;
 /* With so many datasets for each estimate their gradients' outer products are the curvature. */
 static const double MANY = 10;
 enum { MAX_SHORTER = 8 };
+/* A stage of the search ends when its steps promise less than this of -log likelihood, if --ftol is
+ * the default: the last one within 1e-3 standard errors of the optimum. */
+static const double LAST = 2e-7, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
 /* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
  * where datasets are so many that third derivatives matter little. */
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
@@ -130,7 +133,8 @@ static bool make(struct mixed *mixed)
     if (!rule_init(&mixed->rule, mixed->progress.r, joint->seed, arena))
         return false;
     mixed->asker.problem = &joint->problem;
-    mixed->asker.options = joint->options;
+    mixed->options = *joint->options;
+    mixed->asker.options = &mixed->options;
     mixed->asker.accuracy = joint->asker.accuracy;
     mixed->asker.is_near = true; /* the pooled fit was the first step */
     mixed->asker.objective.has_offset = true;
@@ -162,11 +166,12 @@ static void products_of(const void *context, const struct joint_block *block, do
             *number++ = gradient[c] * gradient[d];
 }
 
-static double error_of(const struct joint_block *block) { return block->mixed->error; }
-static double square_of(const struct joint_block *block)
+static double error_of(const struct joint_block *block)
 {
-    return block->mixed->error * block->mixed->error;
+    return block->mixed->number[0] - block->mixed->value;
 }
+
+static double square_of(const struct joint_block *block) { return error_of(block) * error_of(block); }
 
 /* A packed lower triangle as a matrix. */
 static void unpack(size_t m, const double *packed, double *matrix)
@@ -212,13 +217,14 @@ static enum asked run_at_best(struct mixed *mixed, enum joint_pass pass)
     return ASKED_OK;
 }
 
-/* The modes of the latest pass belong to the best estimates. */
-static void take_modes(struct mixed *mixed)
+/* What datasets found in the latest pass belongs to the best estimates. */
+static void keep_found(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
     for (size_t i = 0; i < joint->part.n_active; i++) {
         struct mixed_block *block = joint_active(joint, i)->mixed;
         memcpy(block->mode, block->found, mixed->progress.r * sizeof *block->mode);
+        block->value = block->number[0];
     }
 }
 
@@ -337,7 +343,7 @@ static void take(struct mixed *mixed, double f)
     memcpy(mixed->point.theta, mixed->trial, mixed->m * sizeof(double));
     memcpy(mixed->point.gradient, mixed->slope, mixed->m * sizeof(double));
     mixed->point.f = mixed->progress.f = f;
-    take_modes(mixed);
+    keep_found(mixed);
 }
 
 /* Of the trial, by values or, where noise hides these, by the gradients at both ends. */
@@ -422,12 +428,22 @@ static enum asked leave_zeros(struct mixed *mixed, bool *has_left)
     return asked;
 }
 
+static void set_tolerance(struct mixed *mixed)
+{
+    const struct joint *joint = mixed->joint;
+    bool is_last = mixed->progress.finer || joint->options->likelihood == LIKELIHOOD_LAPLACE;
+    double n = fmax(1, (double)joint->asker.objective.n_row);
+    mixed->options.f_tolerance = joint->options->f_tolerance / DEFAULT_TOLERANCE
+                                 * (is_last ? LAST : OTHERS) / (0.5 * n);
+}
+
 /* Steps at one likelihood, from the best estimates, whose numbers are known. */
 static enum outcome search_on(struct mixed *mixed, bool is_under_way)
 {
     struct fit_search *search = &mixed->search;
     enum outcome outcome;
     bool has_left = false;
+    set_tolerance(mixed);
     do {
         if (!is_under_way) {
             stopping_init(&search->stopping, &mixed->asker);
@@ -467,27 +483,27 @@ static enum asked begin_laplace(struct mixed *mixed)
     return begin_curvature(mixed);
 }
 
-/* At the best estimates: datasets choose their levels. */
-static enum asked begin_points(struct mixed *mixed, bool is_final)
+/* At the best estimates, where datasets choose their levels, or take the next ones. */
+static enum asked begin_points(struct mixed *mixed, unsigned finer)
 {
     mixed->progress.phase = MIXED_EXACT;
-    mixed->progress.is_final = is_final;
-    mixed->chooses = true;
+    mixed->progress.finer = finer;
+    mixed->chooses = finer == 0;
     enum asked asked = run_at_best(mixed, JOINT_MIXED);
     mixed->chooses = false;
     if (asked != ASKED_OK)
         return asked;
-    take_modes(mixed);
-    return is_final ? ASKED_OK : begin_curvature(mixed);
+    keep_found(mixed);
+    return finer ? ASKED_OK : begin_curvature(mixed);
 }
 
-/* With the points of the search, then with the final ones. */
+/* With the datasets' levels, then with finer ones. */
 static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
 {
-    bool is_final = is_under_way && mixed->progress.is_final;
+    unsigned finer = is_under_way ? mixed->progress.finer : 0;
     enum outcome outcome = OUTCOME_converged;
-    for (int i = is_final; i < 2 && outcome_is_success(outcome); i++) {
-        if (!is_under_way && begin_points(mixed, i) != ASKED_OK)
+    for (; finer <= MIXED_FINER && outcome_is_success(outcome); finer++) {
+        if (!is_under_way && begin_points(mixed, finer) != ASKED_OK)
             return mixed->joint->asker.outcome;
         outcome = search_on(mixed, is_under_way);
         is_under_way = false;
@@ -572,7 +588,13 @@ static enum asked differ(struct mixed *mixed, struct errors *errors)
     size_t m = mixed->m;
     bool is_one_sided = mixed->joint->part.n_all >= ENOUGH;
     double part = is_one_sided ? ONE_SIDE : BOTH_SIDES;
-    bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor, errors->inverse);
+    bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor,
+                          errors->inverse);
+    mixed->progress.finer = 0; /* enough for two or three digits */
+    enum asked asked = is_one_sided ? run(mixed, JOINT_MIXED, mixed->point.theta) : ASKED_OK;
+    if (asked != ASKED_OK)
+        return asked;
+    memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
     for (size_t c = 0; c < errors->n; c++) {
         uint32_t k = errors->loose[c];
         double *column = errors->second + k * m, width = 0;
@@ -580,14 +602,14 @@ static enum asked differ(struct mixed *mixed, struct errors *errors)
                                   : 1 / fmax(mixed->curvature[k + k * m], DBL_MIN);
         memset(column, 0, m * sizeof *column);
         for (int side = 1; side >= (is_one_sided ? 0 : -1); side--) {
-            const double *gradient = mixed->point.gradient;
+            const double *gradient = mixed->slope;
             double h = side ? part * sqrt(variance) : 0;
             if (side == 0 && !is_one_sided)
                 continue;
             memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
             mixed->trial[k] += side * h;
             if (side != 0) {
-                enum asked asked = run(mixed, JOINT_MIXED, mixed->trial);
+                asked = run(mixed, JOINT_MIXED, mixed->trial);
                 if (asked != ASKED_OK)
                     return asked;
                 gradient = mixed->sum + 1;
@@ -788,6 +810,7 @@ static enum asked conclude(struct mixed *mixed, enum outcome outcome)
     errors.n = find_loose(mixed, errors.loose);
     enum asked asked = joint->options->statistics ? differ(mixed, &errors) : ASKED_FAILED;
     bool has_errors = asked == ASKED_OK;
+    mixed->progress.finer = MIXED_FINEST;
     if (asked != ASKED_END)
         asked = run_at_best(mixed, JOINT_TELL);
     mixed_factor(mixed, mixed->point.theta, factor);
@@ -803,8 +826,9 @@ static enum asked conclude(struct mixed *mixed, enum outcome outcome)
     else
         set_missing(result->standard_error, m);
     result->minus_2_log_likelihood = 2 * mixed->point.f;
-    result->likelihood_error =
-        2 * fmax(fabs(joint_total(joint, error_of)), sqrt(joint_total(joint, square_of)));
+    if (mixed->progress.phase == MIXED_EXACT)
+        result->likelihood_error =
+            2 * fmax(fabs(joint_total(joint, error_of)), sqrt(joint_total(joint, square_of)));
     result->condition = condition_of(result, arena);
     result->n_dataset = joint->part.n_all;
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;

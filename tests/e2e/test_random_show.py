@@ -3,6 +3,8 @@
 SPDX-License-Identifier: BSD-3-Clause
 """
 import json
+import subprocess
+import sys
 
 import h5py
 import numpy as np
@@ -75,6 +77,31 @@ def test_columns(tmp):
     shown = h.stiffit("show", result, "--where", "minus_2_log_likelihood > 7").stdout
     assert "4 of 4" in shown or "4 fits" in shown, shown
     assert "contribution to -2 log L 7.25" in h.stiffit("show", result, "--id", "d0").stdout
+
+
+def test_other_commands(tmp):
+    """What means independent fits does not take them; the Python package knows the population."""
+    result = fitted(tmp)
+    done = h.stiffit("population", result, code=3)
+    assert "its parameters are random" in done.stderr, done.stderr
+    model = str(result).replace(".result.h5", ".ode")
+    done = h.stiffit("export", result, "--petab", tmp / "petab", "--model", model, code=2)
+    assert "random parameters, which PEtab has not" in done.stderr, done.stderr
+    done = h.stiffit("show", result, "--id", "d1")
+    assert "nan ... nan" not in done.stdout, done.stdout
+
+
+def test_python(tmp):
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        h.skip("no pandas")
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import stiffit; "
+            "print(stiffit.read(sys.argv[2]).population['random'][0]['mean'])")
+    done = subprocess.run([sys.executable, "-c", code, h.ROOT / "scripts/python", fitted(tmp)],
+                          env=h.environment(STIFFIT=h.STIFFIT), capture_output=True, text=True,
+                          check=True)
+    assert float(done.stdout) == -1.2
 
 
 def test_other_results_have_none_of_it(tmp):

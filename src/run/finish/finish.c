@@ -285,7 +285,9 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
                               struct run_summary *summary, struct error *error)
 {
     const struct run_paths *paths = &plan->paths;
-    enum status status = (recipe_is_joint(&plan->recipe) ? problem_open : problem_open_ids)(&finish->problem, paths->problem, error);
+    bool is_joint = recipe_is_joint(&plan->recipe);
+    enum status status = (is_joint ? problem_open : problem_open_ids)(&finish->problem,
+                                                                      paths->problem, error);
     if (!status)
         status = skeleton_open(paths->journal, &finish->skeleton, error);
     if (status)
@@ -293,10 +295,10 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     const struct result_info *info = result_info(finish->skeleton);
     finish->n_parameter = info->n_parameter;
     finish->n_start = info->identity.n_start;
-    if (recipe_is_joint(&plan->recipe))
+    if (is_joint)
         status = share_read(&finish->share, &plan->recipe, info->parameter_name, info->n_parameter,
                             finish->problem, error);
-    if (!status && recipe_is_joint(&plan->recipe))
+    if (!status && is_joint)
         status = open_shared(finish, info, error);
     if (!status)
         status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, finish->share.is_common,

@@ -324,7 +324,8 @@ static bool make_room(struct share *share, struct words *words)
     share->is_common = calloc(n + 1, 1);
     share->group = calloc(MAX_COLUMN, sizeof *share->group);
     share->n_group = calloc(MAX_COLUMN, sizeof *share->n_group);
-    return words->of && words->wanted && words->by && words->room && share->level && share->is_common && share->group && share->n_group;
+    return words->of && words->wanted && words->by && words->room && share->level
+           && share->is_common && share->group && share->n_group;
 }
 
 static enum status set_random(struct share *share, struct words *words, const char *covariance,
