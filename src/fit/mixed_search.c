@@ -87,15 +87,20 @@ static bool find_random(struct mixed *mixed)
     return true;
 }
 
-/* A standard deviation of random parameter a to begin with. */
-static double first_deviation(const struct mixed *mixed, size_t a)
+/* A standard deviation of random parameter a to begin with at these means. */
+static double deviation_at(const struct mixed *mixed, size_t a, const double *means)
 {
-    const struct joint *joint = mixed->joint;
-    const struct joint_above *above = &joint->above.list[mixed->random[a]];
-    double mean = fabs(joint->above.theta[mixed->random[a]]);
+    const struct joint_above *above = &mixed->joint->above.list[mixed->random[a]];
+    double mean = fabs(means[mixed->random[a]]);
     if (above->scale != SCALE_LIN)
         return above->scale == SCALE_LOG ? DEVIATION : DEVIATION / log(10);
     return mean > 0 ? RELATIVE * mean : above->start != 0 ? RELATIVE * fabs(above->start) : 1;
+}
+
+/* The same at those of the pooled fit. */
+static double first_deviation(const struct mixed *mixed, size_t a)
+{
+    return deviation_at(mixed, a, mixed->joint->above.theta);
 }
 
 /* The map of all estimates. */
@@ -459,17 +464,43 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     return outcome;
 }
 
-/* From the pooled fit to Laplace's likelihood there; with smaller variances if that cannot be
- * evaluated. */
+/* Laplace's likelihood at the trial's means and shared values with the first deviations, or smaller
+ * ones if it cannot be evaluated. */
+static enum asked try_start(struct mixed *mixed)
+{
+    enum asked asked = ASKED_FAILED;
+    for (size_t k = mixed->progress.s; k < mixed->m; k++) {
+        size_t a = mixed->row[k - mixed->progress.s];
+        bool is_diagonal = a == mixed->column[k - mixed->progress.s];
+        mixed->trial[k] = is_diagonal ? deviation_at(mixed, a, mixed->trial) : 0;
+    }
+    for (int i = 0; i < MAX_SHORTER && asked == ASKED_FAILED; i++) {
+        for (size_t k = mixed->progress.s; i > 0 && k < mixed->m; k++)
+            mixed->trial[k] *= 0.5;
+        asked = run(mixed, JOINT_MIXED, mixed->trial);
+    }
+    return asked;
+}
+
+/* From the pooled fit to Laplace's likelihood there, or at the file's start if that is more likely:
+ * in the pooled fit the parameters may have gone far along a direction that says nothing. */
 static enum asked begin_laplace(struct mixed *mixed)
 {
     struct joint *joint = mixed->joint;
-    enum asked asked = ASKED_FAILED;
+    size_t s = mixed->progress.s;
+    double at_start = INFINITY;
     mixed->progress.phase = MIXED_LAPLACE;
-    for (int i = 0; i < MAX_SHORTER && asked == ASKED_FAILED; i++) {
-        asked = run(mixed, JOINT_MIXED, mixed->point.theta);
-        for (size_t k = mixed->progress.s; asked == ASKED_FAILED && k < mixed->m; k++)
-            mixed->point.theta[k] *= 0.5;
+    memcpy(mixed->trial, joint->asker.map.start, s * sizeof(double));
+    enum asked asked = try_start(mixed);
+    if (asked == ASKED_OK)
+        at_start = mixed->sum[0];
+    if (asked != ASKED_END) {
+        memcpy(mixed->trial, mixed->point.theta, s * sizeof(double));
+        asked = try_start(mixed);
+    }
+    if (asked != ASKED_END && at_start < (asked == ASKED_OK ? mixed->sum[0] : INFINITY)) {
+        memcpy(mixed->trial, joint->asker.map.start, s * sizeof(double));
+        asked = try_start(mixed);
     }
     if (asked == ASKED_FAILED) {
         joint_find_failed(joint);
@@ -477,7 +508,6 @@ static enum asked begin_laplace(struct mixed *mixed)
     }
     if (asked == ASKED_END)
         return asked;
-    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
     memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
     take(mixed, mixed->sum[0]);
     return begin_curvature(mixed);
