@@ -796,7 +796,7 @@ void mixed_record(const struct joint *joint, size_t i, struct fit_record *record
     if (!own || !mixed->has_result || block->is_out)
         return;
     record->minus_2_log_likelihood = 2 * own->number[0];
-    record->effective_samples = own->effective;
+    record->effective_points = own->effective;
     for (size_t k = 0; k < result->s; k++)
         for (size_t j = 0; j < mixed->progress.s; j++)
             if (block->file_index[j] == result->shared[k])

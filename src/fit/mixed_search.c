@@ -102,6 +102,12 @@ static double first_deviation(const struct mixed *mixed, const double *theta, si
     return mean > 0 ? RELATIVE * mean : above->start != 0 ? RELATIVE * fabs(above->start) : 1;
 }
 
+/* The same at those of the pooled fit. */
+static double first_deviation(const struct mixed *mixed, size_t a)
+{
+    return deviation_at(mixed, a, mixed->joint->above.theta);
+}
+
 /* The map of all estimates. */
 static bool make_map(struct mixed *mixed)
 {
