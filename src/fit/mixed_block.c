@@ -20,9 +20,11 @@ enum { MAX_STEP = 60 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
 /* A dataset takes the first level of the rule that changes its -log likelihood by no more than
- * CHANGE from the level before, whose error the change is: its own is many times smaller. With few
- * points it takes one that changes less. The level above has at most so many points. */
-static const double CHANGE = 2e-2, LITTLE = 1e-4;
+ * CHANGE from the level before, whose error the change is: its own is many times smaller. As long
+ * as the next level has few points, the change must be below LITTLE, and in all datasets together
+ * below ALL_CHANGES, since these errors have the same sign where posteriors are alike. The level
+ * above has at most so many points. */
+static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
 enum { FEW_POINTS = 200, MANY_POINTS = 2048 };
 
 /* The objective at some random effects: without and with their density. */
@@ -623,16 +625,18 @@ static double value_of(const struct local *local, const struct sums *sums)
 static enum asked choose_level(struct local *local, struct sums *sums)
 {
     const struct rule *rule = &local->mixed->rule;
-    double before = NAN;
+    double before = NAN, n = (double)local->work->joint->part.n_all;
+    double little = fmax(LEAST_CHANGE, fmin(LITTLE, ALL_CHANGES / n));
     for (unsigned level = 0;; level++) {
         enum asked asked = add_points(local, level, sums);
         if (asked == ASKED_END)
             return asked;
         double value = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
+        bool is_last = level + MIXED_FINEST + 1 >= RULE_LEVELS
+                       || rule_size(rule, level + 1) > MANY_POINTS;
+        bool are_few = !is_last && rule_size(rule, level + 1) <= FEW_POINTS;
         local->block->level = level;
-        bool are_few = level + 1 < RULE_LEVELS && rule_size(rule, level + 1) <= FEW_POINTS;
-        if (fabs(value - before) <= (are_few ? LITTLE : CHANGE) || level + MIXED_FINEST + 1 >= RULE_LEVELS
-            || rule_size(rule, level + 1) > MANY_POINTS)
+        if (is_last || fabs(value - before) <= (are_few ? little : CHANGE))
             return asked;
         before = value;
     }
@@ -742,8 +746,13 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return;
     }
+    struct fit_work used = work->asker->used;
+    if (joint->mixed->holds) /* what another process has counted, once more */
+        work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
     enum asked asked = contribute(&local);
+    if (joint->mixed->holds)
+        work->asker->used = used;
     block->has_failed = asked != ASKED_OK;
     if (asked == ASKED_FAILED) {
         block->failure = work->asker->failure;

@@ -21,12 +21,17 @@ enum { MAX_SHORTER = 8 };
  * the default: the last one within 1e-3 standard errors of the optimum. */
 static const double LAST = 2e-7, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
 /* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
- * where datasets are so many that third derivatives matter little. */
+ * where datasets are so many that third derivatives matter little, and have many points. */
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
-enum { ENOUGH = 200 };
+enum { ENOUGH = 200, FEW_RANDOM = 2 };
 /* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
  * first one, by more than GAIN. */
 static const double PROBE = 0.1, GAIN = 1e-3;
+/* It becomes 0 from a standard deviation of this part of the first one, if -log likelihood rises by
+ * no more than SAME. */
+static const double NOTHING = 1e-2, SAME = 1e-6;
+/* A standard deviation where its curvature is believed, in parts of the first one. */
+static const double SMALL = 0.05;
 
 static struct mixed *mixed_of(struct fit_search *search) { return (struct mixed *)search; }
 
@@ -87,12 +92,11 @@ static bool find_random(struct mixed *mixed)
     return true;
 }
 
-/* A standard deviation of random parameter a to begin with. */
-static double first_deviation(const struct mixed *mixed, size_t a)
+/* A standard deviation of random parameter a to begin with, at these means. */
+static double first_deviation(const struct mixed *mixed, const double *theta, size_t a)
 {
-    const struct joint *joint = mixed->joint;
-    const struct joint_above *above = &joint->above.list[mixed->random[a]];
-    double mean = fabs(joint->above.theta[mixed->random[a]]);
+    const struct joint_above *above = &mixed->joint->above.list[mixed->random[a]];
+    double mean = fabs(theta[mixed->random[a]]);
     if (above->scale != SCALE_LIN)
         return above->scale == SCALE_LOG ? DEVIATION : DEVIATION / log(10);
     return mean > 0 ? RELATIVE * mean : above->start != 0 ? RELATIVE * fabs(above->start) : 1;
@@ -105,6 +109,7 @@ static bool make_map(struct mixed *mixed)
     struct fit_map *map = &mixed->asker.map;
     struct arena *arena = &mixed->joint->arena;
     size_t m = mixed->m, s = mixed->progress.s;
+    const double *theta = mixed->joint->above.theta;
     *map = (struct fit_map){.n_free = m, .scale = arena_calloc(arena, m + 1, sizeof *map->scale),
                             .file_index = arena_calloc(arena, m + 1, sizeof *map->file_index)};
     if (!map->scale || !map->file_index
@@ -113,12 +118,13 @@ static bool make_map(struct mixed *mixed)
         return false;
     for (size_t k = 0; k < m; k++) {
         bool is_diagonal = k >= s && mixed->row[k - s] == mixed->column[k - s];
+        double size = k < s ? 0 : first_deviation(mixed, theta, mixed->row[k - s]);
         map->scale[k] = k < s ? from->scale[k] : SCALE_LIN;
         map->lower[k] = k < s ? from->lower[k] : is_diagonal ? 0 : -INFINITY;
         map->upper[k] = k < s ? from->upper[k] : INFINITY;
-        map->start[k] = k < s ? mixed->joint->above.theta[k]
-                              : is_diagonal ? first_deviation(mixed, mixed->row[k - s]) : 0;
-        map->size[k] = k < s ? from->size[k] : first_deviation(mixed, mixed->row[k - s]);
+        map->start[k] = k < s ? theta[k]
+                              : is_diagonal ? size : 0;
+        map->size[k] = k < s ? from->size[k] : size;
     }
     return true;
 }
@@ -254,6 +260,20 @@ static enum asked begin_curvature(struct mixed *mixed)
     return ASKED_OK;
 }
 
+/* The least curvature of estimate k. That by a standard deviation vanishes where this is 0, and the
+ * expected information, 2 M^2 L^2 with the information M of the mean in each dataset, says nothing
+ * there: it is that of a small one. */
+static double least_curvature(const struct mixed *mixed, size_t k)
+{
+    size_t s = mixed->progress.s, m = mixed->m;
+    if (k < s)
+        return 0;
+    size_t a = mixed->row[k - s], mean = mixed->random[a];
+    double by_mean = mixed->curvature[mean + mean * m], n = (double)mixed->joint->part.n_all;
+    double small = SMALL * first_deviation(mixed, mixed->point.theta, a);
+    return 2 * by_mean * by_mean / n * small * small;
+}
+
 /* The triangle of the curvature, of which a part is added to the diagonal until it has one. */
 static bool factor_curvature(const struct mixed *mixed, double *triangle)
 {
@@ -267,7 +287,7 @@ static bool factor_curvature(const struct mixed *mixed, double *triangle)
         for (uint32_t k = 0; k < m; k++) {
             double *entry = &matrix[k + k * m];
             index[k] = k;
-            *entry = *entry > 0 ? *entry * (1 + part) : 0;
+            *entry = fmax(*entry > 0 ? *entry : 0, least_curvature(mixed, k)) * (1 + part);
             *entry = *entry > 0 ? *entry : 1e-8;
         }
         is_good = matrix_factor(m, matrix, m, index, lower);
@@ -406,24 +426,45 @@ static enum asked go_on(struct fit_search *search, enum outcome outcome)
 static const struct fit_search_method method = {.look = look, .step = step,
                                                 .has_budget = has_budget, .go_on = go_on};
 
-/* Whether a variance of 0 is a saddle: tries a small one. */
-static enum asked leave_zeros(struct mixed *mixed, bool *has_left)
+/* Variances that are next to nothing become 0 if the likelihood does not tell. */
+static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
 {
     size_t s = mixed->progress.s;
     enum asked asked = ASKED_OK;
-    *has_left = false;
+    for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
+        size_t a = mixed->row[k - s];
+        bool is_small = mixed->point.theta[k] < NOTHING * first_deviation(mixed, mixed->point.theta, a);
+        if (a != mixed->column[k - s] || mixed->point.theta[k] == 0 || !is_small)
+            continue;
+        memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+        mixed->trial[k] = 0;
+        asked = run(mixed, JOINT_MIXED, mixed->trial);
+        if (asked != ASKED_OK || !(mixed->sum[0] <= mixed->point.f + SAME))
+            continue;
+        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
+        take(mixed, mixed->sum[0]);
+        *has_changed = true;
+    }
+    return asked;
+}
+
+/* Whether a variance of 0 is a saddle: tries a small one. */
+static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
+{
+    size_t s = mixed->progress.s;
+    enum asked asked = ASKED_OK;
     for (size_t k = s; k < mixed->m && asked != ASKED_END; k++) {
         size_t a = mixed->row[k - s];
         if (a != mixed->column[k - s] || mixed->point.theta[k] != 0)
             continue;
         memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
-        mixed->trial[k] = PROBE * first_deviation(mixed, a);
+        mixed->trial[k] = PROBE * first_deviation(mixed, mixed->point.theta, a);
         asked = run(mixed, JOINT_MIXED, mixed->trial);
         if (asked != ASKED_OK || !(mixed->sum[0] < mixed->point.f - GAIN))
             continue;
         memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
         take(mixed, mixed->sum[0]);
-        *has_left = true;
+        *has_changed = true;
     }
     return asked;
 }
@@ -442,45 +483,67 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
 {
     struct fit_search *search = &mixed->search;
     enum outcome outcome;
-    bool has_left = false;
+    bool has_changed;
     set_tolerance(mixed);
     do {
         if (!is_under_way) {
             stopping_init(&search->stopping, &mixed->asker);
             trust_model_forget(&search->model);
         }
-        is_under_way = false;
+        is_under_way = has_changed = false;
         outcome = fit_search_run(search, true);
         if (mixed->joint->end.is_cut)
             return mixed->joint->asker.outcome;
-        if (outcome == OUTCOME_converged && leave_zeros(mixed, &has_left) == ASKED_END)
+        if (outcome == OUTCOME_converged
+            && (take_zeros(mixed, &has_changed) == ASKED_END
+                || leave_zeros(mixed, &has_changed) == ASKED_END))
             return mixed->joint->asker.outcome;
-    } while (has_left && search->n_iteration < 1000);
+    } while (has_changed && search->n_iteration < 1000);
     return outcome;
 }
 
-/* From the pooled fit to Laplace's likelihood there; with smaller variances if that cannot be
- * evaluated. */
+/* Evaluates Laplace's likelihood at the trial, with smaller variances if it cannot be evaluated. */
+static enum asked try_start(struct mixed *mixed)
+{
+    enum asked asked = run(mixed, JOINT_MIXED, mixed->trial);
+    for (int i = 0; i < MAX_SHORTER && asked == ASKED_FAILED; i++) {
+        for (size_t k = mixed->progress.s; k < mixed->m; k++)
+            mixed->trial[k] *= 0.5;
+        asked = run(mixed, JOINT_MIXED, mixed->trial);
+    }
+    if (asked == ASKED_OK)
+        memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
+    return asked;
+}
+
+/* Begins at the pooled fit or, if that is more likely, at the given start: where datasets differ
+ * much, no curve describes them all, and the pooled fit may be far away. */
 static enum asked begin_laplace(struct mixed *mixed)
 {
     struct joint *joint = mixed->joint;
-    enum asked asked = ASKED_FAILED;
+    size_t s = mixed->progress.s;
     mixed->progress.phase = MIXED_LAPLACE;
-    for (int i = 0; i < MAX_SHORTER && asked == ASKED_FAILED; i++) {
-        asked = run(mixed, JOINT_MIXED, mixed->point.theta);
-        for (size_t k = mixed->progress.s; asked == ASKED_FAILED && k < mixed->m; k++)
-            mixed->point.theta[k] *= 0.5;
-    }
-    if (asked == ASKED_FAILED) {
+    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+    enum asked asked = try_start(mixed);
+    bool has_pooled = asked == ASKED_OK;
+    if (has_pooled)
+        take(mixed, mixed->sum[0]);
+    memcpy(mixed->trial, joint->asker.map.start, s * sizeof(double));
+    for (size_t k = s; k < mixed->m; k++)
+        mixed->trial[k] = mixed->row[k - s] != mixed->column[k - s]
+                            ? 0
+                            : first_deviation(mixed, mixed->trial, mixed->row[k - s]);
+    if (asked != ASKED_END)
+        asked = try_start(mixed);
+    if (asked == ASKED_FAILED && !has_pooled) {
         joint_find_failed(joint);
         return joint_end(joint, joint->end.blame.outcome);
     }
-    if (asked == ASKED_END)
-        return asked;
-    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
-    memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
-    take(mixed, mixed->sum[0]);
-    return begin_curvature(mixed);
+    if (asked == ASKED_OK && (!has_pooled || mixed->sum[0] < mixed->point.f))
+        take(mixed, mixed->sum[0]);
+    else if (asked != ASKED_END)
+        asked = run_at_best(mixed, JOINT_MIXED);
+    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
 }
 
 /* At the best estimates, where datasets choose their levels, or take the next ones. */
@@ -586,7 +649,7 @@ struct errors {
 static enum asked differ(struct mixed *mixed, struct errors *errors)
 {
     size_t m = mixed->m;
-    bool is_one_sided = mixed->joint->part.n_all >= ENOUGH;
+    bool is_one_sided = mixed->joint->part.n_all >= ENOUGH && mixed->progress.r > FEW_RANDOM;
     double part = is_one_sided ? ONE_SIDE : BOTH_SIDES;
     bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor,
                           errors->inverse);
@@ -847,6 +910,12 @@ enum outcome mixed_search(struct joint *joint, enum stop_test *stop)
     bool is_exact = mixed->progress.phase == MIXED_EXACT;
     enum asked asked = make(mixed) ? ASKED_OK : joint_end_short(joint);
     mixed->search.method = &method;
+    if (asked == ASKED_OK && joint->asker.objective.n_row < mixed->m) {
+        fit_asker_end(&joint->asker, OUTCOME_bad_data, "%zu measurements do not determine %zu estimates: "
+                      "fewer random parameters, or fewer correlations (--random-covariance)",
+                      joint->asker.objective.n_row, mixed->m);
+        asked = joint_end(joint, OUTCOME_bad_data);
+    }
     if (asked == ASKED_OK)
         asked = is_resumed ? resume(mixed) : begin_laplace(mixed);
     enum outcome outcome = joint->asker.outcome;

@@ -104,15 +104,13 @@ def test_zero_variance(tmp):
         assert found["estimate"][2] == 0 and found["standard_deviation"][0] == 0, found["estimate"]
         assert np.isnan(found["standard_error"][2]) and np.all(np.isfinite(found["standard_error"][[0, 1, 3, 4]]))
         value = found["minus_2_log_likelihood"]
-        assert abs(value - without.value) < max(mixed.LIKELY, 3 * found["minus_2_log_likelihood_error"]), (value, without.value)
+        assert abs(value - without.value) < mixed.LIKELY, (value, without.value)
         order = [2, 0, 1, 3]
         off = np.abs(found["estimate"][[0, 1, 3, 4]] - without.theta[order]) / without.standard_error[order]
         assert np.max(off) < mixed.FINE, (how, off)
         np.testing.assert_allclose(found["standard_error"][[0, 1, 3, 4]], without.standard_error[order], rtol=mixed.FINE)
-        assert "variance" in found["stderr"] and "k" in found["stderr"], found["stderr"]
         assert np.all(found["fits"]["status"] == "converged")
-        shown = h.stiffit("show", h.result_path(problem[0])).stdout
-        assert "k" in shown
+        assert "no variance was found" in h.stiffit("show", h.result_path(problem[0])).stdout
 
 
 def test_singular_covariance(tmp):

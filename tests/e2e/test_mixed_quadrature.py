@@ -89,7 +89,7 @@ class Case:
         fits, model = found["fits"], self.model()
         mode, mean, deviation = model.conditional(found["estimate"])
         columns = [fits["names"].index(name) for name in self.random]
-        # sums over some hundreds of points
+        # sums over points whose number is chosen for the likelihood
         off = np.abs(fits["random_mean"][:, columns] - mean) / deviation
         assert np.max(off) < 0.1, f"a conditional mean is off by {np.max(off):.2g} of its deviation"
         off = np.abs(fits["random_deviation"][:, columns] / deviation - 1)
