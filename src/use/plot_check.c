@@ -48,8 +48,8 @@ static enum status choose_panels(struct panels *panels, const struct population_
                           options->files.result);
 }
 
-/* Rows of $bins_k: time, and for each quantile that of the data, and lower, middle and upper ones of
- * the replicates; and of $points_k: time and value. */
+/* Rows of $bins_k: time, and for each quantile that of the data, and lower, middle and upper ones
+ * of the replicates; and of $points_k: time and value. */
 static void put_data(FILE *file, const struct population_check *check, uint32_t observable)
 {
     fprintf(file, "$points_%u <<EOD\n", (unsigned)observable);
@@ -81,8 +81,8 @@ static void put_picture(FILE *file, unsigned k)
 {
     fputs("plot 1/0 notitle", file);
     for (int q = 0; q < CHECK_N_QUANTILE; q++)
-        fprintf(file, ", $bins_%u using 1:%d:%d with filledcurves fs transparent solid 0.25 noborder "
-                "lc rgb '%s' notitle", k, 3 + 4 * q, 5 + 4 * q, gnuplot_color[q == 1]);
+        fprintf(file, ", $bins_%u using 1:%d:%d with filledcurves fs transparent solid 0.25 "
+                "noborder lc rgb '%s' notitle", k, 3 + 4 * q, 5 + 4 * q, gnuplot_color[q == 1]);
     fprintf(file, ", $points_%u using 1:2 with points pt 7 ps 0.3 lc rgb '%s' notitle", k,
             gnuplot_color[GNUPLOT_N_COLOR - 1]);
     for (int q = 0; q < CHECK_N_QUANTILE; q++)

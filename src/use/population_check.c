@@ -9,9 +9,10 @@
 #include <string.h>
 
 /* Replicates of each dataset. Only every so many datasets are used if there are more numbers than
- * MOST, or more datasets than MOST_DATASETS; or more than FEW that take MOST_STEPS of the integrator,
- * about 20 s. */
-enum { N_REPLICATE = 200, MOST = 10000000, MOST_DATASETS = 1000, FEW = 50, MOST_STEPS = 40000000 };
+ * MOST, or more datasets than MOST_DATASETS; or more than FEW that take MOST_STEPS of the
+ * integrator, about 20 s. */
+enum { N_REPLICATE = 200, MOST = 10000000 };
+enum { MOST_DATASETS = 1000, FEW = 50, MOST_STEPS = 40000000 };
 
 const double check_share[CHECK_N_QUANTILE] = {0.05, 0.5, 0.95};
 
@@ -145,7 +146,8 @@ static enum status take_all(struct population_check *check, struct population_dr
         if (data.fault || d % each)
             continue;
         status = population_draw_dataset(draw, &data, error);
-        if (!status && !reserve(check, &room, data.block->row[data.end] - data.block->row[data.first]))
+        const size_t *row = data.block->row;
+        if (!status && !reserve(check, &room, row[data.end] - row[data.first]))
             status = no_memory(error);
         if (!status)
             take_dataset(check, draw, &data);

@@ -1,6 +1,6 @@
-/* Whether a population describes its data: quantiles of the measurements over time, beside those of
- * new datasets of the population (a visual predictive check: Holford 2005; Karlsson & Holford 2008),
- * and where each measurement lies among its replicates.
+/* Whether a population describes its data: quantiles of the measurements over time, beside those
+ * of new datasets of the population (a visual predictive check: Holford 2005; Karlsson & Holford
+ * 2008), and where each measurement lies among its replicates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -38,8 +38,8 @@ struct population_check {
     double *replicate;          /* n_point x n_replicate; NaN: cannot be computed */
 };
 
-/* `fitted` is open, at its beginning, and has a population. Goes through all of it. Zero-initialise;
- * population_check_fini is legal after a failure. */
+/* `fitted` is open, at its beginning, and has a population. Goes through all of it.
+ * Zero-initialise; population_check_fini is legal after a failure. */
 enum status population_check_make(struct population_check *check, struct fitted *fitted,
                                   uint64_t seed, struct error *error);
 void population_check_fini(struct population_check *check);

@@ -1,5 +1,5 @@
-/* The population of a report: a table of its distribution, and for the charts that, the quantiles of
- * measurements and of replicates over time, and predictions of both kinds.
+/* The population of a report: a table of its distribution, and for the charts that, the quantiles
+ * of measurements and of replicates over time, and predictions of both kinds.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/report_parts.h"
 
