@@ -36,6 +36,10 @@ struct population_check {
     struct check_point *point;  /* by observable, then time */
     struct check_bin *bin;
     double *replicate;          /* n_point x n_replicate; NaN: cannot be computed */
+    size_t n_covariate, r;      /* of the model; random parameters */
+    double *dataset;            /* n_dataset x (n_covariate + r): covariates of its first
+                                 * experiment, then its random parameters, natural scale (NaN: there
+                                 * is no best fit) */
 };
 
 /* `fitted` is open, at its beginning, and has a population. Goes through all of it.

@@ -12,10 +12,11 @@ from scipy import stats
 
 import helpers as h
 from test_plot import script_of
-from test_random_options import T
+from test_random_options import MODEL, T
 from test_random_show import fitted
 from test_random_simulate import simulate
 from test_report import Page, close
+from test_shared import write
 
 SHARE = [0.05, 0.5, 0.95]
 
@@ -69,6 +70,24 @@ def test_many_times_share_bins(tmp):
               code=(0, 1))
     bins = np.array(page_of(result).data["population"]["checks"][0]["bins"])
     assert len(bins) == 11 and np.all(np.diff(bins[:, 0]) > 0), bins[:, 0]  # 32 // 12 + 1 in each
+
+
+def test_covariates(tmp):
+    """The parameters of each dataset beside its covariates."""
+    n, weight = 4, np.array([50.0, 60, 70, 80])
+    text = MODEL.replace("parameter k =", "covariate w\nparameter k =").replace("V*exp", "V*w/70*exp")
+    rng = np.random.default_rng(3)
+    y = 2 * weight[:, None] / 70 * np.exp(-0.3 * T) + 1 + 0.1 * rng.standard_normal((n, len(T)))
+    path, model = write(tmp / "a.h5", text, y)
+    with h5py.File(path, "a") as f:
+        f["datasets"].create_dataset("covariate_names", data=["w"], dtype=h5py.string_dtype())
+        f["datasets/covariates"] = weight[:, None]
+    h.stiffit("run", path, "--model", model, "--random", "k,V", "--share", "A,s", code=(0, 1))
+    found = page_of(h.result_path(path)).data["population"]
+    with h5py.File(h.result_path(path)) as f:
+        parameters = f["fits/parameters"][:, :2]
+    assert found["covariates"] == ["w"]
+    close(found["individuals"], np.column_stack([weight, parameters]))
 
 
 def test_plot(tmp):
