@@ -11,9 +11,10 @@
 #include <string.h>
 
 /* The mode is found when another step promises less than this of -log likelihood: then it is within
- * 1e-5 of the random effects' standard deviations. Values say little of steps that promise less
- * than IDLE. */
-static const double FOUND = 1e-10, IDLE = 1e-4, MOST_DAMPING = 1e6;
+ * 1e-5 of the random effects' standard deviations. The first step is taken unless it promises less
+ * than AT_ONCE: modes that stay behind when the estimates move a little are errors of one sign in
+ * all datasets. Values say little of steps that promise less than IDLE. */
+static const double FOUND = 1e-10, AT_ONCE = 1e-15, IDLE = 1e-4, MOST_DAMPING = 1e6;
 enum { MAX_STEP = 60 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
@@ -197,7 +198,7 @@ static enum asked find_mode(struct local *local)
     for (int i = 0; asked == ASKED_OK && !local->mixed->holds && i < MAX_STEP; i++) {
         bool is_good = set_hessian(local, local->here.information) && damp(local, damping);
         double promise = is_good ? promise_at(local, &local->here, local->step) : (double)NAN;
-        if (promise <= FOUND || !(damping < MOST_DAMPING))
+        if (promise <= (i == 0 ? AT_ONCE : FOUND) || !(damping < MOST_DAMPING))
             break;
         matrix_solve_upper(r, local->cholesky, local->step);
         for (size_t a = 0; a < r; a++)
