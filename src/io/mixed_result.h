@@ -35,7 +35,7 @@ struct mixed_result {
     double *error_covariance; /* m x m: squares of standard_error on its diagonal */
     double *shrinkage;      /* r: 1 - variance of the conditional means / variance */
     double minus_2_log_likelihood; /* with all constants */
-    double likelihood_error;       /* its Monte-Carlo standard error; 0 for Laplace's */
+    double likelihood_error;       /* its error, by what more points changed; 0: Laplace's */
     double condition;       /* number of the correlation matrix of the estimates */
     uint64_t n_dataset, n_left_out, n_row; /* datasets that count; others; measurements of these */
     int likelihood;         /* enum likelihood */

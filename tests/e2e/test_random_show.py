@@ -73,7 +73,7 @@ def test_columns(tmp):
     head, row = h.stiffit("export", result).stdout.splitlines()[:2]
     row = dict(zip(head.split(","), row.split(",")))
     assert row["random_mean_k"] == "0.5" and row["minus_2_log_likelihood"] == "7.25", row
-    assert "effective_samples" in row and "random_deviation_V" in row
+    assert "effective_points" in row and "random_deviation_V" in row
     shown = h.stiffit("show", result, "--where", "minus_2_log_likelihood > 7").stdout
     assert "4 of 4" in shown or "4 fits" in shown, shown
     assert "contribution to -2 log L 7.25" in h.stiffit("show", result, "--id", "d0").stdout
