@@ -21,7 +21,7 @@
  * Hall & Hausman 1974); steps improve it as BFGS does. */
 #pragma once
 
-#include "fit/joint_pass.h"
+#include "fit/joint.h"
 #include "fit/rule.h"
 #include "io/mixed_result.h"
 
@@ -84,11 +84,6 @@ struct mixed_block {
 
 /* After joint_init, for levels with random parameters. False: out of memory. */
 bool mixed_init(struct joint *joint);
-/* Goes on from the pooled fit to the end, or from where another process was. */
-enum outcome mixed_search(struct joint *joint, enum stop_test *stop);
-struct joint_work;
-/* What a dataset does in a pass for random parameters. In mixed_block.c. */
-void mixed_block_pass(struct joint_work *work, struct arena *arena);
 /* Room for what is kept of a dataset; freed by free(). NULL: out of memory. */
 struct mixed_block *mixed_block_new(const struct mixed *mixed);
 /* Of the state between two steps (joint_state.c): the search, and a dataset. */
@@ -99,6 +94,11 @@ void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed,
 /* The record of block i, after the end. */
 void mixed_record(const struct joint *joint, size_t i, struct fit_record *record);
 
+/* After the pooled fit has begun: finds the estimates' layout, and makes room for the search. False:
+ * out of memory. */
+bool mixed_make(struct mixed *mixed);
+/* A standard deviation of random parameter a to begin with, at these means. */
+double mixed_first_deviation(const struct mixed *mixed, const double *theta, size_t a);
 /* The factor as a matrix, r x r, column-major. */
 void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
 static inline bool mixed_is_pass(enum joint_pass pass)

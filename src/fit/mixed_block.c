@@ -1,10 +1,8 @@
 /* What a dataset contributes to the likelihood of a fit with random parameters, and its
  * derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/mixed.h"
+#include "fit/mixed_block.h"
 
-#include "fit/joint_bytes.h"
-#include "fit/joint_internal.h"
 #include "fit/matrix.h"
 
 #include <math.h>
@@ -761,52 +759,4 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked == ASKED_OK && joint->pass == JOINT_TELL)
         keep(&local);
-}
-
-struct mixed_block *mixed_block_new(const struct mixed *mixed)
-{
-    size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
-    struct mixed_block *block =
-        calloc(1, sizeof *block + (4 * r + n_number) * sizeof(double));
-    if (!block)
-        return NULL;
-    double *next = (double *)(block + 1);
-    block->mode = next;
-    block->found = next += r;
-    block->mean = next += r;
-    block->deviation = next += r;
-    block->number = next + r;
-    return block;
-}
-
-void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct mixed_block *block)
-{
-    struct mixed_block none = {.mode = NULL}, *to = block ? block : &none;
-    size_t r = mixed->progress.r;
-    ARRAY(to->mode, r);
-    FIELD(to->level);
-    FIELD(to->value);
-}
-
-void mixed_record(const struct joint *joint, size_t i, struct fit_record *record)
-{
-    const struct mixed *mixed = joint->mixed;
-    const struct mixed_result *result = &mixed->result;
-    const struct joint_block *block = &joint->block[i];
-    const struct mixed_block *own = block->mixed;
-    if (!own || !mixed->has_result || block->is_out)
-        return;
-    record->minus_2_log_likelihood = 2 * own->number[0];
-    record->effective_points = own->effective;
-    for (size_t k = 0; k < result->s; k++)
-        for (size_t j = 0; j < mixed->progress.s; j++)
-            if (block->file_index[j] == result->shared[k])
-                record->standard_error[result->shared[k]] =
-                    fabs(block->chain[j]) * result->standard_error[result->m - result->s + k];
-    for (size_t a = 0; a < result->r; a++) {
-        uint32_t file = result->random[a];
-        record->random_mean[file] = own->mean[a];
-        record->random_deviation[file] = own->deviation[a];
-        record->standard_error[file] = fabs(block->chain[mixed->random[a]]) * own->deviation[a];
-    }
 }
