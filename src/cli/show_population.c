@@ -48,7 +48,8 @@ static void print_random(FILE *file, const struct result_population *population,
         fprintf(file, "  %-*s %12.5g %12.3g %12.4g %12.3g ", width, population->name[i],
                 population->natural_mean[i], population->natural_error[i],
                 population->standard_deviation[i],
-                result_population_deviation_error(population, i));
+                result_population_deviation_error(population, population->name[i], "",
+                                                  population->standard_deviation[i]));
         if (isnan(cv))
             fprintf(file, "%8s", "");
         else
@@ -58,6 +59,18 @@ static void print_random(FILE *file, const struct result_population *population,
     }
     fprintf(file, "  (typical: the mean, of a logarithmic scale the median; deviation: standard "
             "deviation over\n   the population, on the optimiser's scale)\n");
+}
+
+static void print_occasions(FILE *file, const struct result_population *population, int width)
+{
+    if (population->q)
+        fprintf(file, "\n  %-*s %12s %12s\n", width, "by experiment", "deviation", "std. error");
+    for (size_t i = 0; i < population->q; i++)
+        fprintf(file, "  %-*s %12.4g %12.3g\n", width, population->occasion_name[i],
+                population->occasion_deviation[i],
+                result_population_deviation_error(population, population->occasion_name[i],
+                                                  "@experiment",
+                                                  population->occasion_deviation[i]));
 }
 
 static void print_correlations(FILE *file, const struct result_population *population, int width)
@@ -92,6 +105,7 @@ void show_population_text(FILE *file, const struct result_population *population
     print_head(file, population);
     print_random(file, population, width);
     print_correlations(file, population, width);
+    print_occasions(file, population, width);
     print_shared(file, population, width);
 }
 
@@ -123,10 +137,27 @@ static void put_random(struct json *json, const struct result_population *popula
         json_number(json, "natural_standard_error", population->natural_error[i]);
         json_number(json, "standard_deviation", deviation);
         json_number(json, "standard_deviation_error",
-                    result_population_deviation_error(population, i));
+                    result_population_deviation_error(population, population->name[i], "",
+                                                      deviation));
         json_number(json, "coefficient_of_variation",
                     result_population_variation(population->scale[i], deviation));
         json_number(json, "shrinkage", population->shrinkage[i]);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void put_occasions(struct json *json, const struct result_population *population)
+{
+    json_array_begin(json, "by_experiment");
+    for (size_t i = 0; i < population->q; i++) {
+        double deviation = population->occasion_deviation[i];
+        json_object_begin(json, NULL);
+        json_string(json, "name", population->occasion_name[i]);
+        json_number(json, "standard_deviation", deviation);
+        json_number(json, "standard_deviation_error",
+                    result_population_deviation_error(population, population->occasion_name[i],
+                                                      "@experiment", deviation));
         json_object_end(json);
     }
     json_array_end(json);
@@ -145,6 +176,7 @@ void show_population_json(struct json *json, const struct result_population *pop
     json_unsigned(json, "left_out", population->n_left_out);
     json_unsigned(json, "measurements", population->n_row);
     put_random(json, population);
+    put_occasions(json, population);
     fit_columns_json_matrix(json, "covariance", population->r, population->covariance);
     fit_columns_json_matrix(json, "correlation", population->r, population->correlation);
     json_array_begin(json, "shared");

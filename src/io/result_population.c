@@ -25,20 +25,21 @@ double result_population_variation(const char *scale, double standard_deviation)
     return strncmp(scale, "log", 3) ? NAN : sqrt(expm1(s * s));
 }
 
-double result_population_deviation_error(const struct result_population *population, size_t i)
+double result_population_deviation_error(const struct result_population *population,
+                                         const char *name, const char *by, double deviation)
 {
+    size_t n = strlen(name), n_by = strlen(by);
     for (size_t k = 0; k < population->m; k++) {
-        const char *name = population->estimate_name[k];
-        size_t n = strlen(population->name[i]);
-        if (!strncmp(name, "var(", 4) && !strncmp(name + 4, population->name[i], n)
-            && !strcmp(name + 4 + n, ")"))
-            return population->error[k] / (2 * population->standard_deviation[i]);
+        const char *estimate = population->estimate_name[k];
+        if (!strncmp(estimate, "var(", 4) && !strncmp(estimate + 4, name, n)
+            && !strncmp(estimate + 4 + n, by, n_by) && !strcmp(estimate + 4 + n + n_by, ")"))
+            return population->error[k] / (2 * deviation);
     }
     return NAN;
 }
 
-/* Sizes of the arrays: the fields r, s, m of the struct. */
-enum size { NONE, R, S, M };
+/* Sizes of the arrays: the fields r, q, s, m of the struct. */
+enum size { NONE, R, Q, S, M };
 
 /* The group's datasets. */
 static const struct {
@@ -59,6 +60,8 @@ static const struct {
     NUMBERS("correlation", correlation, R, R, "NaN where a variance is 0")
     NUMBERS("shrinkage", shrinkage, R, NONE,
             "1 - variance of the datasets' conditional means / variance over the population")
+    NUMBERS("occasion_deviation", occasion_deviation, Q, NONE,
+            "standard deviation over the experiments of a dataset, on the optimiser's scale")
     NUMBERS("shared", shared, S, NONE, "values of the shared parameters, natural scale")
     NUMBERS("shared_standard_error", shared_error, S, NONE, "their standard errors, natural scale")
     NUMBERS("estimate", estimate, M, NONE,
@@ -79,6 +82,7 @@ static const struct {
     enum size n;
 } names[] = {{GROUP "/name", offsetof(struct result_population, name), R},
              {GROUP "/scale", offsetof(struct result_population, scale), R},
+             {GROUP "/occasion_name", offsetof(struct result_population, occasion_name), Q},
              {GROUP "/shared_name", offsetof(struct result_population, shared_name), S},
              {GROUP "/estimate_name", offsetof(struct result_population, estimate_name), M}};
 enum { N_NAMES = sizeof names / sizeof *names };
@@ -99,7 +103,11 @@ enum { N_REALS = sizeof reals / sizeof *reals, N_COUNTS = sizeof counts / sizeof
 
 static size_t size_of(const struct result_population *population, enum size size)
 {
-    return size == R ? population->r : size == S ? population->s : size == M ? population->m : 0;
+    return size == R   ? population->r
+           : size == Q ? population->q
+           : size == S ? population->s
+           : size == M ? population->m
+                       : 0;
 }
 
 static size_t count_of(const struct result_population *population, size_t i)
@@ -123,13 +131,13 @@ static bool make_arrays(struct result_population *made, struct arena *arena)
     return is_good;
 }
 
-/* "var(k)", "cov(V,k)"; NULL: out of memory. */
+/* "var(k)", "cov(V,k)", "var(k@experiment)"; NULL: out of memory. */
 static char *name_entry(const char *what, const char *a, const char *b, struct arena *arena)
 {
     size_t n = strlen(what) + strlen(a) + (b ? strlen(b) : 0) + 4;
     char *text = arena_calloc(arena, n, 1);
     if (text)
-        snprintf(text, n, "%s(%s%s%s)", what, a, b ? "," : "", b ? b : "");
+        snprintf(text, n, "%s(%s%s%s)", what, a, b && b[0] != '@' ? "," : "", b ? b : "");
     return text;
 }
 
@@ -151,6 +159,10 @@ static bool set_estimates(struct result_population *made, const struct mixed_res
             name[k++] = i == j ? name_entry("var", made->name[i], NULL, arena)
                                : name_entry("cov", made->name[j], made->name[i], arena);
         }
+    for (size_t i = 0; i < made->q && k < made->m; i++) {
+        made->estimate[k] = from->variance[i];
+        name[k++] = name_entry("var", made->occasion_name[i], "@experiment", arena);
+    }
     for (size_t i = 0; i < made->s && k < made->m; i++) {
         made->estimate[k] = from->value[i];
         name[k++] = made->shared_name[i];
@@ -185,12 +197,12 @@ struct result_population *result_population_make(const struct mixed_result *from
                                                  struct arena *arena)
 {
     struct result_population *made = arena_calloc(arena, 1, sizeof *made);
-    size_t r = from->r, s = from->s, m = from->m;
-    const char **words = arena_calloc(arena, 2 * r + s + m + 1, sizeof *words);
+    size_t r = from->r, s = from->s, m = from->m, q = from->q;
+    const char **words = arena_calloc(arena, 2 * r + s + m + q + 1, sizeof *words);
     if (!made || !words)
         return NULL;
     *made = (struct result_population){
-        .r = r, .s = s, .m = m, .name = words, .scale = words + r, .shared_name = words + 2 * r,
+        .r = r, .q = q, .s = s, .m = m, .name = words, .occasion_name = words + 2 * r + s + m, .scale = words + r, .shared_name = words + 2 * r,
         .estimate_name = words + 2 * r + s, .condition = from->condition,
         .minus_2_log_likelihood = from->minus_2_log_likelihood,
         .likelihood_error = from->likelihood_error, .aic = mixed_result_aic(from),
@@ -214,6 +226,10 @@ struct result_population *result_population_make(const struct mixed_result *from
         words[2 * r + i] = name[from->shared[i]];
         made->shared[i] = result_population_natural(scale[from->shared[i]], from->value[i], &slope);
         made->shared_error[i] = slope * error;
+    }
+    for (size_t i = 0; i < q; i++) {
+        words[2 * r + s + m + i] = name[from->occasion[i]];
+        made->occasion_deviation[i] = sqrt(from->variance[i]);
     }
     memcpy(made->error, from->standard_error, m * sizeof *made->error);
     memcpy(made->error_scores, from->by_scores, m * sizeof *made->error_scores);
@@ -271,7 +287,10 @@ static enum status read_names(const struct hdf5_file *file, size_t i,
                               struct error *error)
 {
     struct hdf5_column column = {0};
-    size_t *size = names[i].n == R ? &made->r : names[i].n == S ? &made->s : &made->m;
+    size_t *size = names[i].n == R   ? &made->r
+                   : names[i].n == Q ? &made->q
+                   : names[i].n == S ? &made->s
+                                     : &made->m;
     enum status status = hdf5_column_open(&column, file, names[i].path, error);
     if (status)
         return status;

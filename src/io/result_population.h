@@ -6,18 +6,22 @@
 #include "io/mixed_result.h"
 #include "io/result.h"
 
-/* r random parameters, s shared ones that were fitted, m estimates. "Optimiser's scale": log, log10
+/* r random parameters, q that vary between the experiments of a dataset, s shared ones that were
+ * fitted, m estimates. "Optimiser's scale": log, log10
  * or lin, as `scale` says of each random parameter. */
 struct result_population {
-    size_t r, s, m;
-    const char *const *name, *const *scale, *const *shared_name, *const *estimate_name;
+    size_t r, q, s, m;
+    const char *const *name, *const *scale, *const *occasion_name, *const *shared_name,
+        *const *estimate_name;
     /* r each; covariance and correlation r x r */
     double *mean, *covariance, *standard_deviation; /* on the optimiser's scale */
     double *natural_mean, *natural_error; /* of a log scale: the median, and its standard error */
     double *correlation;                  /* NaN where a variance is 0 */
     double *shrinkage;
+    double *occasion_deviation;           /* q: standard deviations over experiments, as above */
     double *shared, *shared_error;        /* s, natural scale */
-    /* m, and m x m: means, then entries of the covariance, then shared ones; optimiser's scale */
+    /* m, and m x m: means, entries of the covariance, variances over experiments, shared ones;
+     * optimiser's scale */
     double *estimate, *error, *error_scores, *error_sandwich, *error_covariance;
     double minus_2_log_likelihood, likelihood_error, aic, bic, condition;
     uint64_t n_dataset, n_left_out, n_row;
@@ -39,7 +43,9 @@ enum status result_population_read(const struct result_population **population,
  * that standard deviation on a scale log or log10 (of which exp(s^2) - 1 is the square); NaN on
  * scale lin. */
 double result_population_variation(const char *scale, double standard_deviation);
-/* The standard error of standard_deviation i; NaN: unknown. */
-double result_population_deviation_error(const struct result_population *population, size_t i);
+/* The standard error of a standard deviation, of that random parameter or, with "@experiment", over
+ * experiments; NaN: unknown. */
+double result_population_deviation_error(const struct result_population *population,
+                                         const char *name, const char *by, double deviation);
 /* From the optimiser's scale to the natural one, and the derivative of that. */
 double result_population_natural(const char *scale, double value, double *slope);

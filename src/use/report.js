@@ -350,6 +350,9 @@ function fitChart(parent, fit, k, title, size) {
             if (experiment.curve[k])
                 sets.push({data: pairs(experiment.time, experiment.curve[k]), showLine: true, radius: 0, borderWidth: 1.8,
                     borderColor: series(e), label: ""});
+            if (experiment.typical && experiment.typical[k])
+                sets.push({data: pairs(experiment.time, experiment.typical[k]), showLine: true, radius: 0,
+                    borderWidth: 1.2, borderColor: series(e), borderDash: [4, 4], label: ""});
         });
         return {type: "scatter", data: {datasets: sets}, options: frame(title, axis("", fit.log),
             axis("", false, size ? LEFT : {}), {plugins: {legend: {display: !!size && fit.experiments.length > 1,

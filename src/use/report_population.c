@@ -52,7 +52,8 @@ static void put_random(FILE *file, const struct result_population *population)
         put_cell(file, population->natural_mean[i]);
         put_cell(file, population->natural_error[i]);
         put_cell(file, deviation);
-        put_cell(file, result_population_deviation_error(population, i));
+        put_cell(file, result_population_deviation_error(population, population->name[i], "",
+                                                         population->standard_deviation[i]));
         put_cell(file, 100 * result_population_variation(population->scale[i], deviation));
         put_cell(file, population->shrinkage[i]);
         fputs("</tr>\n", file);

@@ -59,6 +59,18 @@ def test_check_against_numpy(tmp):
     close(points[:, 4], stats.norm.ppf((rank + 0.5) / 201))
 
 
+def test_typical_curves(tmp):
+    """The gallery has the curve of the typical parameters beside the dataset's own."""
+    page = page_of(fitted(tmp))
+    assert len(page.gallery) == 4
+    for fit in page.gallery:
+        experiment, = fit["experiments"]
+        t = np.array(experiment["time"])
+        assert np.allclose(experiment["typical"][0], np.exp(0.7 - np.exp(-1.2) * t) + 1.0, rtol=2e-5)
+        k, v, a, _ = fit["parameters"]
+        assert np.allclose(experiment["curve"][0], v * np.exp(-k * t) + a, rtol=2e-5)
+
+
 def test_many_times_share_bins(tmp):
     """With more than 20 times, 12 bins of as many measurements; 20 times are bins of their own."""
     result = fitted(tmp)

@@ -81,12 +81,13 @@ static const struct option table[] = {
      .offset = FIELD(recipe.share), .in_file = true, .default_text = "what /parameters/level says",
      .help = "these parameters (or all) have one value for all datasets, or for each group of them with the same number in "
      "this column of /datasets/covariates; datasets that have such a value in common are one fit"},
-    {.name = "random", .effect = RUN_FITS_LATER, .kind = OPTION_STRING, .metavar = "NAME[,...]",
-     .offset = FIELD(recipe.random), .in_file = true,
+    {.name = "random", .effect = RUN_FITS_LATER, .kind = OPTION_STRING,
+     .metavar = "NAME[@experiment][,...]", .offset = FIELD(recipe.random), .in_file = true,
      .default_text = "what /parameters/level says",
      .help = "these parameters have a value of their own for each dataset, drawn from a normal "
              "distribution on the optimiser's scale, whose mean and covariance are estimated by "
-             "maximum likelihood over all datasets; see stiffit-population(7)"},
+             "maximum likelihood over all datasets; with @experiment also one for each experiment "
+             "of a dataset; see stiffit-population(7)"},
     {.name = "random-covariance", .effect = RUN_FITS_LATER, .kind = OPTION_STRING,
      .metavar = "full|diagonal|BLOCKS", .offset = FIELD(recipe.random_covariance), .in_file = true,
      .default_text = "full",

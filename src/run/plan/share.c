@@ -45,6 +45,7 @@ struct words {
                                * name of a column of groups; */
     uint8_t *by;              /* who says so */
     bool *wanted;             /* scratch */
+    bool *varies;             /* between the experiments of a dataset */
     const char *const *names; /* of the parameters */
     bool is_whole;            /* the options say it all: the file's levels do not count */
 };
@@ -83,18 +84,51 @@ static enum status find_shared(struct words *words, size_t n, struct error *erro
     return status;
 }
 
+/* Marks the names of --random that vary between experiments, NAME@experiment; the others go to
+ * `text`. */
+static enum status find_occasions(struct words *words, char *text, size_t n, struct error *error)
+{
+    static const char by[] = "@experiment";
+    enum status status = STATUS_OK;
+    size_t used = 0;
+    for (const char *entry = words->random; !status; entry++) {
+        size_t length = strcspn(entry, ","), i = 0;
+        const char *at = memchr(entry, '@', length);
+        size_t n_name = at ? (size_t)(at - entry) : length;
+        while (at && i < n && !(strlen(words->names[i]) == n_name
+                                && !memcmp(words->names[i], entry, n_name)))
+            i++;
+        if (!at)
+            used += (size_t)sprintf(text + used, "%s%.*s", used ? "," : "", (int)length, entry);
+        else if (length - n_name != sizeof by - 1 || memcmp(at, by, sizeof by - 1) != 0 || i == n)
+            status = error_set(error, STATUS_USAGE, "--random: '%.*s': a random parameter has a value "
+                               "for each dataset (NAME), and may also vary between the experiments "
+                               "of a dataset (NAME@experiment); nothing else is possible",
+                               length < 100 ? (int)length : 100, entry);
+        else
+            words->varies[i] = true;
+        entry += length;
+        if (!*entry)
+            break;
+    }
+    if (!status && used == 0)
+        status = error_set(error, STATUS_USAGE, "--random: some parameter must differ between the "
+                           "datasets, too: name it without @experiment");
+    return status;
+}
+
 /* `all` is all that the other option does not name; --random says it of free parameters. */
 static enum status find_random(struct words *words, const struct problem *problem, size_t n,
                                struct error *error)
 {
-    bool is_all = !strcmp(words->random, "all");
-    if (strchr(words->random, '@'))
-        return error_set(error, STATUS_USAGE, "--random: '%.100s': a random parameter has one "
-                         "value for each dataset; values for each experiment or group are not "
-                         "possible yet", words->random);
+    char *text = calloc(strlen(words->random) + 1, 1);
     memset(words->wanted, 0, n);
-    enum status status =
-        refit_mark_names("random", words->random, words->names, n, words->wanted, error);
+    enum status status = text ? find_occasions(words, text, n, error)
+                              : error_set(error, STATUS_NO_MEMORY, "out of memory for --random");
+    bool is_all = text && !strcmp(text, "all");
+    if (!status)
+        status = refit_mark_names("random", text, words->names, n, words->wanted, error);
+    free(text);
     for (size_t i = 0; !status && i < n; i++) {
         if (!words->wanted[i] || (is_all && (words->by[i] == BY_NAME || problem_n_fixed(problem, i))))
             continue;
@@ -250,7 +284,8 @@ bool share_levels_make(struct share_levels *made, const struct share *share, siz
     if (first > 0)
         swap_columns(level, n_parameter, group, n_group, first);
     made->levels = (struct joint_levels){.level = level, .n_column = kept, .group = group,
-                                         .n_group = n_group, .random = share->random.block};
+                                         .n_group = n_group, .random = share->random.block,
+                                         .occasion = share->random.occasion};
     return true;
 }
 
@@ -323,12 +358,13 @@ static bool make_room(struct share *share, struct words *words)
     words->of = calloc(n + 1, sizeof *words->of);
     words->wanted = calloc(n + 1, sizeof *words->wanted);
     words->by = calloc(n + 1, 1);
+    words->varies = calloc(n + 1, sizeof *words->varies);
     words->room = calloc(words->text ? strlen(words->text) + 1 : 1, 1);
     share->level = calloc(n + 1, 1);
     share->is_common = calloc(n + 1, 1);
     share->group = calloc(MAX_COLUMN, sizeof *share->group);
     share->n_group = calloc(MAX_COLUMN, sizeof *share->n_group);
-    return words->of && words->wanted && words->by && words->room && share->level
+    return words->of && words->wanted && words->by && words->varies && words->room && share->level
            && share->is_common && share->group && share->n_group;
 }
 
@@ -337,8 +373,8 @@ static enum status set_random(struct share *share, struct words *words, const ch
 {
     for (size_t i = 0; i < share->n_parameter; i++)
         words->wanted[i] = is_random(words->of[i]);
-    return share_random_init(&share->random, words->wanted, words->names, share->n_parameter,
-                             covariance, error);
+    return share_random_init(&share->random, words->wanted, words->varies, words->names,
+                             share->n_parameter, covariance, error);
 }
 
 static enum status make(struct share *share, const char *covariance, struct words *words,
@@ -364,6 +400,7 @@ static enum status make(struct share *share, const char *covariance, struct word
     free(words->of);
     free(words->wanted);
     free(words->by);
+    free(words->varies);
     free(words->room);
     return status;
 }

@@ -125,15 +125,30 @@ static enum status set_covariance(struct share_random *random, const char *covar
     return random->covariance ? STATUS_OK : no_memory(n_parameter, error);
 }
 
-enum status share_random_init(struct share_random *random, const bool *is_random,
-                              const char *const *names, size_t n_parameter, const char *covariance,
-                              struct error *error)
+/* Which parameters vary between experiments, if any. */
+static bool set_occasions(struct share_random *random, const bool *varies, size_t n_parameter)
 {
+    bool any = false;
+    for (size_t i = 0; i < n_parameter; i++)
+        any = any || varies[i];
+    if (any && !(random->occasion = calloc(n_parameter + 1, 1)))
+        return false;
+    for (size_t i = 0; any && i < n_parameter; i++)
+        random->occasion[i] = varies[i];
+    return true;
+}
+
+enum status share_random_init(struct share_random *random, const bool *is_random,
+                              const bool *varies, const char *const *names, size_t n_parameter,
+                              const char *covariance, struct error *error)
+{
+    static const char by[] = "@experiment";
     size_t length = 1, used = 0;
     *random = (struct share_random){.n = 0};
     for (size_t i = 0; i < n_parameter; i++) {
         random->n += is_random[i];
         length += is_random[i] ? strlen(names[i]) + 1 : 0;
+        length += varies[i] ? strlen(names[i]) + sizeof by : 0;
     }
     if (random->n > MAX_RANDOM)
         return error_set(error, STATUS_USAGE, "--random: %zu parameters are random; at most %d can "
@@ -142,19 +157,23 @@ enum status share_random_init(struct share_random *random, const bool *is_random
         return STATUS_OK;
     random->block = calloc(n_parameter + 1, 1);
     random->text = calloc(length, 1);
-    if (!random->block || !random->text)
+    if (!random->block || !random->text || !set_occasions(random, varies, n_parameter))
         return no_memory(n_parameter, error);
     for (size_t i = 0; i < n_parameter; i++)
         if (is_random[i]) {
             random->block[i] = 1;
             used += (size_t)sprintf(random->text + used, "%s%s", used ? "," : "", names[i]);
         }
+    for (size_t i = 0; i < n_parameter; i++)
+        if (varies[i])
+            used += (size_t)sprintf(random->text + used, ",%s%s", names[i], by);
     return set_covariance(random, covariance, names, n_parameter, error);
 }
 
 void share_random_fini(struct share_random *random)
 {
     free(random->block);
+    free(random->occasion);
     free(random->text);
     free(random->covariance);
     *random = (struct share_random){.n = 0};
@@ -171,7 +190,9 @@ enum status share_random_check_options(const struct share_random *random,
                    {"--warm-start pilot", recipe->warm_start != 0, true},
                    {"--profile", recipe->profile != NULL, false},
                    {"--bootstrap", recipe->n_bootstrap > 0, false},
-                   {"--evaluate", recipe->fit.evaluates, false}};
+                   {"--evaluate", recipe->fit.evaluates, false},
+                   {"--gradient differences",
+                    recipe->fit.gradient == GRADIENT_differences && random->occasion, true}};
     if (random->n == 0) {
         const char *name = recipe->random_covariance              ? "--random-covariance"
                            : recipe->fit.likelihood != LIKELIHOOD_EXACT ? "--likelihood"
@@ -197,7 +218,8 @@ enum status share_random_check_problem(const struct share_random *random, const 
     for (size_t i = 0; random->n > 0 && i < problem_n_parameter(problem); i++) {
         uint64_t n_fixed = problem_n_fixed(problem, i);
         const char *name = names[i];
-        if (random->block[i] && n_fixed > 0)
+        bool varies = random->occasion && random->occasion[i];
+        if ((random->block[i] || varies) && n_fixed > 0)
             return error_set(error, STATUS_USAGE, "--random: '%.60s' is fixed%s (/parameters/fixed)"
                              "; a random parameter is free in every dataset", name,
                              n_fixed == n_dataset ? "" : " in some datasets");

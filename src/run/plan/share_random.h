@@ -11,14 +11,16 @@
 struct share_random {
     size_t n;         /* 0: none, and all else is NULL */
     uint8_t *block;   /* of each parameter: 0, or the number of joint_levels.random */
-    char *text;       /* NAME[,NAME...], in the problem's order */
+    uint8_t *occasion; /* of each parameter: it varies between the experiments of a dataset; NULL:
+                        * none does */
+    char *text;       /* NAME[,NAME...], in the problem's order, then NAME@experiment */
     char *covariance; /* as --random-covariance, in that order; NULL: full */
 };
 
-/* From marked parameters and --random-covariance (NULL: full). share_random_fini is legal after a
+/* From marked parameters, those that vary between experiments, and --random-covariance (NULL: full). share_random_fini is legal after a
  * failure. */
 enum status share_random_init(struct share_random *random, const bool *is_random,
-                              const char *const *names, size_t n_parameter, const char *covariance,
+                              const bool *varies, const char *const *names, size_t n_parameter, const char *covariance,
                               struct error *error);
 void share_random_fini(struct share_random *random);
 /* STATUS_USAGE for options that are not possible with random parameters (yet) and, without any, for

@@ -1,0 +1,123 @@
+"""Random parameters that vary between the experiments of a dataset, too (occasions): log-normal errors around A exp(-k t), where
+log y is linear in log A and k, so that the likelihood has a closed form.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import h5py
+import numpy as np
+from scipy.optimize import minimize
+
+import helpers as h
+import mixed
+
+EQUATIONS = """parameter k = 0.4
+parameter A = 3 scale log
+parameter sigma = 0.3 in [1e-4, 100] scale log
+x(0) = A
+x' = -k*x
+observe y = x lognormal sd sigma
+"""
+WORDS = ("--random", "k,A,k@experiment", "--share", "sigma", "--random-covariance", "diagonal")
+NAMES = ["mean(k)", "mean(A)", "var(k)", "var(A)", "var(k@experiment)", "sigma"]
+
+
+class Data:
+    """n datasets with one to three experiments of one to five measurements each."""
+
+    def __init__(self, n, seed, by_experiment=0.1):
+        rng = np.random.default_rng(seed)
+        self.dataset, self.experiment, self.t, self.y = [], [], [], []
+        for d in range(n):
+            k, a = rng.normal(0.5, 0.15), rng.normal(1, 0.3)
+            for _ in range(rng.integers(1, 4)):
+                own = k + by_experiment * rng.normal()
+                self.dataset.append(d)
+                for t in np.sort(rng.uniform(0, 5, rng.integers(1, 6))):
+                    self.experiment.append(len(self.dataset) - 1)
+                    self.t.append(t)
+                    self.y.append(np.exp(a - own * t + 0.15 * rng.normal()))
+        self.n, self.t, self.y = n, np.array(self.t), np.array(self.y)
+        self.experiment, self.dataset = np.array(self.experiment), np.array(self.dataset)
+
+    def write(self, path):
+        model = path.with_suffix(".ode")
+        model.write_text(EQUATIONS)
+        rows = np.column_stack([0 * self.t, self.t, 0 * self.t, self.y, np.full(len(self.t), np.nan)])
+        h.write_problem(path, None, [f"d{d}" for d in range(self.n)], rows)
+        with h5py.File(path, "a") as f:
+            del f["measurements/dataset"]
+            f["measurements/experiment"] = self.experiment
+            f["experiments/dataset"] = self.dataset
+            f.create_dataset("experiments/id", data=[f"e{e}" for e in range(len(self.dataset))], dtype=h5py.string_dtype())
+        return path, "--model", model
+
+    def value(self, theta):
+        """-2 log L; theta as NAMES, with the logarithm of sigma."""
+        total = 2 * np.sum(np.log(self.y)) + len(self.y) * np.log(2 * np.pi)
+        for d in range(self.n):
+            mine = self.dataset[self.experiment] == d
+            t, z, e = self.t[mine], np.log(self.y[mine]), self.experiment[mine]
+            v = theta[2] * np.outer(t, t) + theta[3] + theta[4] * np.outer(t, t) * (e[:, None] == e)
+            v += np.exp(2 * theta[5]) * np.eye(len(t))
+            residual = z - theta[1] + theta[0] * t
+            total += np.linalg.slogdet(v)[1] + residual @ np.linalg.solve(v, residual)
+        return total
+
+    def maximum(self):
+        """Estimates, -2 log L, standard errors from its second derivatives."""
+        def natural(u):
+            return np.concatenate([u[:2], np.exp(u[2:5]), u[5:]])
+
+        u = np.array([0.5, 1, np.log(0.02), np.log(0.09), np.log(0.01), np.log(0.15)])
+        for _ in range(3):
+            u = minimize(lambda x: self.value(natural(x)), u, method="BFGS", options={"gtol": 1e-7}).x
+        theta = natural(u)
+        step = 1e-3 * np.maximum(np.abs(theta), 1e-2)
+        hessian = np.empty((6, 6))
+        for i in range(6):
+            for j in range(6):
+                a, b = np.eye(6)[i] * step[i], np.eye(6)[j] * step[j]
+                hessian[i, j] = (self.value(theta + a + b) - self.value(theta + a - b) - self.value(theta - a + b)
+                                 + self.value(theta - a - b)) / (4 * step[i] * step[j])
+        return theta, self.value(theta), np.sqrt(np.diag(np.linalg.inv(0.5 * hessian)))
+
+
+def test_closed_form(tmp):
+    data = Data(20, 5)
+    theta, value, error = data.maximum()
+    problem = data.write(tmp / "p.h5")
+    for how in ("laplace", "exact"):
+        found = mixed.run(problem, *WORDS, "--likelihood", how, "--overwrite")
+        assert list(found["estimate_name"]) == NAMES, found["estimate_name"]
+        assert abs(found["minus_2_log_likelihood"] - value) < mixed.LIKELY, (how, found["minus_2_log_likelihood"], value)
+        off = np.abs(found["estimate"] - theta) / error
+        # the reference's own derivatives are differences: three digits
+        assert np.max(off) < 3e-3, (how, off, found["estimate"], theta)
+        np.testing.assert_allclose(found["standard_error"], error, rtol=5e-3)
+        np.testing.assert_allclose(found["occasion_deviation"], np.sqrt(theta[4]), rtol=3e-3)
+        assert list(found["occasion_name"]) == ["k"]
+    shown = h.stiffit("show", h.result_path(problem[0])).stdout
+    assert "by experiment" in shown, shown
+
+
+def test_none(tmp):
+    """Experiments that do not differ: the variance ends at 0, or near it, and the rest is that of a model without."""
+    data = Data(30, 7, by_experiment=0)
+    problem = data.write(tmp / "p.h5")
+    without = mixed.run(problem, "--random", "k,A", "--share", "sigma", "--random-covariance", "diagonal")
+    found = mixed.run(problem, *WORDS, "--overwrite")
+    assert found["minus_2_log_likelihood"] < without["minus_2_log_likelihood"] + mixed.LIKELY
+    assert found["occasion_deviation"][0] < 0.1
+
+
+def test_refused(tmp):
+    problem = Data(4, 1).write(tmp / "p.h5")
+    for words, named in ((("--random", "k@week,A"), "k@week"), (("--random", "k@experiment"), "without @experiment"),
+                         (("--random", "q@experiment,A"), "q@experiment"),
+                         (("--random", "A,k@experiment", "--share", "sigma"), "neither random nor shared")):
+        done = h.stiffit("run", *problem, *words, code=2)
+        assert named in done.stderr, (words, done.stderr)
+
+
+if __name__ == "__main__":
+    h.main()
