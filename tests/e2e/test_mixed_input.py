@@ -11,6 +11,8 @@ import helpers as h
 import mixed
 import mixed_oracle as mo
 import test_mixed_linear as linear
+from test_crash import problem as crash_problem
+from test_shared_faults import without
 
 WORDS = ("--random", "k,A", "--share", "sigma")
 
@@ -162,6 +164,25 @@ def test_left_out(tmp):
     off = np.abs(found["estimate"] - rest["estimate"]) / rest["standard_error"]
     assert np.max(off) < 1e-3, off
     assert abs(found["minus_2_log_likelihood"] - rest["minus_2_log_likelihood"]) < 1e-3
+
+
+def test_crash(tmp):
+    """A dataset whose model crashes or hangs is left out; the estimates are those without it."""
+    h.let_models_crash()
+    env = h.environment(STIFFIT_HANG_SECONDS=h.SANITIZER_SPEED)
+    words = ("--random", "k,A")
+    for word, status in (("segfault", "crashed"), ("loop", "timeout")) if h.SLOW else (("segfault", "crashed"),):
+        path = crash_problem(tmp / f"{word}.h5", 12, {5: word})
+        with h5py.File(path, "a") as f:
+            value = f["measurements/value"][()]
+            f["measurements/value"][...] = value * np.exp(0.05 * np.random.default_rng(1).normal(size=len(value)))
+            f["measurements/sigma"] = 0.05 * np.abs(value) + 1e-3
+        found = mixed.run((path, "--trust"), *words, code=1, env=env)
+        assert found["fits"]["status"][5] == status, (word, found["fits"]["status"])
+        assert found["n_left_out"] == 1 and np.sum(found["fits"]["status"] == "converged") == 11
+        rest = mixed.run((without(path, [5], tmp / "rest.h5"), "--trust"), *words, "--overwrite")
+        off = np.abs(found["estimate"] - rest["estimate"]) / rest["standard_error"]
+        assert np.max(off) < 1e-3, (word, off)
 
 
 def test_all_left_out(tmp):

@@ -23,7 +23,7 @@ class Case:
     def __init__(self, text, random, shared, predict, *, start, q=None, blocks=None, loglik=mo.normal_loglik, words=()):
         self.text, self.random, self.shared, self.predict, self.start = text, random, shared, predict, start
         self.layout = mo.Layout(len(random), len(shared), blocks)
-        self.q, self.loglik, self.words = q or {1: 81, 2: 21}[len(random)], loglik, words
+        self.q, self.loglik, self.words = q or {1: 81, 2: 21, 3: 9}[len(random)], loglik, words
         self.censored = None
 
     def simulate(self, mean, covariance, shared, times, seed, limit=None, covariates=None):
@@ -148,6 +148,38 @@ def test_theophylline_two(tmp):
     found, _ = theophylline(["Ka", "Cl"]).check(tmp / "p.h5")
     shrinkage = 1 - np.var(found["fits"]["random_mean"][:, [1, 2]], axis=0) / np.diag(found["covariance"])
     np.testing.assert_allclose(found["shrinkage"], shrinkage, atol=0.1)  # with n or n - 1
+
+
+def test_theophylline_three(tmp):
+    """A full covariance of all three: its maximum is singular, with clearance proportional to the rate of elimination (nlme
+    says so, too: a correlation of 0.995 in theophylline-nlme.csv)."""
+    case = theophylline(["Ke", "Ka", "Cl"])
+    case.layout = mo.Layout(3, 1)
+    found = case.run(tmp / "p.h5")
+    assert abs(found["correlation"][0, 2]) > 0.98, found["correlation"]
+    mean, covariance, shared = case.layout.parts(found["estimate"])
+    values, vectors = np.linalg.eigh(covariance)
+    assert np.all(values > -1e-12), values
+    regular = vectors @ np.diag(np.maximum(values, 1e-7)) @ vectors.T  # changes -2 log L by 1e-4
+    value, scores = case.model(9).evaluate(case.layout.theta(mean, regular, shared))
+    assert abs(found["minus_2_log_likelihood"] - value.sum()) < mixed.LIKELY, (found["minus_2_log_likelihood"], value.sum())
+    slope = scores.sum(axis=0)[[0, 1, 2, -1]] * found["standard_error"][[0, 1, 2, -1]]
+    assert np.max(np.abs(slope)) < 0.05, slope  # nothing is gained by other means and sigma
+
+
+def test_units(tmp):
+    """Other units of amounts and concentrations, by factors of a million: the estimates stay, and -2 log L changes by the
+    Jacobian."""
+    first = theophylline(["Ka", "Cl"]).run(tmp / "first.h5")
+    for k, factor in enumerate((1e6, 1e-6)):
+        case = theophylline(["Ka", "Cl"])
+        case.y, case.covariates = case.y * factor, {"dose": np.array(case.covariates["dose"]) * factor}
+        case.text = case.text.replace("sigma = 1 in [1e-3, 1e3]", f"sigma = {factor!r} in [{1e-3 * factor!r}, {1e3 * factor!r}]")
+        found = case.run(tmp / f"{k}.h5")
+        shift = np.append(np.zeros(5), np.log(factor))
+        assert np.max(np.abs(found["estimate"] - shift - first["estimate"]) / first["standard_error"]) < 1e-4
+        change = found["minus_2_log_likelihood"] - first["minus_2_log_likelihood"] - 2 * case.mask.sum() * np.log(factor)
+        assert abs(change) < 1e-4, change
 
 
 def logistic_case():
