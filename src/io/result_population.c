@@ -292,6 +292,8 @@ static enum status read_names(const struct hdf5_file *file, size_t i,
                    : names[i].n == Q ? &made->q
                    : names[i].n == S ? &made->s
                                      : &made->m;
+    if (names[i].n == Q && hdf5_kind(file, names[i].path) == HDF5_ABSENT)
+        return STATUS_OK; /* no parameter varies between experiments */
     enum status status = hdf5_column_open(&column, file, names[i].path, error);
     if (status)
         return status;
