@@ -298,6 +298,8 @@ double fit_point_misfit(const struct fit_asker *asker, const struct fit_point *p
 
 double fit_point_scale(const struct fit_asker *asker, const struct fit_point *point)
 {
+    if (!asker->objective.has_noise)
+        return asker->scale;
     struct fit_answer answer = fit_point_answer(asker, point);
     return fit_objective_scale(&asker->objective, &answer);
 }

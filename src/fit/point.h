@@ -70,6 +70,7 @@ struct fit_asker {
     struct fit_map map;
     struct fit_objective objective;
     bool is_sigma_known;    /* every row has a sigma, its own or the model's */
+    double scale;           /* fit_objective_scale, if no standard deviation is modelled */
     size_t *first_row;      /* n_experiment + 1: rows of experiment e are [first_row[e],
                              * first_row[e + 1]) */
     struct evaluation *evaluation;     /* n_experiment: those of a point */

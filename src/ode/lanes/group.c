@@ -102,17 +102,16 @@ double lane_stop_time(const struct lane *lane)
 }
 
 /* The next measurement. */
-static void set_next(const struct simulation *sim, struct group *group, int l)
+static void set_next(const struct lane *lane, struct group *group, int l)
 {
     struct lanes_room *room = &group->room;
+    const struct simulation *sim = &lane->sim;
     const struct ode_task *task = sim->evaluation->task;
     size_t i = sim->rows.i_time;
-    double tighter = sim->evaluation->tighter, next = task->time[i],
-           before = i > 0 ? task->time[i - 1] : task->t0;
+    double next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
     /* Steps that only the measurements limit would be the same for a certificate, which would
      * confirm their error. */
-    double part = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order)
-                              : INFINITY;
+    double part = lane->by_tighter < INFINITY ? (next - before) * lane->by_tighter : INFINITY;
     EACH_LANE(group, l, k) {
         room->t_next[k] = next;
         room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
@@ -202,7 +201,7 @@ void group_load(struct group *group, int l, const struct lane *lane)
         group_load_states(group, k, lane);
         room->live[k] = -1;
     }
-    set_next(sim, group, l);
+    set_next(lane, group, l);
     for (size_t b = 0; b < sim->blocks.n; b++) {
         size_t c = column_of(group, lane->id[b]);
         int k = l + rank_of(group, lane->id[b]);
@@ -446,7 +445,7 @@ void group_look_ahead(struct group *group, int l, struct lane *lane)
 {
     struct lanes_room *room = &group->room;
     struct simulation *sim = &lane->sim;
-    set_next(sim, group, l);
+    set_next(lane, group, l);
     if (!sim->tolerance.grows)
         return;
     group_follow(group, l, lane);

@@ -20,6 +20,8 @@ struct lane {
     double t_calm;      /* as in struct lanes_room */
     /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
     double by_accepted, by_inside; /* as in struct lanes_room */
+    double by_tighter;  /* a step that only measurements limit is at most this part of the time
+                         * between them; INFINITY: as long as that */
     double h, log_h, log_error;
     double bound;       /* where the next step must end (forcing.h) */
     int64_t n_attempt, trouble, n_sign, patience;
@@ -35,5 +37,5 @@ void lane_free(struct simulation *simulation);
 bool lane_start(struct lane *lane, bool is_new);
 /* Where steps must end at the latest. */
 double lane_stop_time(const struct lane *lane);
-/* Sets by_accepted and by_inside for its method. */
+/* Sets by_accepted, by_inside and by_tighter for its method. */
 void lane_set_accepted(struct lane *lane);

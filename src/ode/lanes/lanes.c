@@ -216,11 +216,23 @@ static bool arrange(struct lanes_batch *own, struct group *group, struct layout 
     return good;
 }
 
+/* Whether an evaluation wants all columns and no others, as most do. */
+static bool wants_all(const struct group *group, const struct lane *new)
+{
+    size_t n = new->sim.blocks.n;
+    bool all = n == group->n_parameter;
+    for (size_t b = 0; all && b < n; b++)
+        all = group->number[new->id[b]] >= 0;
+    return all;
+}
+
 /* Lanes for a new evaluation, or -1: out of memory. */
 static int make_room(struct lanes_batch *own, struct group *group, const struct lane *new)
 {
     bool same = group->is_filled;
     size_t n = 0;
+    if (same && wants_all(group, new) && group_free_lane(group) >= 0)
+        return group_free_lane(group);
     mark_wanted(own, group, new);
     for (uint32_t j = 0; j < own->plan->n_id; j++) {
         same = same && own->wanted[j] == (group->number[j] >= 0);
@@ -376,6 +388,8 @@ void lane_set_accepted(struct lane *lane)
     bool is_exact = lane->method == METHOD_EXPLICIT && abi->n_switching + abi->n_event == 0;
     lane->by_inside = is_exact ? growth * growth : 1;
     lane->by_accepted = 1 / (accepted * accepted * lane->by_inside);
+    double tighter = lane->sim.evaluation->tighter;
+    lane->by_tighter = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[lane->method]->order) : INFINITY;
 }
 
 /* At the beginning. */
@@ -519,7 +533,7 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
     struct batch *b = &own->base;
     spread_out(own, group);
     struct lanes_events found = own->plan->kernel->attempt[method](&group->room);
-    struct integrator_events events = {.moved = group_seats(group, found.moved),
+    struct integrator_events events = {.moved = b->attended ? group_seats(group, found.moved) : 0,
                                        .measured = group_seats(group, found.measured),
                                        .fell = group_seats(group, found.fell),
                                        .failed = group_seats(group, found.underflow),
