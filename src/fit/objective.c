@@ -353,29 +353,28 @@ static void add_observables(const struct fit_objective *objective, const struct 
     }
 }
 
+/* Products in this range have lost nothing to underflow or overflow. */
+static const double PRODUCT_LEAST = 1e-290, PRODUCT_MOST = 1e290;
+
 /* The sums over all rows of a plain objective, whose weights and residuals are known: the same
- * as below. */
+ * as below, with one logarithm for a product of many standard deviations. */
 static void add_plain(const struct fit_objective *objective, const struct fit_answer *answer,
                       struct fit_criteria *criteria)
 {
-    enum { KEPT = 16 };
-    double sigma[KEPT] = {0}, log_sigma[KEPT] = {0}; /* by observable: most rows have the one before */
-    double deviance = 0, chi_square = 0, constants = 0;
+    double product = 1, constants = 0, squares = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        double own = fit_objective_sigma(objective, answer, i), r = answer->residual[i];
-        uint32_t k = observable_of(objective, i) % KEPT;
-        if (own != sigma[k]) {
-            sigma[k] = own;
-            log_sigma[k] = log(own);
-        }
-        double constant = log_sigma[k] + fit_objective_loss(objective, i)->log_constant + 0;
-        deviance += 2 * (0.5 * r * r + constant);
-        chi_square += r * r;
-        constants += 2 * constant;
+        double r = answer->residual[i];
+        squares += r * r;
+        constants += fit_objective_loss(objective, i)->log_constant;
+        double sigma = fit_objective_sigma(objective, answer, i), next = product * sigma;
+        bool is_exact = next > PRODUCT_LEAST && next < PRODUCT_MOST;
+        constants += is_exact ? 0 : log(product) + log(sigma);
+        product = is_exact ? next : 1;
     }
-    criteria->deviance = deviance;
-    criteria->chi_square = criteria->squares = chi_square;
-    criteria->constants = constants;
+    constants += log(product);
+    criteria->deviance = squares + 2 * constants;
+    criteria->chi_square = criteria->squares = squares;
+    criteria->constants = 2 * constants;
     criteria->scaling = 1;
 }
 

@@ -281,26 +281,30 @@ static bool asks_relative(struct simulation *sim, size_t first, size_t last, siz
     }
     if (known)
         excesses(sim, sim->rows.h);
-    return observation_rows_ask_relative(sim, first, last, known ? sim->rows.h : NULL);
+    return observation_rows_ask_relative(sim, first, last, known ? sim->rows.h : NULL, 1);
 }
 
-bool observation_rows_ask_relative(struct simulation *sim, size_t first, size_t last, const double *error)
+bool observation_rows_ask_relative(struct simulation *sim, size_t first, size_t last,
+                                   const double *error, size_t stride)
 {
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    double by_sigma = fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * sim->tolerance.rtol);
+    const uint32_t *observable = task->row_observable;
+    const double *sigmas = evaluation->noise && sim->abi->noise ? evaluation->noise
+                                                                : task->row_sigma;
+    double by_largest = ERROR_OF_LARGEST * sim->tolerance.rtol,
+           by_sigma = fmax(ERROR_OF_SIGMA, 10 * by_largest);
+    bool asks = false;
     for (size_t i = first; i < last; i++) {
-        double *largest = &sim->rows.h_largest[task->row_sigma ? 0 : task->row_observable[i]];
-        double size = fabs(evaluation->prediction[i]);
-        double sigma = evaluation->noise && sim->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
+        double *largest = &sim->rows.h_largest[task->row_sigma ? 0 : observable[i]];
+        double size = fabs(evaluation->prediction[i]), sigma = sigmas ? sigmas[i] : (double)NAN;
         *largest = size > *largest ? size : *largest;
         if (task->row_is_log && task->row_is_log[i])
             sigma *= size;
-        double allowed = isnan(sigma) ? ERROR_OF_LARGEST * sim->tolerance.rtol * *largest : by_sigma * sigma;
-        if (isnan(size) || (error && error[task->row_observable[i]] > allowed))
-            return true;
+        double allowed = isnan(sigma) ? by_largest * *largest : by_sigma * sigma;
+        asks = asks | isnan(size) | (error && error[(size_t)observable[i] * stride] > allowed);
     }
-    return false;
+    return asks;
 }
 
 /* Call this after fill_rows, but not at the initial time. Whether these rows need more accurate states than the states' sizes

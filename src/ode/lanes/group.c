@@ -371,43 +371,47 @@ static void add_direct(const struct group *group, int k, uint32_t j, double *by_
         by_observable[pattern->row[e]] += entry[e][k];
 }
 
-/* The derivatives of rows first ... last - 1. False: one is not finite. */
+/* What is in a lane (the first number is at `from`) of the observables of n rows. */
+static void take_rows(size_t n, const uint32_t *observable, const double *from, double *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[(size_t)observable[i] * N_LANE];
+}
+
+/* The derivatives of n rows from `first` on. False: one is not finite. */
 static bool fill_derivatives(const struct lane *lane, const struct group *group, int l,
-                             size_t first, size_t last)
+                             size_t first, size_t n)
 {
     const struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t n_observable = sim->abi->n_observable,
+    const uint32_t *observable = task->row_observable + first, *to = evaluation->column;
+    size_t n_observable = sim->abi->n_observable, n_sens = evaluation->n_sens,
            stride = evaluation->stride ? evaluation->stride : task->n_row;
     const int32_t *direct = group->room.plan->lanes->observe_parameter.start;
-    const uint32_t *to = evaluation->column;
-    double odd = 0;
-    for (size_t s = 0; to && s < evaluation->n_sens; s++)
-        memset(evaluation->d_prediction + first + to[s] * stride, 0,
-               (last - first) * sizeof(double));
-    for (size_t s = 0; s < evaluation->n_sens; s++) {
+    double odd = 0, *all = evaluation->d_prediction + first;
+    for (size_t s = 0; to && s < n_sens; s++)
+        memset(all + to[s] * stride, 0, n * sizeof(double));
+    for (size_t s = 0; s < n_sens; s++) {
         uint32_t j = sim->blocks.sens[s];
         int32_t block = sim->blocks.of_sens[s];
-        const lanes *by_way = block < 0
-                                ? NULL
-                                : group->observed +
-                                      n_observable * (1 + column_of(group, lane->id[block]));
-        int k = block < 0 ? l : l + rank_of(group, lane->id[block]);
-        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride,
-               *derived = sim->rows.h_row;
+        const double *by_way = NULL;
+        if (block >= 0)
+            by_way = (const double *)(group->observed
+                                      + n_observable * (1 + column_of(group, lane->id[block])))
+                     + l + rank_of(group, lane->id[block]);
+        double *derivative = all + (to ? to[s] : s) * stride, *derived = sim->rows.h_row;
         bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
         if (by_way && !is_direct && !to) { /* the most frequent case */
-            for (size_t i = first; i < last; i++)
-                derivative[i] = by_way[task->row_observable[i]][k];
+            take_rows(n, observable, by_way, derivative);
             continue;
         }
-        for (size_t i = first; i < last; i++)
-            derived[task->row_observable[i]] = by_way ? by_way[task->row_observable[i]][k] : 0;
+        for (size_t i = 0; i < n; i++)
+            derived[observable[i]] = by_way ? by_way[(size_t)observable[i] * N_LANE] : 0;
         if (is_direct)
-            add_direct(group, k, j, derived);
-        for (size_t i = first; i < last; i++) {
-            double each = derived[task->row_observable[i]];
+            add_direct(group, block < 0 ? l : l + rank_of(group, lane->id[block]), j, derived);
+        for (size_t i = 0; i < n; i++) {
+            double each = derived[observable[i]];
             odd += 0 * each; /* NaN if it is not finite */
             derivative[i] = to ? derivative[i] + each : each;
         }
@@ -423,21 +427,20 @@ bool group_answer_rows(const struct group *group, int k, struct lane *lane, size
     if (!group->room.plan->n_observe || (evaluation->noise && sim->abi->noise) ||
         task->row_variant || evaluation->end || sim->blocks.is_pace)
         return false;
-    size_t first = sim->rows.i_row;
-    double odd = 0, *excess = sim->rows.h;
-    for (size_t i = first; i < last; i++) {
-        uint32_t o = task->row_observable[i];
-        evaluation->prediction[i] = group->values[o][k];
-        excess[o] = group->observed[o][k];
-        EACH_LANE(group, k, each)
-            odd += 0 * group->observed[o][each]; /* NaN if something is not finite */
-    }
+    size_t first = sim->rows.i_row, n = last - first;
+    const uint32_t *observable = task->row_observable + first;
+    const double *error = (const double *)group->observed + k;
+    double odd = 0;
+    take_rows(n, observable, (const double *)group->values + k, evaluation->prediction + first);
+    for (int each = 0; each < group->room.n_share; each++)
+        for (size_t i = 0; i < n; i++)
+            odd += 0 * error[(size_t)observable[i] * N_LANE + (size_t)each]; /* NaN: not finite */
     if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
-                     !fill_derivatives(lane, group, k, first, last)))
+                     !fill_derivatives(lane, group, k, first, n)))
         return false;
     sim->rows.i_row = last;
     sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
-                       observation_rows_ask_relative(sim, first, last, excess);
+                       observation_rows_ask_relative(sim, first, last, error, N_LANE);
     return true;
 }
 

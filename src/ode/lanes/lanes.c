@@ -54,8 +54,8 @@ struct lanes_batch {
     int lane[N_SEAT];           /* the first one of the seat's evaluation, among those of its
                                  * method; -1: none */
     unsigned live;              /* seats at the latest attempt */
-    unsigned waiting, turned;   /* seats that wait for a lane; those in a lane that are to change
-                                 * the method */
+    unsigned waiting[N_METHOD]; /* seats that wait for a lane of this method */
+    unsigned turned;            /* those in a lane that are to change the method */
     uint64_t number[N_SEAT], n_number; /* the order in which they began to wait */
     bool *wanted;               /* n_id: some evaluation in a lane has this id */
     struct linear *linear;      /* for steady states */
@@ -263,7 +263,8 @@ static void spread_out(struct lanes_batch *own, struct group *group)
 static void release(struct lanes_batch *own, int k)
 {
     int l = own->lane[k];
-    own->waiting &= ~(1u << k);
+    for (int m = 0; m < N_METHOD; m++)
+        own->waiting[m] &= ~(1u << k);
     own->turned &= ~(1u << k);
     own->lane[k] = -1;
     for (struct group *group = own->group; l >= 0 && group < own->group + N_METHOD; group++)
@@ -274,12 +275,27 @@ static void release(struct lanes_batch *own, int k)
         }
 }
 
+static bool is_waiting(const struct lanes_batch *own, int k)
+{
+    unsigned waiting = 0;
+    for (int m = 0; m < N_METHOD; m++)
+        waiting |= own->waiting[m];
+    return waiting >> k & 1;
+}
+
+/* A seat's evaluation waits for a lane, behind all others. */
+static void let_wait(struct lanes_batch *own, int k)
+{
+    own->number[k] = own->n_number++;
+    own->waiting[lane_of(own, k)->method] |= 1u << k;
+}
+
 /* Frees the lanes of evaluations that have ended; those that begin anew are still to be counted. */
 static void release_ended(struct lanes_batch *own)
 {
     const struct batch *b = &own->base;
     for (int k = 0; k < N_SEAT; k++)
-        if ((own->lane[k] >= 0 || own->waiting >> k & 1) && !(b->live >> k & 1) &&
+        if ((own->lane[k] >= 0 || is_waiting(own, k)) && !(b->live >> k & 1) &&
             !(b->seat[k] && b->seat[k]->begins_anew))
             release(own, k);
 }
@@ -290,8 +306,7 @@ static bool place(struct lanes_batch *own, int k)
     struct group *group = group_of(own, k);
     const struct lane *lane = lane_of(own, k);
     if (group->n_taken == N_LANE) {
-        own->number[k] = own->waiting >> k & 1 ? own->number[k] : own->n_number++;
-        own->waiting |= 1u << k;
+        let_wait(own, k);
         return true;
     }
     int l = make_room(own, group, lane);
@@ -306,7 +321,7 @@ static bool place(struct lanes_batch *own, int k)
         group->used = own->group[!lane->method].used;
     group->seat[l] = k;
     own->lane[k] = l;
-    own->waiting &= ~(1u << k);
+    own->waiting[lane->method] &= ~(1u << k);
     return true;
 }
 
@@ -512,17 +527,16 @@ static bool change_lanes(struct lanes_batch *own)
         store_seat(own, k);
         release(own, k);
         turn(lane_of(own, k));
-        own->number[k] = own->n_number++;
-        own->waiting |= 1u << k;
+        let_wait(own, k);
     }
     own->turned = 0;
-    for (unsigned left = own->waiting; left && good;) {
-        int first = __builtin_ctz(left);
-        EACH_SEAT(other, left)
-            first = own->number[other] < own->number[first] ? other : first;
-        left &= ~(1u << first);
-        good = place(own, first);
-    }
+    for (int m = 0; m < N_METHOD; m++)
+        while (good && own->waiting[m] && own->group[m].n_taken < N_LANE) {
+            int first = __builtin_ctz(own->waiting[m]);
+            EACH_SEAT(other, own->waiting[m])
+                first = own->number[other] < own->number[first] ? other : first;
+            good = place(own, first);
+        }
     return good;
 }
 
@@ -565,7 +579,7 @@ static struct integrator_events attempt(struct batch *b)
     if (b->live != own->live)
         release_ended(own);
     own->live = b->live;
-    if ((own->turned | own->waiting) && !change_lanes(own)) {
+    if (!change_lanes(own)) {
         EACH_SEAT(k, b->live)
             outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
         return (struct integrator_events){.finished = b->live};
@@ -665,7 +679,7 @@ static unsigned answer(struct batch *b, unsigned seats)
     struct lanes_batch *own = lanes_of(b);
     unsigned finished = 0;
     for (struct group *group = own->group; group < own->group + N_METHOD; group++) {
-        unsigned which = group_lanes(group, seats);
+        unsigned which = group->n_taken ? group_lanes(group, seats) : 0;
         finished |= which ? answer_lanes(b, group, which) : 0;
     }
     return finished;
