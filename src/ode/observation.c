@@ -290,19 +290,21 @@ bool observation_rows_ask_relative(struct simulation *sim, size_t first, size_t 
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
     const uint32_t *observable = task->row_observable;
-    const double *sigmas = evaluation->noise && sim->abi->noise ? evaluation->noise
-                                                                : task->row_sigma;
-    double by_largest = ERROR_OF_LARGEST * sim->tolerance.rtol,
+    const double *prediction = evaluation->prediction, *sigmas = task->row_sigma;
+    const bool *is_log = task->row_is_log;
+    double *largest = sim->rows.h_largest, by_largest = ERROR_OF_LARGEST * sim->tolerance.rtol,
            by_sigma = fmax(ERROR_OF_SIGMA, 10 * by_largest);
-    bool asks = false;
+    bool has_sigma = sigmas, asks = false;
+    if (evaluation->noise && sim->abi->noise)
+        sigmas = evaluation->noise;
     for (size_t i = first; i < last; i++) {
-        double *largest = &sim->rows.h_largest[task->row_sigma ? 0 : observable[i]];
-        double size = fabs(evaluation->prediction[i]), sigma = sigmas ? sigmas[i] : (double)NAN;
-        *largest = size > *largest ? size : *largest;
-        if (task->row_is_log && task->row_is_log[i])
+        uint32_t o = observable[i], k = has_sigma ? 0 : o;
+        double size = fabs(prediction[i]), sigma = sigmas ? sigmas[i] : (double)NAN;
+        largest[k] = size > largest[k] ? size : largest[k];
+        if (is_log && is_log[i])
             sigma *= size;
-        double allowed = isnan(sigma) ? by_largest * *largest : by_sigma * sigma;
-        asks = asks | isnan(size) | (error && error[(size_t)observable[i] * stride] > allowed);
+        double allowed = isnan(sigma) ? by_largest * largest[k] : by_sigma * sigma;
+        asks = asks | isnan(size) | (error && error[(size_t)o * stride] > allowed);
     }
     return asks;
 }

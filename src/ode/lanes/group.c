@@ -192,7 +192,29 @@ static struct lanes_block *block_of(const struct lanes_room *room, size_t column
     return block;
 }
 
-void group_load(struct group *group, int l, const struct lane *lane)
+/* How the rows of an evaluation from lane l on are answered. */
+static void plan_rows(const struct group *group, int l, struct lane *lane)
+{
+    const struct simulation *sim = &lane->sim;
+    const struct evaluation *evaluation = sim->evaluation;
+    const struct lanes_plan *plan = group->room.plan;
+    size_t n_sens = evaluation->d_prediction ? evaluation->n_sens : 0;
+    lane->is_simple = plan->n_observe && !(evaluation->noise && sim->abi->noise)
+                      && !evaluation->task->row_variant && !evaluation->end && !sim->blocks.is_pace;
+    lane->is_plain = !evaluation->column || n_sens == 0;
+    for (size_t s = 0; lane->is_simple && lane->is_plain && s < n_sens; s++) {
+        uint32_t j = sim->blocks.sens[s];
+        int32_t block = sim->blocks.of_sens[s];
+        const int32_t *direct = plan->lanes->observe_parameter.start;
+        lane->is_plain = block >= 0 && !(j < sim->abi->n_parameter && direct[j] < direct[j + 1]);
+        size_t column = block < 0 ? 0 : column_of(group, lane->id[block]);
+        int k = block < 0 ? l : l + rank_of(group, lane->id[block]);
+        lane->from[s] = sim->abi->n_observable * (1 + column) * N_LANE + (size_t)k;
+    }
+    lane->n_from = lane->is_plain ? n_sens : 0;
+}
+
+void group_load(struct group *group, int l, struct lane *lane)
 {
     struct lanes_room *room = &group->room;
     const struct simulation *sim = &lane->sim;
@@ -202,6 +224,7 @@ void group_load(struct group *group, int l, const struct lane *lane)
         room->live[k] = -1;
     }
     set_next(lane, group, l);
+    plan_rows(group, l, lane);
     for (size_t b = 0; b < sim->blocks.n; b++) {
         size_t c = column_of(group, lane->id[b]);
         int k = l + rank_of(group, lane->id[b]);
@@ -389,27 +412,20 @@ static bool fill_derivatives(const struct lane *lane, const struct group *group,
     size_t n_observable = sim->abi->n_observable, n_sens = evaluation->n_sens,
            stride = evaluation->stride ? evaluation->stride : task->n_row;
     const int32_t *direct = group->room.plan->lanes->observe_parameter.start;
-    double odd = 0, *all = evaluation->d_prediction + first;
+    double odd = 0, *all = evaluation->d_prediction + first, *derived = sim->rows.h_row;
     for (size_t s = 0; to && s < n_sens; s++)
         memset(all + to[s] * stride, 0, n * sizeof(double));
     for (size_t s = 0; s < n_sens; s++) {
         uint32_t j = sim->blocks.sens[s];
         int32_t block = sim->blocks.of_sens[s];
-        const double *by_way = NULL;
-        if (block >= 0)
-            by_way = (const double *)(group->observed
-                                      + n_observable * (1 + column_of(group, lane->id[block])))
-                     + l + rank_of(group, lane->id[block]);
-        double *derivative = all + (to ? to[s] : s) * stride, *derived = sim->rows.h_row;
-        bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
-        if (by_way && !is_direct && !to) { /* the most frequent case */
-            take_rows(n, observable, by_way, derivative);
-            continue;
-        }
+        size_t column = block < 0 ? 0 : column_of(group, lane->id[block]);
+        int k = block < 0 ? l : l + rank_of(group, lane->id[block]);
+        const lanes *by_way = group->observed + n_observable * (1 + column);
+        double *derivative = all + (to ? to[s] : s) * stride;
         for (size_t i = 0; i < n; i++)
-            derived[observable[i]] = by_way ? by_way[(size_t)observable[i] * N_LANE] : 0;
-        if (is_direct)
-            add_direct(group, block < 0 ? l : l + rank_of(group, lane->id[block]), j, derived);
+            derived[observable[i]] = block < 0 ? 0 : by_way[observable[i]][k];
+        if (j < sim->abi->n_parameter && direct[j] < direct[j + 1])
+            add_direct(group, k, j, derived);
         for (size_t i = 0; i < n; i++) {
             double each = derived[observable[i]];
             odd += 0 * each; /* NaN if it is not finite */
@@ -419,24 +435,27 @@ static bool fill_derivatives(const struct lane *lane, const struct group *group,
     return odd == 0;
 }
 
-bool group_answer_rows(const struct group *group, int k, struct lane *lane, size_t last)
+bool group_answer_rows(const struct group *group, int l, struct lane *lane, size_t last)
 {
     struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
-    const struct ode_task *task = evaluation->task;
-    if (!group->room.plan->n_observe || (evaluation->noise && sim->abi->noise) ||
-        task->row_variant || evaluation->end || sim->blocks.is_pace)
+    size_t first = sim->rows.i_row, n = last - first, n_share = (size_t)group->room.n_share,
+           stride = evaluation->stride ? evaluation->stride : evaluation->task->n_row;
+    if (!lane->is_simple)
         return false;
-    size_t first = sim->rows.i_row, n = last - first;
-    const uint32_t *observable = task->row_observable + first;
-    const double *error = (const double *)group->observed + k;
+    const uint32_t *observable = evaluation->task->row_observable + first;
+    const double *error = (const double *)group->observed + l;
     double odd = 0;
-    take_rows(n, observable, (const double *)group->values + k, evaluation->prediction + first);
-    for (int each = 0; each < group->room.n_share; each++)
+    take_rows(n, observable, (const double *)group->values + l, evaluation->prediction + first);
+    for (size_t each = 0; each < n_share; each++)
         for (size_t i = 0; i < n; i++)
-            odd += 0 * error[(size_t)observable[i] * N_LANE + (size_t)each]; /* NaN: not finite */
-    if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
-                     !fill_derivatives(lane, group, k, first, n)))
+            odd += 0 * error[(size_t)observable[i] * N_LANE + each]; /* NaN: not finite */
+    if (odd != 0)
+        return false;
+    for (size_t s = 0; s < lane->n_from; s++)
+        take_rows(n, observable, (const double *)group->observed + lane->from[s],
+                  evaluation->d_prediction + first + s * stride);
+    if (!lane->is_plain && !fill_derivatives(lane, group, l, first, n))
         return false;
     sim->rows.i_row = last;
     sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&

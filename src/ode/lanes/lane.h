@@ -14,6 +14,10 @@ struct lane {
     struct simulation sim;
     double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
     uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
+    /* While in a lane, for group_answer_rows: */
+    bool is_simple;     /* it answers the rows */
+    bool is_plain;      /* each of their derivatives is one number of group.observed, */
+    size_t n_from, *from; /* by sens: the first observable's */
     enum lanes_method_kind method;
     double t_turn;      /* an explicit method goes no further */
     int64_t patience_back; /* of the next implicit method */

@@ -120,6 +120,7 @@ void lane_free(struct simulation *sim)
     simulation_fini(sim);
     free(lane->y);
     free(lane->id);
+    free(lane->from);
     free(lane);
 }
 
@@ -133,7 +134,8 @@ struct simulation *lane_new(const void *plan, const struct stiffit_model *abi,
     size_t n = abi->n_state, n_block = blocks_most(abi, options);
     lane->y = lane->sim.y = calloc(n * (1 + n_block) + 1, sizeof(double));
     lane->id = calloc(n_block + 1, sizeof *lane->id);
-    if (simulation_init(&lane->sim, abi, options) && lane->y && lane->id)
+    lane->from = calloc(abi->n_parameter + options->n_none + 1, sizeof *lane->from);
+    if (simulation_init(&lane->sim, abi, options) && lane->y && lane->id && lane->from)
         return &lane->sim;
     lane_free(&lane->sim);
     return NULL;
@@ -304,7 +306,7 @@ static void release_ended(struct lanes_batch *own)
 static bool place(struct lanes_batch *own, int k)
 {
     struct group *group = group_of(own, k);
-    const struct lane *lane = lane_of(own, k);
+    struct lane *lane = lane_of(own, k);
     if (group->n_taken == N_LANE) {
         let_wait(own, k);
         return true;
