@@ -69,13 +69,17 @@ void *arena_calloc(struct arena *arena, size_t count, size_t size)
     return piece;
 }
 
-bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n)
+bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n, bool zeroed)
 {
     size_t total = 1, count; /* never zero bytes */
     for (size_t i = 0; i < n; i++)
         if (__builtin_mul_overflow(array[i].rows, array[i].columns, &count) || __builtin_add_overflow(total, count, &total))
             return false;
-    double *numbers = arena_calloc(arena, total, sizeof *numbers);
+    if (total > SIZE_MAX / sizeof(double))
+        return false;
+    double *numbers = arena_alloc(arena, total * sizeof *numbers);
+    if (numbers && zeroed)
+        memset(numbers, 0, total * sizeof *numbers);
     for (size_t i = 0; numbers && i < n; i++) {
         *array[i].place = numbers;
         numbers += array[i].rows * array[i].columns;

@@ -258,10 +258,13 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, enum
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
     size_t n_column = gradient != GRADIENT_adjoint ? n : 0;
-    if (!ARENA_DOUBLES(arena, {&point->d_prediction, n_row, n_column}, {&point->d_noise, n_noise, n_column},
-                       {&point->theta, n, 1}, {&point->gradient, n, 1}, {&point->chain, n, 1},
-                       {&point->p, asker->map.n_parameter, 1}, {&point->prediction, n_row, 1}, {&point->weight, n_row, 1},
-                       {&point->residual, n_row, 1}, {&point->noise, n_noise, 1}))
+    /* An evaluation writes all of the large ones that it is asked for. */
+    if (!ARENA_SPACE(arena, {&point->d_prediction, n_row, n_column},
+                     {&point->d_noise, n_noise, n_column}, {&point->prediction, n_row, 1},
+                     {&point->weight, n_row, 1}, {&point->residual, n_row, 1},
+                     {&point->noise, n_noise, 1}) ||
+        !ARENA_DOUBLES(arena, {&point->theta, n, 1}, {&point->gradient, n, 1},
+                       {&point->chain, n, 1}, {&point->p, asker->map.n_parameter, 1}))
         return false;
     point->noise = n_noise ? point->noise : NULL;
     point->d_prediction = n_column ? point->d_prediction : NULL;
