@@ -679,11 +679,11 @@ static unsigned answer_lanes(struct batch *b, struct group *group, unsigned whic
 static unsigned answer(struct batch *b, unsigned seats)
 {
     struct lanes_batch *own = lanes_of(b);
-    unsigned finished = 0;
-    for (struct group *group = own->group; group < own->group + N_METHOD; group++) {
-        unsigned which = group->n_taken ? group_lanes(group, seats) : 0;
-        finished |= which ? answer_lanes(b, group, which) : 0;
-    }
+    unsigned finished = 0, which[N_METHOD] = {0};
+    EACH_SEAT(k, seats)
+        which[lane_of(own, k)->method] |= 1u << own->lane[k];
+    for (int m = 0; m < N_METHOD; m++)
+        finished |= which[m] ? answer_lanes(b, &own->group[m], which[m]) : 0;
     return finished;
 }
 
