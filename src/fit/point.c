@@ -120,7 +120,8 @@ bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena)
         asker->first_row[e + 1] = asker->first_row[e] + problem->task[e].n_row;
     return asker->first_row && asker->evaluation && asker->course && asker->asked &&
            ARENA_DOUBLES(arena, {&asker->of_model, map->n_of_model, 1},
-                         {&asker->compared, map->n_parameter, 2});
+                         {&asker->compared, map->n_parameter, 2},
+                         {&asker->excess, n == 1 ? problem->task->n_row : 0, 1});
 }
 
 const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task,
@@ -525,6 +526,7 @@ static void fill_request(struct fit_asker *asker, enum gradient_method gradient,
 {
     const struct fit_map *map = &asker->map;
     size_t n_row = asker->objective.n_row, n_noise = point->d_noise ? n_row : 0;
+    size_t n_experiment = asker->problem->n_experiment;
     bool with_sens = with_derivatives && gradient != GRADIENT_differences, is_plain = true;
     fill_evaluations(asker, point->p, asker->of_model, point->prediction, point->noise, asker->evaluation);
     asker->asked_point = point;
@@ -532,6 +534,9 @@ static void fill_request(struct fit_asker *asker, enum gradient_method gradient,
         struct evaluation *evaluation = &asker->evaluation[e];
         const struct fit_binding *binding = fit_map_binding(map, e);
         asker->asked[e] = evaluation;
+        /* Other fits may begin at the same point. */
+        bool is_first = n_experiment == 1 && asker->used.n_evaluation == 0;
+        evaluation->excess = is_first ? asker->excess : NULL;
         is_plain = is_plain && !binding->column;
         evaluation->stride = n_row;
         evaluation->column = binding->column;

@@ -79,6 +79,7 @@ struct fit_asker {
     struct evaluation_course *course;  /* n_experiment: of the last point */
     double *of_model;                  /* of fit_map_model */
     double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
+    double *excess;         /* n_row of the only experiment, for its first evaluation */
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that
                                     * evaluation; NaN: none yet */
     double start_misfit;           /* fit_point_misfit there */

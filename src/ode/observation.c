@@ -284,6 +284,29 @@ static bool asks_relative(struct simulation *sim, size_t first, size_t last, siz
     return observation_rows_ask_relative(sim, first, last, known ? sim->rows.h : NULL, 1);
 }
 
+/* What errors of predictions may be. */
+struct allowance {
+    double by_largest, by_sigma;
+};
+
+static struct allowance allowance_of(double rtol)
+{
+    double by_largest = ERROR_OF_LARGEST * rtol;
+    return (struct allowance){by_largest, fmax(ERROR_OF_SIGMA, 10 * by_largest)};
+}
+
+/* Whether a row does; excess: its error. *largest: as in struct rows. */
+static inline bool row_asks(const struct allowance *allowance, double prediction, double sigma,
+                            bool is_log, double excess, double *largest)
+{
+    double size = fabs(prediction);
+    *largest = size > *largest ? size : *largest;
+    if (is_log)
+        sigma *= size;
+    double allowed = isnan(sigma) ? allowance->by_largest * *largest : allowance->by_sigma * sigma;
+    return isnan(size) | (excess > allowed);
+}
+
 bool observation_rows_ask_relative(struct simulation *sim, size_t first, size_t last,
                                    const double *error, size_t stride)
 {
@@ -292,20 +315,33 @@ bool observation_rows_ask_relative(struct simulation *sim, size_t first, size_t 
     const uint32_t *observable = task->row_observable;
     const double *prediction = evaluation->prediction, *sigmas = task->row_sigma;
     const bool *is_log = task->row_is_log;
-    double *largest = sim->rows.h_largest, by_largest = ERROR_OF_LARGEST * sim->tolerance.rtol,
-           by_sigma = fmax(ERROR_OF_SIGMA, 10 * by_largest);
+    const struct allowance allowance = allowance_of(sim->tolerance.rtol);
+    double *largest = sim->rows.h_largest, *kept = evaluation->excess;
     bool has_sigma = sigmas, asks = false;
     if (evaluation->noise && sim->abi->noise)
         sigmas = evaluation->noise;
     for (size_t i = first; i < last; i++) {
-        uint32_t o = observable[i], k = has_sigma ? 0 : o;
-        double size = fabs(prediction[i]), sigma = sigmas ? sigmas[i] : (double)NAN;
-        largest[k] = size > largest[k] ? size : largest[k];
-        if (is_log && is_log[i])
-            sigma *= size;
-        double allowed = isnan(sigma) ? by_largest * largest[k] : by_sigma * sigma;
-        asks = asks | isnan(size) | (error && error[(size_t)o * stride] > allowed);
+        uint32_t o = observable[i];
+        double excess = error ? error[(size_t)o * stride] : 0;
+        asks |= row_asks(&allowance, prediction[i], sigmas ? sigmas[i] : (double)NAN,
+                         is_log && is_log[i], excess, &largest[has_sigma ? 0 : o]);
+        if (kept)
+            kept[i] = excess;
     }
+    return asks;
+}
+
+bool observation_would_ask(const struct evaluation *evaluation, double rtol, double *largest)
+{
+    const struct ode_task *task = evaluation->task;
+    const struct allowance allowance = allowance_of(rtol);
+    bool asks = false;
+    for (size_t i = 0; i < task->n_row; i++)
+        if (evaluation->excess[i] != OBSERVATION_NOT_ASKED)
+            asks |= row_asks(&allowance, evaluation->prediction[i],
+                             task->row_sigma ? task->row_sigma[i] : (double)NAN,
+                             task->row_is_log && task->row_is_log[i], evaluation->excess[i],
+                             &largest[task->row_sigma ? 0 : task->row_observable[i]]);
     return asks;
 }
 
