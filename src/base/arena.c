@@ -29,11 +29,9 @@ static struct arena_block *block_new(size_t size)
     return block;
 }
 
-void *arena_alloc(struct arena *arena, size_t bytes)
+/* Makes a block with room for so many bytes the current one. NULL: out of memory. */
+static struct arena_block *go_on(struct arena *arena, size_t bytes)
 {
-    if (bytes > SIZE_MAX - ALIGNMENT)
-        return NULL;
-    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     struct arena_block *block = arena->current;
     while (block && block->size - block->used < bytes) {
         block = block->next;
@@ -52,7 +50,17 @@ void *arena_alloc(struct arena *arena, size_t bytes)
             arena->first = block;
         }
     }
-    arena->current = block;
+    return arena->current = block;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    struct arena_block *block = arena->current;
+    if (bytes > SIZE_MAX - ALIGNMENT)
+        return NULL;
+    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if ((!block || block->size - block->used < bytes) && !(block = go_on(arena, bytes)))
+        return NULL;
     void *piece = block->data + block->used;
     block->used += bytes;
     arena->used += bytes;
