@@ -29,6 +29,8 @@ void show_problem_json(FILE *file, const struct problem_info *info)
     json_unsigned(&json, "events", info->n_call);
     json_unsigned(&json, "substitutes", info->n_substitute);
     json_strings(&json, "parameters", info->parameter_name, info->n_parameter);
+    json_strings(&json, "levels", info->parameter_level,
+                 info->parameter_level ? info->n_level : 0);
     json_strings(&json, "priors", info->parameter_prior, info->parameter_prior ? info->n_parameter : 0);
     json_strings(&json, "covariates", info->covariate_name, info->n_covariate);
     json_strings(&json, "experiment_covariates", info->experiment_covariate_name, info->n_experiment_covariate);
@@ -195,7 +197,9 @@ static void put_slowest(struct json *json, const struct show_summary *summary)
     json_array_end(json);
 }
 
-void show_result_json(FILE *file, const struct result_info *info, const struct show_summary *summary)
+void show_result_json(FILE *file, const struct result_info *info,
+                      const struct result_population *population,
+                      const struct show_summary *summary)
 {
     struct json json;
     char hex[SHA256_HEX];
@@ -206,6 +210,8 @@ void show_result_json(FILE *file, const struct result_info *info, const struct s
     json_unsigned(&json, "datasets", info->identity.n_dataset);
     json_string(&json, "selection", show_selection(info));
     put_counts(&json, summary);
+    if (population)
+        show_population_json(&json, population);
     put_parameters(&json, info, summary);
     put_flat(&json, info, summary);
     put_refits(&json, info, summary);

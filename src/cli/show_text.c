@@ -53,6 +53,8 @@ void show_problem_text(FILE *file, const struct problem_info *info)
         print_names(file, "parameters", info->parameter_name, info->n_parameter);
     else
         fputs("parameters   the model's own\n", file);
+    if (info->parameter_level)
+        print_names(file, "levels", info->parameter_level, info->n_level);
     if (info->n_prior > 0)
         fprintf(file, "priors       on %zu parameter%s, instead of the model's\n", info->n_prior,
                 info->n_prior == 1 ? "" : "s");
@@ -397,10 +399,14 @@ static bool is_plain(const char *word)
     return *word && *word != '-' && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
 }
 
-void show_result_text(FILE *file, const struct result_info *info, const struct show_summary *summary)
+void show_result_text(FILE *file, const struct result_info *info,
+                      const struct result_population *population,
+                      const struct show_summary *summary)
 {
     const char *id = summary->n_slow ? summary->slow[0].id : "";
     print_outcomes(file, info, summary);
+    if (population)
+        show_population_text(file, population);
     print_parameters(file, info, summary);
     print_flat(file, info, summary);
     print_refits(file, info, summary);
