@@ -32,28 +32,37 @@ static uint8_t group_of(const struct joint *joint, size_t k)
     return joint->levels.random[joint->above.list[k].file_index];
 }
 
+static bool is_occasion(const struct joint *joint, size_t k)
+{
+    return joint->levels.occasion && joint->levels.occasion[joint->above.list[k].file_index];
+}
+
+/* Adds parameter k to a list of n, in the file's order. */
+static void insert(const struct joint *joint, uint32_t *list, size_t n, uint32_t k)
+{
+    for (; n > 0 && joint->above.list[list[n - 1]].file_index > joint->above.list[k].file_index; n--)
+        list[n] = list[n - 1];
+    list[n] = k;
+}
+
 /* The random parameters, in the file's order, and the factor's entries: those of parameters that
  * are correlated with each other. */
 static bool find_random(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
     struct arena *arena = &mixed->joint->arena;
-    size_t s = joint->above.s, r = 0, n = 0;
-    uint32_t *random = mixed->random = arena_calloc(arena, s + 1, sizeof *mixed->random);
-    mixed->row = arena_calloc(arena, s * s + 1, sizeof *mixed->row);
-    mixed->column = arena_calloc(arena, s * s + 1, sizeof *mixed->column);
+    size_t s = joint->above.s, r = 0, q = 0, n = 0;
+    uint32_t *random = mixed->random = arena_calloc(arena, 2 * s + 1, sizeof *mixed->random);
+    mixed->row = arena_calloc(arena, s * s + s + 1, sizeof *mixed->row);
+    mixed->column = arena_calloc(arena, s * s + s + 1, sizeof *mixed->column);
     if (!random || !mixed->row || !mixed->column)
         return false;
-    for (uint32_t k = 0; k < s; k++) {
-        size_t at = r;
-        if (!group_of(joint, k))
-            continue;
-        for (; at > 0 && joint->above.list[random[at - 1]].file_index
-                             > joint->above.list[k].file_index; at--)
-            random[at] = random[at - 1];
-        random[at] = k;
-        r++;
-    }
+    for (uint32_t k = 0; k < s; k++)
+        if (group_of(joint, k))
+            insert(joint, random, r++, k);
+    for (uint32_t k = 0; k < s; k++)
+        if (is_occasion(joint, k))
+            insert(joint, random + r, q++, k);
     for (uint32_t c = 0; c < r; c++)
         for (uint32_t a = c; a < r; a++) {
             if (group_of(joint, random[a]) != group_of(joint, random[c]))
@@ -61,10 +70,13 @@ static bool find_random(struct mixed *mixed)
             mixed->row[n] = a;
             mixed->column[n++] = c;
         }
+    for (uint32_t a = 0; a < q; a++)
+        mixed->row[n + a] = mixed->column[n + a] = (uint32_t)r + a;
+    mixed->progress.q = q;
     mixed->progress.r = r;
     mixed->progress.s = s;
     mixed->progress.n_factor = n;
-    mixed->m = s + n;
+    mixed->m = s + n + q;
     return true;
 }
 
@@ -111,7 +123,7 @@ bool mixed_make(struct mixed *mixed)
     if (!find_random(mixed) || !make_map(mixed))
         return false;
     size_t m = mixed->m;
-    if (!rule_init(&mixed->rule, mixed->progress.r, joint->seed, arena))
+    if (!rule_init(&mixed->rule, joint->seed, arena))
         return false;
     mixed->asker.problem = &joint->problem;
     mixed->options = *joint->options;
@@ -134,35 +146,43 @@ bool mixed_make(struct mixed *mixed)
 
 void mixed_pass_search(struct cursor *cursor, struct mixed *mixed)
 {
-    size_t m = mixed->progress.s + mixed->progress.n_factor;
+    const struct mixed_progress *progress = &mixed->progress;
+    size_t m = progress->s + progress->n_factor + progress->q;
     ARRAY(mixed->point.theta, m);
     ARRAY(mixed->curvature, m * m);
     ARRAY(mixed->search.model.scale, m);
 }
 
-struct mixed_block *mixed_block_new(const struct mixed *mixed)
+struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect)
 {
     size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
     struct mixed_block *block =
-        calloc(1, sizeof *block + (4 * r + n_number) * sizeof(double));
+        calloc(1, sizeof *block + (2 * n_effect + 2 * r + n_number) * sizeof(double));
     if (!block)
         return NULL;
     double *next = (double *)(block + 1);
+    block->n_effect = n_effect;
     block->mode = next;
-    block->found = next += r;
-    block->mean = next += r;
+    block->found = next += n_effect;
+    block->mean = next += n_effect;
     block->deviation = next += r;
     block->number = next + r;
     return block;
 }
 
-void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct mixed_block *block)
+bool mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct mixed_block **block)
 {
-    struct mixed_block none = {.mode = NULL}, *to = block ? block : &none;
-    size_t r = mixed->progress.r;
-    ARRAY(to->mode, r);
+    struct mixed_block none = {.mode = NULL}, *to = block && *block ? *block : &none;
+    size_t n = to->n_effect;
+    FIELD(n);
+    if (block && !*block && cursor->from) /* what another process has left */
+        to = *block = mixed_block_new(mixed, n);
+    if (!to || cursor->is_bad || n > RULE_MOST)
+        return false;
+    ARRAY(to->mode, n);
     FIELD(to->level);
     FIELD(to->value);
+    return true;
 }
 
 void mixed_record(const struct joint *joint, size_t i, struct fit_record *record)

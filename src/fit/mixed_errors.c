@@ -121,12 +121,14 @@ static size_t place_of(const struct mixed *mixed, size_t k)
 /* How the result's estimates change with the search's: covariances L L' with the factor. */
 static void set_derivatives(const struct mixed *mixed, const double *factor, double *by)
 {
-    size_t m = mixed->m, s = mixed->progress.s, r = mixed->progress.r;
+    size_t m = mixed->m, s = mixed->progress.s, r = mixed->progress.r, n = mixed->progress.n_factor;
     memset(by, 0, m * m * sizeof *by);
     for (size_t k = 0; k < s; k++)
         by[place_of(mixed, k) + k * m] = 1;
-    for (size_t e = 0; e < m - s; e++)
-        for (size_t k = 0; k < m - s; k++) {
+    for (size_t k = s + n; k < m; k++)
+        by[place_of(mixed, k) + k * m] = 2 * mixed->point.theta[k];
+    for (size_t e = 0; e < n; e++)
+        for (size_t k = 0; k < n; k++) {
             size_t i = mixed->row[e], j = mixed->column[e], a = mixed->row[k], c = mixed->column[k];
             by[place_of(mixed, s + e) + (s + k) * m] =
                 (i == a ? factor[j + c * r] : 0) + (j == a ? factor[i + c * r] : 0);
@@ -249,7 +251,12 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
         for (size_t e = 0; e < r; e++)
             for (size_t c = 0; c < r; c++)
                 result->covariance[e + a * r] += factor[e + c * r] * factor[a + c * r];
-    for (size_t k = 0; k < mixed->m - s; k++)
+    for (size_t o = 0; o < result->q; o++) {
+        double deviation = mixed->point.theta[s + mixed->progress.n_factor + o];
+        result->occasion[o] = joint->above.list[mixed->random[r + o]].file_index;
+        result->variance[o] = deviation * deviation;
+    }
+    for (size_t k = 0; k < mixed->progress.n_factor; k++)
         result->is_estimated[mixed->row[k] + mixed->column[k] * r] =
             result->is_estimated[mixed->column[k] + mixed->row[k] * r] = 1;
     for (uint32_t j = 0; j < joint->n_parameter; j++)
@@ -276,7 +283,8 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     struct errors errors = {.n = 0};
     size_t r = mixed->progress.r, m = mixed->m;
     double *factor;
-    *result = (struct mixed_result){.r = r, .s = mixed->progress.s - r, .m = m};
+    *result = (struct mixed_result){.r = r, .q = mixed->progress.q,
+                                    .s = mixed->progress.s - r, .m = m};
     if (!mixed_result_init(result, arena) || !make_errors(mixed, &errors, arena)
         || !ARENA_DOUBLES(arena, {&factor, r, r}))
         return joint_end_short(joint);

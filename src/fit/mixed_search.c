@@ -362,12 +362,9 @@ static enum asked resume(struct mixed *mixed)
     mixed_pass_search(&cursor, mixed);
     for (size_t i = 0; i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
-        if (!block->mixed)
-            block->mixed = mixed_block_new(mixed);
-        if (!block->mixed)
-            return joint_end_short(joint);
         cursor.at = block->memory.saved_mixed;
-        mixed_pass_block(&cursor, mixed, block->mixed);
+        if (!mixed_pass_block(&cursor, mixed, &block->mixed))
+            return joint_end_short(joint);
     }
     mixed->search.model.reach = mixed->progress.reach;
     mixed->search.stopping = mixed->progress.stopping;

@@ -9,9 +9,10 @@
 #include <string.h>
 
 /* Replicates of each dataset. Only every so many datasets are used if there are more numbers than
- * MOST, or more datasets than MOST_DATASETS; or more than FEW that take MOST_STEPS of the integrator,
- * about 20 s. */
-enum { N_REPLICATE = 200, MOST = 10000000, MOST_DATASETS = 1000, FEW = 50, MOST_STEPS = 40000000 };
+ * MOST, or more datasets than MOST_DATASETS; or more than FEW that take MOST_STEPS of the
+ * integrator, about 20 s. */
+enum { N_REPLICATE = 200, MOST = 10000000 };
+enum { MOST_DATASETS = 1000, FEW = 50, MOST_STEPS = 40000000 };
 
 const double check_share[CHECK_N_QUANTILE] = {0.05, 0.5, 0.95};
 
@@ -58,9 +59,15 @@ static size_t sort_numbers(double *number, size_t n)
     return kept;
 }
 
-/* Room for n more points. */
+/* Room for another dataset, with n points. */
 static bool reserve(struct population_check *check, size_t *room, size_t n)
 {
+    size_t each = check->n_covariate + check->r;
+    double *dataset =
+        realloc(check->dataset, ((check->n_dataset + 1) * each + 1) * sizeof *dataset);
+    if (!dataset)
+        return false;
+    check->dataset = dataset;
     if (check->n_point + n <= *room)
         return true;
     size_t more = 2 * (check->n_point + n);
@@ -87,6 +94,18 @@ static void judge(const struct population_check *check, struct check_point *poin
     point->score = distribution_normal_quantile((below + 0.5) / ((double)n + 1));
 }
 
+static void take_parameters(struct population_check *check, const struct population_draw *draw,
+                            const struct fitted_dataset *data)
+{
+    size_t n = check->n_covariate + check->r;
+    double *to = check->dataset + check->n_dataset * n;
+    memcpy(to, data->block->covariate + data->first * check->n_covariate,
+           check->n_covariate * sizeof *to);
+    for (size_t i = 0; i < check->r; i++)
+        to[check->n_covariate + i] =
+            data->p ? data->record->parameter[draw->random[i]] : (double)NAN;
+}
+
 /* Predictions of both kinds, and all replicates, of a dataset's measurements. */
 static void take_dataset(struct population_check *check, struct population_draw *draw,
                          const struct fitted_dataset *data)
@@ -96,6 +115,7 @@ static void take_dataset(struct population_check *check, struct population_draw 
     size_t at = check->n_point;
     const struct measurements measured = measurements_from(&block->measured, first);
     struct check_point *point = check->point + at;
+    take_parameters(check, draw, data);
     population_draw_predict(draw, data, draw->start);
     for (size_t i = 0; i < n; i++)
         point[i] = (struct check_point){.observable = measured.observable[i],
@@ -145,7 +165,8 @@ static enum status take_all(struct population_check *check, struct population_dr
         if (data.fault || d % each)
             continue;
         status = population_draw_dataset(draw, &data, error);
-        if (!status && !reserve(check, &room, data.block->row[data.end] - data.block->row[data.first]))
+        const size_t *row = data.block->row;
+        if (!status && !reserve(check, &room, row[data.end] - row[data.first]))
             status = no_memory(error);
         if (!status)
             take_dataset(check, draw, &data);
@@ -246,6 +267,8 @@ enum status population_check_make(struct population_check *check, struct fitted 
     struct population_draw draw = {.n_room = 0};
     check->n_replicate = N_REPLICATE;
     enum status status = population_draw_init(&draw, fitted, seed, "the check", error);
+    check->n_covariate = fitted->model.abi.n_covariate;
+    check->r = status ? 0 : draw.population->r;
     if (!status)
         status = take_all(check, &draw, error);
     if (!status)
@@ -259,5 +282,6 @@ void population_check_fini(struct population_check *check)
     free(check->point);
     free(check->bin);
     free(check->replicate);
+    free(check->dataset);
     *check = (struct population_check){.n_point = 0};
 }

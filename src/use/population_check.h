@@ -1,6 +1,6 @@
-/* Whether a population describes its data: quantiles of the measurements over time, beside those of
- * new datasets of the population (a visual predictive check: Holford 2005; Karlsson & Holford 2008),
- * and where each measurement lies among its replicates.
+/* Whether a population describes its data: quantiles of the measurements over time, beside those
+ * of new datasets of the population (a visual predictive check: Holford 2005; Karlsson & Holford
+ * 2008), and where each measurement lies among its replicates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -36,10 +36,14 @@ struct population_check {
     struct check_point *point;  /* by observable, then time */
     struct check_bin *bin;
     double *replicate;          /* n_point x n_replicate; NaN: cannot be computed */
+    size_t n_covariate, r;      /* of the model; random parameters */
+    double *dataset;            /* n_dataset x (n_covariate + r): covariates of its first
+                                 * experiment, then its random parameters, natural scale (NaN: there
+                                 * is no best fit) */
 };
 
-/* `fitted` is open, at its beginning, and has a population. Goes through all of it. Zero-initialise;
- * population_check_fini is legal after a failure. */
+/* `fitted` is open, at its beginning, and has a population. Goes through all of it.
+ * Zero-initialise; population_check_fini is legal after a failure. */
 enum status population_check_make(struct population_check *check, struct fitted *fitted,
                                   uint64_t seed, struct error *error);
 void population_check_fini(struct population_check *check);

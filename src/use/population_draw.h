@@ -1,5 +1,5 @@
-/* Draws new datasets of a population: random parameters, and measurements at the times of a result's
- * datasets.
+/* Draws new datasets of a population: random parameters, and measurements at the times of a
+ * result's datasets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

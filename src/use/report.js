@@ -274,6 +274,26 @@ function showResiduals() {
     show(0);
 }
 
+/* Each random parameter over a covariate. */
+function showCovariates(box) {
+    const {covariates, individuals, random} = data.population;
+    if (!individuals.length) return;
+    const bar = add(box, "div", null, {class: "bar"});
+    const place = add(box, "div", null, {class: "charts wide"});
+    const show = c => {
+        dropCharts(place);
+        random.forEach((one, i) => {
+            const parameter = data.parameters[one.parameter], name = label(parameter);
+            const points = individuals.map(row => ({x: row[c], y: row[covariates.length + i]}))
+                .filter(point => point.x !== null && point.y !== null);
+            addChart(place, `${parameter.name} of the datasets over ${covariates[c]}`, () => ({type: "scatter",
+                data: {datasets: [{data: points, backgroundColor: colour("c0"), borderColor: colour("c0"), radius: 2}]},
+                options: frame("", axis(covariates[c], false), axis(name, one.scale !== "lin"))}));
+        });
+    };
+    if (covariates.length > 1) select(bar, "covariate", covariates, 0, show);
+    show(0);
+}
 function showPopulation() {
     const {checks, replicates, datasets} = data.population;
     const box = byId("population-box"), bar = add(box, "div", null, {class: "bar"});
@@ -313,6 +333,7 @@ function showPopulation() {
         {class: "soft"});
     if (checks.length > 1) select(bar, "observable", checks.map(set => set.observable), 0, show);
     show(0);
+    showCovariates(box);
 }
 
 /* The panels above each other have the same width of labels. */
@@ -329,6 +350,9 @@ function fitChart(parent, fit, k, title, size) {
             if (experiment.curve[k])
                 sets.push({data: pairs(experiment.time, experiment.curve[k]), showLine: true, radius: 0, borderWidth: 1.8,
                     borderColor: series(e), label: ""});
+            if (experiment.typical && experiment.typical[k])
+                sets.push({data: pairs(experiment.time, experiment.typical[k]), showLine: true, radius: 0,
+                    borderWidth: 1.2, borderColor: series(e), borderDash: [4, 4], label: ""});
         });
         return {type: "scatter", data: {datasets: sets}, options: frame(title, axis("", fit.log),
             axis("", false, size ? LEFT : {}), {plugins: {legend: {display: !!size && fit.experiments.length > 1,

@@ -1,5 +1,5 @@
-/* The population of a report: a table of its distribution, and for the charts that, the quantiles of
- * measurements and of replicates over time, and predictions of both kinds.
+/* The population of a report: a table of its distribution, and for the charts that, the quantiles
+ * of measurements and of replicates over time, and predictions of both kinds.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/report_parts.h"
 
@@ -171,6 +171,25 @@ static void put_checks(struct json *json, const struct report *report)
     json_array_end(json);
 }
 
+/* A row for each dataset: covariates, then random parameters. */
+static void put_datasets(struct json *json, const struct report *report)
+{
+    const struct population_check *check = &report->check;
+    size_t n = check->n_covariate + check->r;
+    json_array_begin(json, "covariates");
+    for (size_t c = 0; c < check->n_covariate; c++)
+        json_string(json, NULL, report->fitted.model.abi.covariate_name[c]);
+    json_array_end(json);
+    json_array_begin(json, "individuals");
+    for (uint64_t d = 0; d < check->n_dataset && check->n_covariate; d++) {
+        json_array_begin(json, NULL);
+        for (size_t i = 0; i < n; i++)
+            put(json, check->dataset[d * n + i]);
+        json_array_end(json);
+    }
+    json_array_end(json);
+}
+
 void report_population_json(const struct report *report, struct json *json)
 {
     const struct result_population *population = report->population;
@@ -194,5 +213,6 @@ void report_population_json(const struct report *report, struct json *json)
     }
     json_array_end(json);
     put_checks(json, report);
+    put_datasets(json, report);
     json_object_end(json);
 }

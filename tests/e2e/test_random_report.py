@@ -3,15 +3,20 @@ replicates that `simulate --population` writes, which are the same.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import re
+import shutil
+
 import h5py
 import numpy as np
 from scipy import stats
 
 import helpers as h
-from test_random_options import T
+from test_plot import script_of
+from test_random_options import MODEL, T
 from test_random_show import fitted
 from test_random_simulate import simulate
 from test_report import Page, close
+from test_shared import write
 
 SHARE = [0.05, 0.5, 0.95]
 
@@ -54,6 +59,18 @@ def test_check_against_numpy(tmp):
     close(points[:, 4], stats.norm.ppf((rank + 0.5) / 201))
 
 
+def test_typical_curves(tmp):
+    """The gallery has the curve of the typical parameters beside the dataset's own."""
+    page = page_of(fitted(tmp))
+    assert len(page.gallery) == 4
+    for fit in page.gallery:
+        experiment, = fit["experiments"]
+        t = np.array(experiment["time"])
+        assert np.allclose(experiment["typical"][0], np.exp(0.7 - np.exp(-1.2) * t) + 1.0, rtol=2e-5)
+        k, v, a, _ = fit["parameters"]
+        assert np.allclose(experiment["curve"][0], v * np.exp(-k * t) + a, rtol=2e-5)
+
+
 def test_many_times_share_bins(tmp):
     """With more than 20 times, 12 bins of as many measurements; 20 times are bins of their own."""
     result = fitted(tmp)
@@ -65,6 +82,46 @@ def test_many_times_share_bins(tmp):
               code=(0, 1))
     bins = np.array(page_of(result).data["population"]["checks"][0]["bins"])
     assert len(bins) == 11 and np.all(np.diff(bins[:, 0]) > 0), bins[:, 0]  # 32 // 12 + 1 in each
+
+
+def test_covariates(tmp):
+    """The parameters of each dataset beside its covariates."""
+    n, weight = 4, np.array([50.0, 60, 70, 80])
+    text = MODEL.replace("parameter k =", "covariate w\nparameter k =").replace("V*exp", "V*w/70*exp")
+    rng = np.random.default_rng(3)
+    y = 2 * weight[:, None] / 70 * np.exp(-0.3 * T) + 1 + 0.1 * rng.standard_normal((n, len(T)))
+    path, model = write(tmp / "a.h5", text, y)
+    with h5py.File(path, "a") as f:
+        f["datasets"].create_dataset("covariate_names", data=["w"], dtype=h5py.string_dtype())
+        f["datasets/covariates"] = weight[:, None]
+    h.stiffit("run", path, "--model", model, "--random", "k,V", "--share", "A,s", code=(0, 1))
+    found = page_of(h.result_path(path)).data["population"]
+    with h5py.File(h.result_path(path)) as f:
+        parameters = f["fits/parameters"][:, :2]
+    assert found["covariates"] == ["w"]
+    close(found["individuals"], np.column_stack([weight, parameters]))
+
+
+def test_plot(tmp):
+    """The numbers that gnuplot gets are those of the report; a picture comes out."""
+    result = fitted(tmp)
+    words = ("--model", str(result).replace(".result.h5", ".ode"))
+    check, = page_of(result).data["population"]["checks"]
+    script, _ = script_of(tmp, result, "--vpc", *words)
+    rows = [[float(x) for x in line.split()] for line in
+            re.search(r"\$bins_0 <<EOD\n(.*?)\nEOD", script, re.S)[1].split("\n")]
+    close(check["bins"], rows)
+    points = re.search(r"\$points_0 <<EOD\n(.*?)\nEOD", script, re.S)[1].split("\n")
+    assert len(points) == 4 * len(T)
+    for words_more, text in ((("--id", "d0"), "it excludes --id"),
+                             (("--observable", "z"), "no observable 'z'")):
+        done = h.stiffit("plot", result, "--vpc", *words, *words_more, code=2)
+        assert text in done.stderr, done.stderr
+    if not shutil.which("gnuplot"):
+        h.skip("no gnuplot")
+    assert "M" in h.stiffit("plot", result, "--vpc", *words).stdout
+    h.stiffit("plot", result, "--vpc", *words, "-o", tmp / "v.svg")
+    assert "<svg" in (tmp / "v.svg").read_text()
 
 
 def test_page(tmp):
