@@ -259,6 +259,7 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, enum
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
     size_t n_column = gradient != GRADIENT_adjoint ? n : 0;
+    *point = (struct fit_point){.f = NAN};
     /* An evaluation writes all of the large ones that it is asked for. */
     if (!ARENA_SPACE(arena, {&point->d_prediction, n_row, n_column},
                      {&point->d_noise, n_noise, n_column}, {&point->prediction, n_row, 1},
@@ -270,7 +271,6 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, enum
     point->noise = n_noise ? point->noise : NULL;
     point->d_prediction = n_column ? point->d_prediction : NULL;
     point->d_noise = n_column && n_noise ? point->d_noise : NULL;
-    point->f = NAN;
     return true;
 }
 
