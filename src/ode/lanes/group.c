@@ -52,21 +52,33 @@ bool group_init(struct group *group, const struct lanes_plan *plan,
            group->observed && group->is_wanted;
 }
 
-struct layout group_choose_layout(const struct lanes_kernel *kernel, int n, size_t n_parameter)
+static size_t layout_cost(const struct lanes_kernel *kernel, struct layout layout,
+                          size_t n_parameter)
 {
     enum { OTHER = 2 }; /* what is not a sensitivity costs about as much as so many columns */
+    size_t n_share = (size_t)layout.n_share, n_column = (n_parameter + n_share - 1) / n_share;
+    return (size_t)(layout.n_lane / kernel->width) * (OTHER + n_column);
+}
+
+struct layout group_choose_layout(const struct lanes_kernel *kernel, int n, size_t n_parameter)
+{
     struct layout best = {N_LANE, 1};
     size_t least = SIZE_MAX;
     for (int n_lane = kernel->width; n_lane <= N_LANE; n_lane *= 2)
         for (int n_share = 1; n * n_share <= n_lane; n_share *= 2) {
-            size_t n_column = (n_parameter + (size_t)n_share - 1) / (size_t)n_share;
-            size_t cost = (size_t)(n_lane / kernel->width) * (OTHER + n_column);
+            const struct layout layout = {n_lane, n_share};
+            size_t cost = layout_cost(kernel, layout, n_parameter);
             if (cost < least) {
-                best = (struct layout){n_lane, n_share};
+                best = layout;
                 least = cost;
             }
         }
     return best;
+}
+
+size_t group_cost(const struct lanes_kernel *kernel, int n, size_t n_parameter)
+{
+    return layout_cost(kernel, group_choose_layout(kernel, n, n_parameter), n_parameter);
 }
 
 bool group_arrange(struct group *group, struct layout layout, const bool *wanted, size_t n_id)
