@@ -99,12 +99,13 @@ static void plan_step(__global double *r)
     double part_of = L(method) == EXPLICIT ? D(tight_explicit) : D(tight_implicit);
     double t_part = L(is_tight) ? (next - before) * part_of : INFINITY;
     double t = D(t), step = D(h), stop = D(t_stop);
-    bool lands = next > t && next < stop && later > t + step;
-    bool limited = lands && step > t_part;
-    step = limited ? t_part : step;
+    bool lands = next > t && next <= stop && later > t + step;
+    double longest = lands ? t_part : INFINITY;
+    bool limited = step > longest;
+    step = limited ? longest : step;
     double end = lands ? next : stop, left = end - t;
     bool reaches = ROOM_STRETCH * step >= left, halves = !reaches && 2 * step > left;
-    step = reaches ? left : halves ? 0.5 * left : step;
+    step = reaches ? left : halves ? 0.5 * smaller(left, longest) : step;
     D(now_h) = step;
     L(cut) = reaches || halves || limited;
     D(end) = reaches ? end : t + step;
