@@ -119,12 +119,9 @@ static void set_next(const struct simulation *sim, struct group *group, int l)
     struct lanes_room *room = &group->room;
     const struct ode_task *task = sim->evaluation->task;
     size_t i = sim->rows.i_time;
-    double tighter = sim->evaluation->tighter, next = task->time[i],
-           before = i > 0 ? task->time[i - 1] : task->t0;
-    /* Steps that only the measurements limit would be the same for a certificate, which would
-     * confirm their error. */
-    double part = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order)
-                              : INFINITY;
+    double next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
+    enum lanes_method_kind method = room->method->has_slopes ? METHOD_EXPLICIT : METHOD_IMPLICIT;
+    double part = next > before ? (next - before) * lane_part(sim->evaluation, method) : INFINITY;
     EACH_LANE(group, l, k) {
         room->t_next[k] = next;
         room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;

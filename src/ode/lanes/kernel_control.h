@@ -36,7 +36,8 @@ static void plan_step(const struct lanes_room *room, struct attempt *now, int h)
     part left = now->end - t;
     part_mask live = MASK(&room->live, 0), reaches = (ROOM_STRETCH * step >= left) & live;
     part_mask halves = ~reaches & (2 * step > left) & live;
-    step = pick(reaches, left, pick(halves, 0.5 * smaller(left, longest), step));
+    part half = pick(longest < (double)INFINITY, smaller(step, 0.5 * longest), 0.5 * left);
+    step = pick(reaches, left, pick(halves, half, step));
     now->h = step;
     now->cut = reaches | halves | limited;
     now->end = pick(reaches, now->end, t + step);

@@ -108,7 +108,7 @@ struct lanes_room {
     lanes longest;       /* of planned steps */
     lanes t_stop;        /* steps end there at the latest, exactly */
     lanes t_next, t_later; /* times of the next measurement, and of the one after it */
-    lanes t_part;        /* the longest step that ends at t_next, and twice that of two which do */
+    lanes t_part;        /* lane_part, as a time */
     lanes *y, *y_before; /* y_before: at the beginning of the latest step (lanes that did not move: equal to y) */
     lanes t_before, h_used;
 };
