@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HELD_PARAMETERS = 32, HELD_ARRAYS = 20 };
+enum { HELD_PARAMETERS = 32, HELD_ARRAYS = 22 };
 
 /* Room for HELD_PARAMETERS in every array that a record has. */
 struct held_record {

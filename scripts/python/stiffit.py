@@ -129,6 +129,13 @@ class Result:
         """A row for each dataset."""
         return self.export()
 
+    @property
+    def population(self) -> Optional[Dict[str, Any]]:
+        """What `stiffit show --json` says of the population, if the fit has random parameters:
+        random, shared, covariance, minus_2_log_likelihood, ..."""
+        shown: Dict[str, Any] = json.loads(_run("show", str(self.path), "--json"))
+        return shown.get("population")
+
     def predictions(self, **options: Any) -> pd.DataFrame:
         """The best fits at the times of the measurements."""
         return self.export("predictions", **options)

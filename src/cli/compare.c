@@ -3,8 +3,8 @@
 #include "cli/command.h"
 
 #include "base/json.h"
+#include "cli/compare.h"
 #include "cli/show.h"
-#include "use/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,17 +33,25 @@ static const struct option table[] = {
 
 static unsigned long long count(uint64_t n) { return n; }
 
-static void print_totals(FILE *file, const struct comparison *comparison)
+/* Which datasets are compared one by one. */
+static void print_compared(FILE *file, const struct comparison *comparison)
 {
-    double least = INFINITY;
     fprintf(file, "Compared: %llu of %llu dataset%s, which converged in all results\n", count(comparison->n_compared),
             count(comparison->n_id), plural(comparison->n_id));
     if (comparison->n_other_data)
         fprintf(file, "Left out: %llu dataset%s whose numbers of measurements differ, so likelihoods mean different things\n",
                 count(comparison->n_other_data), plural(comparison->n_other_data));
     if (comparison->n_no_criteria)
-        fprintf(file, "Left out: %llu dataset%s without AIC in some result, as in a fit with shared parameters\n",
+        fprintf(file, "Left out: %llu dataset%s without AIC in some result, as in a fit with shared or random "
+                "parameters\n",
                 count(comparison->n_no_criteria), plural(comparison->n_no_criteria));
+}
+
+static void print_totals(FILE *file, const struct comparison *comparison)
+{
+    double least = INFINITY;
+    if (!compare_all_populations(comparison))
+        print_compared(file, comparison);
     for (size_t r = 0; r < comparison->n_result; r++) {
         const struct compare_total *total = &comparison->total[r];
         fprintf(file, "  %zu  %s%s%s%s: %llu fit%s, %llu converged\n", r + 1, total->path, total->model[0] ? " (" : "",
@@ -112,6 +120,7 @@ static void print_text(FILE *file, const struct comparison *comparison)
 {
     print_totals(file, comparison);
     print_nested(file, comparison);
+    compare_population_text(file, comparison);
     print_changes(file, comparison);
     print_moved(file, comparison);
     if (!comparison->n_change && !comparison->n_moved)
@@ -173,6 +182,7 @@ static void print_json(FILE *file, const struct comparison *comparison)
     json_unsigned(&json, "no_criteria", comparison->n_no_criteria);
     put_totals(&json, comparison);
     put_nested(&json, comparison);
+    compare_population_json(&json, comparison);
     json_array_begin(&json, "status_changes");
     for (size_t i = 0; i < comparison->n_change; i++) {
         json_object_begin(&json, NULL);

@@ -285,6 +285,22 @@ static void print_objective(const struct run_summary *summary)
     fputc('\n', stderr);
 }
 
+static void print_population(const struct run_population *population)
+{
+    if (population->n_estimate == 0)
+        return;
+    fprintf(stderr, "  population: -2 log L %.9g", population->minus_2_log_likelihood);
+    if (population->likelihood_error > 0)
+        fprintf(stderr, " +- %.2g", population->likelihood_error);
+    fprintf(stderr, " (%s), %zu estimates, AIC %.9g, BIC %.9g\n",
+            population->is_laplace ? "Laplace's approximation" : "exact", population->n_estimate,
+            population->aic, population->bic);
+    if (population->n_left_out > 0)
+        fprintf(stderr, "  population: %llu of %llu datasets were left out\n",
+                (unsigned long long)population->n_left_out,
+                (unsigned long long)(population->n_left_out + population->n_dataset));
+}
+
 static void print_text(const struct run_summary *summary, const struct run_shown *shown)
 {
     uint64_t n_failed = run_summary_n_failed(summary);
@@ -303,6 +319,7 @@ static void print_text(const struct run_summary *summary, const struct run_shown
     print_failures(summary, color);
     if (summary->n_fit == 1 && isfinite(summary->objective))
         print_objective(summary);
+    print_population(&summary->population);
     print_goodness(summary);
     print_notes(summary, color);
     print_refits(summary);
@@ -321,6 +338,22 @@ static void put_goodness(struct json *json, const struct run_summary *summary)
     json_unsigned(json, "r_squared_fits", unexplained->n);
     json_number(json, "r_squared_median", 1 - run_goodness_quantile(unexplained, 0.5));
     json_number(json, "r_squared_q05", 1 - run_goodness_quantile(unexplained, 0.95));
+    json_object_end(json);
+}
+
+static void put_population(struct json *json, const struct run_population *population)
+{
+    if (population->n_estimate == 0)
+        return;
+    json_object_begin(json, "population");
+    json_string(json, "likelihood", population->is_laplace ? "laplace" : "exact");
+    json_number(json, "minus_2_log_likelihood", population->minus_2_log_likelihood);
+    json_number(json, "minus_2_log_likelihood_error", population->likelihood_error);
+    json_number(json, "aic", population->aic);
+    json_number(json, "bic", population->bic);
+    json_unsigned(json, "estimates", population->n_estimate);
+    json_unsigned(json, "datasets", population->n_dataset);
+    json_unsigned(json, "left_out", population->n_left_out);
     json_object_end(json);
 }
 
@@ -345,6 +378,7 @@ static void print_json(const struct run_summary *summary, const struct run_shown
             json_unsigned(&json, "starts_at_optimum", (uint64_t)summary->n_same_optimum);
     }
     put_goodness(&json, summary);
+    put_population(&json, &summary->population);
     json_unsigned(&json, "retried", summary->n_retried);
     json_boolean(&json, "accepted", run_summary_status(summary, shown) == STATUS_OK);
     json_counts(&json, "status", outcome_name, 0, N_OUTCOME, summary->by_outcome);

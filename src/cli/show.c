@@ -32,10 +32,16 @@ static const struct option table[] = {
 static enum status show_result(struct result *result, const struct show_options *options, FILE *out, struct error *error)
 {
     struct show_summary summary = {.n_fit = 0};
+    const struct result_population *population = NULL;
+    struct arena arena = {.first = NULL};
     enum status status = show_summarise(result, &options->rows, &summary, error);
     if (!status)
-        (options->json ? show_result_json : show_result_text)(out, result_info(result), &summary);
+        status = result_population_read(&population, result, &arena, error);
+    if (!status)
+        (options->json ? show_result_json : show_result_text)(out, result_info(result), population,
+                                                              &summary);
     show_summary_fini(&summary);
+    arena_fini(&arena);
     return status;
 }
 

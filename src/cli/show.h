@@ -4,14 +4,22 @@
 
 #include "base/json.h"
 #include "io/problem.h"
+#include "io/result_population.h"
 #include "use/show.h"
 
 #include <stdio.h>
 
 void show_problem_text(FILE *file, const struct problem_info *info);
 void show_problem_json(FILE *file, const struct problem_info *info);
-void show_result_text(FILE *file, const struct result_info *info, const struct show_summary *summary);
-void show_result_json(FILE *file, const struct result_info *info, const struct show_summary *summary);
+/* population: NULL, or that of a fit with random parameters. */
+void show_result_text(FILE *file, const struct result_info *info,
+                      const struct result_population *population,
+                      const struct show_summary *summary);
+void show_result_json(FILE *file, const struct result_info *info,
+                      const struct result_population *population,
+                      const struct show_summary *summary);
+void show_population_text(FILE *file, const struct result_population *population);
+void show_population_json(struct json *json, const struct result_population *population);
 /* One fit of a result in detail; scratch has n_parameter x n_parameter. */
 void show_fit_text(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record,
                    double *scratch);

@@ -44,10 +44,13 @@ static void print_row(FILE *file, const struct result_info *info, const struct f
     char text[100];
     double p = record->parameter[j], error = record->standard_error[j];
     fprintf(file, "  %-*s %13.6g ", width, show_label(info, j, text, sizeof text), p);
-    if (isfinite(error))
-        fprintf(file, error < fabs(p) ? "%11.3g %9.2g %%   %.6g ... %.6g" : "%11.3g %9.0f %%   %.6g ... %.6g", error,
-                100 * error / fabs(p), record->interval_lower[j], record->interval_upper[j]);
-    else if (isfinite(record->slope[j]))
+    if (isfinite(error)) {
+        fprintf(file, error < fabs(p) ? "%11.3g %9.2g %%" : "%11.3g %9.0f %%", error,
+                100 * error / fabs(p));
+        if (!isnan(record->interval_lower[j]))
+            fprintf(file, "   %.6g ... %.6g", record->interval_lower[j],
+                    record->interval_upper[j]);
+    } else if (isfinite(record->slope[j]))
         fprintf(file, "%11s %9s     d objective / d parameter %.10g", "-", "", record->slope[j]);
     else if (record->lack[j] == LACK_not_run) /* results of the first version have none */
         fprintf(file, "%11s", "-");

@@ -195,7 +195,9 @@ static void put_slowest(struct json *json, const struct show_summary *summary)
     json_array_end(json);
 }
 
-void show_result_json(FILE *file, const struct result_info *info, const struct show_summary *summary)
+void show_result_json(FILE *file, const struct result_info *info,
+                      const struct result_population *population,
+                      const struct show_summary *summary)
 {
     struct json json;
     char hex[SHA256_HEX];
@@ -206,6 +208,8 @@ void show_result_json(FILE *file, const struct result_info *info, const struct s
     json_unsigned(&json, "datasets", info->identity.n_dataset);
     json_string(&json, "selection", show_selection(info));
     put_counts(&json, summary);
+    if (population)
+        show_population_json(&json, population);
     put_parameters(&json, info, summary);
     put_flat(&json, info, summary);
     put_refits(&json, info, summary);

@@ -397,10 +397,14 @@ static bool is_plain(const char *word)
     return *word && *word != '-' && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
 }
 
-void show_result_text(FILE *file, const struct result_info *info, const struct show_summary *summary)
+void show_result_text(FILE *file, const struct result_info *info,
+                      const struct result_population *population,
+                      const struct show_summary *summary)
 {
     const char *id = summary->n_slow ? summary->slow[0].id : "";
     print_outcomes(file, info, summary);
+    if (population)
+        show_population_text(file, population);
     print_parameters(file, info, summary);
     print_flat(file, info, summary);
     print_refits(file, info, summary);

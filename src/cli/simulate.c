@@ -36,7 +36,8 @@ static const struct option table[] = {
      .help = "an observable to predict; may be repeated"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
      .is_output = true, .default_text = "standard output",
-     .help = "write to this file: CSV, or with --datasets or --bootstrap a problem file"},
+     .help = "write to this file: CSV, or with --datasets, --bootstrap or --population a problem "
+             "file"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace existing files"},
     {.name = "datasets", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_dataset), .min = 0, .max = 4e9,
      .help = "make a problem file of N synthetic datasets"},
@@ -55,6 +56,10 @@ static const struct option table[] = {
     OPTION_DECIMAL_COMMA(FIELD(decimal_comma)),
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 4e9,
      .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap replicates of it"},
+    {.name = "population", .kind = OPTION_INTEGER, .offset = FIELD(n_population), .min = 1,
+     .max = 4e9,
+     .help = "make a problem file of N replicates of each dataset of RESULT.h5, a fit with random "
+             "parameters: these and the measurements are drawn anew"},
     {.name = "method", .kind = OPTION_CHOICE, .offset = FIELD(method), .choice = method_words, .default_text = "residual",
      .help = "bootstrap replicates from the residuals, drawn within each observable of an experiment, or from the fitted "
              "distribution"},
@@ -89,18 +94,45 @@ static bool is_given(const struct simulate_call *call, const char *name)
     return false;
 }
 
-static enum status check_options(const struct simulate_call *call, bool synthetic, bool bootstrap, struct error *error)
+/* What is made instead of a table; at most one of them. */
+struct made_file {
+    bool synthetic, bootstrap, population;
+};
+
+static enum status check_kinds(const struct simulate_call *call, const struct made_file *kind,
+                               struct error *error)
 {
-    static const char *const synthetic_only[] = {"spread", "noise", "noise-absolute", "no-sigma", "truth"};
+    const char *result = call->options.files.result;
+    bool is_synthetic = kind->synthetic;
+    const char *of_result = kind->bootstrap ? "bootstrap" : kind->population ? "population" : NULL;
+    if (is_synthetic && of_result)
+        return error_set(error, STATUS_USAGE, "--datasets and --%s exclude each other", of_result);
+    if (kind->bootstrap && kind->population)
+        return error_set(error, STATUS_USAGE, "--bootstrap and --population exclude each other");
+    if (of_result && !result)
+        return error_set(error, STATUS_USAGE, "--%s needs a result file: stiffit simulate --%s N "
+                         "RESULT.h5", of_result, of_result);
+    if (is_synthetic && result)
+        return error_set(error, STATUS_USAGE, "--datasets takes no result file ('%.100s')", result);
+    if (kind->population && is_given(call, "truth") && spare_file(call->options.truth, result, error))
+        return error->status;
+    if (of_result && is_given(call, "times"))
+        return error_set(error, STATUS_USAGE, "--%s takes no --times: replicates have those of the "
+                         "dataset", of_result);
+    return STATUS_OK;
+}
+
+static enum status check_options(const struct simulate_call *call, const struct made_file *kind,
+                                 struct error *error)
+{
+    static const char *const synthetic_only[] = {"truth", "spread", "noise", "noise-absolute",
+                                                 "no-sigma"};
     static const char *const of_result[] = {"rtol", "atol", "max-step"};
     const struct fitted_options *files = &call->options.files;
-    if (synthetic && bootstrap)
-        return error_set(error, STATUS_USAGE, "--datasets and --bootstrap exclude each other");
-    if (bootstrap && !files->result)
-        return error_set(error, STATUS_USAGE, "--bootstrap needs a result file: stiffit simulate --bootstrap N RESULT.h5");
-    if (files->result && !bootstrap && synthetic)
-        return error_set(error, STATUS_USAGE, "--datasets takes no result file ('%.100s')", files->result);
-    if ((synthetic || bootstrap) && !files->output)
+    bool is_file = kind->synthetic || kind->bootstrap || kind->population;
+    if (check_kinds(call, kind, error))
+        return error->status;
+    if (is_file && !files->output)
         return error_set(error, STATUS_USAGE, "--output is needed: the problem file to be written");
     if (!files->result && !files->model)
         return error_set(error, STATUS_USAGE, "no model: give one with --model, or a result file");
@@ -110,11 +142,10 @@ static enum status check_options(const struct simulate_call *call, bool syntheti
         if (is_given(call, of_result[i]))
             return error_set(error, STATUS_USAGE, "--%s and a result file exclude each other: that of the fits holds",
                              of_result[i]);
-    for (size_t i = 0; !synthetic && i < sizeof synthetic_only / sizeof *synthetic_only; i++)
+    for (size_t i = kind->population; !kind->synthetic && i < sizeof synthetic_only / sizeof *synthetic_only; i++)
         if (is_given(call, synthetic_only[i]))
-            return error_set(error, STATUS_USAGE, "--%s works only with --datasets", synthetic_only[i]);
-    if (bootstrap && is_given(call, "times"))
-        return error_set(error, STATUS_USAGE, "--bootstrap takes no --times: replicates have those of the dataset");
+            return error_set(error, STATUS_USAGE, "--%s works only with --datasets%s",
+                             synthetic_only[i], i ? "" : " or --population");
     return STATUS_OK;
 }
 
@@ -137,20 +168,28 @@ static int simulate(void *context)
     struct error error = {.status = STATUS_OK};
     struct output output = {.file = NULL};
     struct simulate_made made = {.n_row = 0};
-    bool synthetic = is_given(call, "datasets"), bootstrap = is_given(call, "bootstrap");
-    enum status status = check_options(call, synthetic, bootstrap, &error);
-    if (!status)
-        status = bootstrap               ? simulate_bootstrap(options, &made, &error)
-                 : options->files.result ? simulate_fitted_table(options, &output, &error)
-                                         : simulate_model(call, synthetic, &output, &made, &error);
+    const struct made_file kind = {.synthetic = is_given(call, "datasets"),
+                                   .bootstrap = is_given(call, "bootstrap"),
+                                   .population = is_given(call, "population")};
+    enum status status = check_options(call, &kind, &error);
+    if (!status && kind.bootstrap)
+        status = simulate_bootstrap(options, &made, &error);
+    else if (!status && kind.population)
+        status = simulate_population(options, &made, &error);
+    else if (!status && options->files.result)
+        status = simulate_fitted_table(options, &output, &error);
+    else if (!status)
+        status = simulate_model(call, kind.synthetic, &output, &made, &error);
     if (!status && made.n_lost && !call->quiet)
         message_say("note: %zu of %zu predictions cannot be computed and are NaN", made.n_lost, made.n_row);
     if (!status && output.file)
         status = output_finish(&output, &error);
     output_close(&output);
-    if (!status && (synthetic || bootstrap) && !call->quiet)
-        message_say("%.400s: %llu datasets of %zu measurements each", options->files.output,
-                    (unsigned long long)made.n_dataset, made.n_row);
+    bool is_file = kind.synthetic || kind.bootstrap || kind.population;
+    if (!status && is_file && !call->quiet)
+        message_say("%.400s: %llu datasets of %zu measurements%s", options->files.output,
+                    (unsigned long long)made.n_dataset, made.n_row,
+                    kind.population ? " in all" : " each");
     return status ? message_usage("simulate", &error, call->color) : command_close_output(0);
 }
 
@@ -178,10 +217,12 @@ const struct command command_simulate = {
     .name = "simulate", .synopsis = "[RESULT.h5]", .summary = "print predictions; make synthetic and bootstrap problem files",
     .example = "stiffit simulate --model decay.so --times 0:10:0.5 --set k=0.3\n"
                "stiffit simulate --model decay.so --times 1,2,5 --datasets 1000 --spread 0.3 --noise 0.05 -o synthetic.h5\n"
-               "stiffit simulate --bootstrap 1000 wells.result.h5 --id A1 --trust -o bootstrap.h5",
+               "stiffit simulate --bootstrap 1000 wells.result.h5 --id A1 --trust -o bootstrap.h5\n"
+               "stiffit simulate --population 200 subjects.result.h5 -o vpc.h5",
     .description =
         "Prints predictions as CSV in long form (dataset, time, observable, value): of a model at given parameters, or with "
         "RESULT.h5 of its datasets at their best fits.\n"
         "With --datasets it makes a problem file of synthetic datasets instead, with --bootstrap one that holds a dataset of "
-        "RESULT.h5 as it is, followed by bootstrap replicates of it. The same seed gives the same numbers.",
+        "RESULT.h5 as it is, followed by bootstrap replicates of it, and with --population one of new "
+        "datasets from the population of RESULT.h5. The same seed gives the same numbers.",
     .table = COMMAND_TABLE(table), .run = run};

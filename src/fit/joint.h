@@ -34,6 +34,8 @@ enum joint_pass {
                               * evaluation */
     JOINT_CHECK,  /* they evaluate the best point for the certificate and the statistics */
     JOINT_DESCRIBE, /* the same for the statistics alone: the fit ends because a budget is used up */
+    JOINT_MIXED,  /* with random parameters (fit/mixed.h): they contribute to the likelihood; */
+    JOINT_TELL,   /* likewise at the end, and keep the mode for the record */
     JOINT_KEEP    /* they keep the best point for the record: the fit ends without a check */
 };
 
@@ -140,6 +142,7 @@ struct joint {
     struct fit_certificate certificate;
     struct joint_end end;
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */
+    struct mixed *mixed;      /* with random parameters; NULL: there are none */
     struct arena arena;
     struct joint_saved saved;
 };

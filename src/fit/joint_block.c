@@ -6,6 +6,7 @@
 
 #include "fit/leap.h"
 #include "fit/matrix.h"
+#include "fit/mixed.h"
 #include "fit/prepare.h"
 #include "fit/trust_curvature.h"
 
@@ -77,9 +78,7 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
-/* Lanes could not finish an integration, or there is no derivative at a switch: from now on this block uses CVODES, or
- * difference quotients, and so does its best point, as values of two kinds are not compared. */
-static bool change_method(struct joint_work *work, struct arena *arena)
+bool joint_change_method(struct joint_work *work, struct arena *arena)
 {
     struct fit_asker *asker = work->asker;
     struct joint_block *block = work->block;
@@ -103,7 +102,7 @@ static enum asked try(struct joint_work *work, struct arena *arena, const double
                       struct joint_reduced *reduced, struct joint_reduced *best)
 {
     enum asked asked = evaluate(work, own, shared, reduced);
-    while (asked == ASKED_END && change_method(work, arena)) {
+    while (asked == ASKED_END && joint_change_method(work, arena)) {
         if (best && evaluate(work, best->theta, work->theta, best) == ASKED_OK)
             joint_region_schur(&work->region, best, joint_least(work->joint), &work->block->reach);
         asked = evaluate(work, own, shared, reduced);
@@ -400,6 +399,10 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (joint->pass == JOINT_KEEP) {
         keep(work);
+        return;
+    }
+    if (mixed_is_pass(joint->pass)) {
+        mixed_block_pass(work, arena);
         return;
     }
     if (joint->pass == JOINT_RESUME) {

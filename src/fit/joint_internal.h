@@ -51,6 +51,10 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
                         const double *step, double *triangle, double *rhs);
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
+/* Lanes could not finish an integration, or there is no derivative at a switch: from now on this
+ * block uses CVODES, or difference quotients, and so must its best point, as values of two kinds are
+ * not compared. False: neither is so. */
+bool joint_change_method(struct joint_work *work, struct arena *arena);
 /* Memory of a block that lasts; n, s, n_at and has_kinks are known. False: there is none. And
  * where its arrays are in it. */
 bool joint_block_room(const struct joint *joint, struct joint_block *block);

@@ -7,6 +7,7 @@
 #include "fit/joint_leap.h"
 #include "fit/joint_line.h"
 #include "fit/joint_model.h"
+#include "fit/mixed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
         joint_activate(joint);
     joint->part.n_all = joint->part.n_active;
     return monitor_init(&joint->agreement.lock) && joint->block && joint->agreement.fixed && joint->part.active
-           && joint->part.first && joint_pilot_init(joint)
+           && joint->part.first && joint_pilot_init(joint) && (!levels->random || mixed_init(joint))
            && ARENA_DOUBLES(&joint->arena, {&joint->agreement.start, n_parameter, 1}, {&joint->agreement.lower, n_parameter, 1},
                             {&joint->agreement.upper, n_parameter, 1});
 }
@@ -430,6 +431,15 @@ static enum asked prepare(struct joint *joint, bool is_resumed)
     return went == JOINT_ENDED ? ASKED_END : ASKED_OK;
 }
 
+/* With random parameters: the fit in which they are shared is their start. */
+static enum outcome run_mixed(struct joint *joint, bool is_under_way, enum stop_test *stop)
+{
+    enum outcome outcome = OUTCOME_not_run;
+    if (joint->mixed->progress.phase == MIXED_POOLED)
+        outcome = fit_search_run(&joint->search, is_under_way);
+    return joint->end.is_cut ? outcome : mixed_search(joint, stop);
+}
+
 static enum outcome run(struct joint *joint, enum stop_test *stop)
 {
     bool is_resumed = joint->saved.bytes != NULL, is_under_way = is_resumed;
@@ -438,6 +448,10 @@ static enum outcome run(struct joint *joint, enum stop_test *stop)
     while (asked == ASKED_OK) {
         if (joint->options->evaluates)
             return describe(joint);
+        if (joint->mixed) {
+            outcome = run_mixed(joint, is_under_way, stop);
+            break;
+        }
         outcome = joint->descends ? descend(joint, is_under_way) : fit_search_run(&joint->search, is_under_way);
         *stop = outcome == OUTCOME_converged ? joint->search.stopping.met : STOP_none;
         if (joint->end.is_cut)

@@ -3,6 +3,7 @@
 #include "fit/joint_alone.h"
 #include "fit/joint_errors.h"
 #include "fit/joint_kinks.h"
+#include "fit/mixed.h"
 #include "fit/prepare.h"
 #include "fit/start.h"
 #include "fit/unit.h"
@@ -166,7 +167,7 @@ static bool make_block(struct joint_work *work)
 {
     struct joint_block *block = work->block;
     size_t n = work->n, all = n + work->s;
-    assert(!block->saved || block->n == n);
+    assert(!block->memory.saved || block->n == n);
     block->n = n;
     block->s = work->s;
     block->memory.n_at = block->has_kinks && !work->joint->descends ? joint_kinks_n_at(work) : 0;
@@ -181,7 +182,7 @@ static bool make_block(struct joint_work *work)
     for (size_t k = 0; k < n; k++)
         block->best.theta[k] = work->asker->map.start[work->order[k]];
     block->is_made = true;
-    if (block->saved) {
+    if (block->memory.saved) {
         joint_restore_block(work->joint, block);
         return true;
     }
@@ -221,6 +222,27 @@ static bool may_have_kinks(const struct fit_problem *problem)
     return any;
 }
 
+/* The values of datasets have a distribution in place of bounds, which are the mean's; and the
+ * points of a stage are no evaluations of a search. */
+static bool free_random(const struct joint *joint, struct fit_problem *problem,
+                        struct fit_options *options, struct arena *arena)
+{
+    size_t n = joint->n_parameter;
+    double *lower, *upper;
+    if (!ARENA_DOUBLES(arena, {&lower, n, 1}, {&upper, n, 1}))
+        return false;
+    for (size_t k = 0; k < n; k++) {
+        bool is_random = joint->levels.random[k];
+        double least = problem->scale[k] == SCALE_LIN ? -INFINITY : 0;
+        lower[k] = is_random ? least : problem->lower[k];
+        upper[k] = is_random ? INFINITY : problem->upper[k];
+    }
+    problem->lower = lower;
+    problem->upper = upper;
+    options->max_evaluations = options->max_total_steps = INT64_MAX / 2;
+    return true;
+}
+
 /* Sets up a block's asker with what it has done in earlier passes. */
 static bool prepare(struct joint_work *work, size_t i, struct fit_problem *problem, struct fit_options *options,
                     const struct fit_host *host, struct arena *arena)
@@ -228,7 +250,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     struct fit_record record = {.dataset = problem->dataset};
-    bool is_known = block->is_made || block->saved;
+    bool is_known = block->is_made || block->memory.saved;
     const struct fit_problem given = *problem;
     block->findings.has_prior = false;
     for (size_t k = 0; problem->prior && k < joint->n_parameter; k++)
@@ -242,6 +264,10 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         problem->prior = prior;
     }
     problem->seeks_pulses = problem->seeks_pulses && !is_known;
+    if (mixed_is_pass(joint->pass) && !free_random(joint, problem, options, arena)) {
+        joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
+        return false;
+    }
     options->max_seconds -= block->seconds;
     options->optimizer = OPTIMIZER_trf;
     if (is_known)
@@ -263,6 +289,15 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         joint_block_end(block, OUTCOME_bad_data, "no measurement has a sigma, which Laplace's errors need in a fit "
                         "over all datasets");
         return false;
+    }
+    if (joint->mixed && !asker->is_sigma_known) {
+        joint_block_end(block, OUTCOME_bad_data, "a measurement has no sigma, which random parameters "
+                        "need: give sigmas, or the model a noise with a shared parameter");
+        return false;
+    }
+    if (joint->mixed) { /* with all constants */
+        asker->objective.likelihood = asker->objective.has_offset = true;
+        asker->objective.is_plain = false;
     }
     asker->used = block->used;
     if (joint->pass == JOINT_CHECK || joint->pass == JOINT_DESCRIBE) { /* one more than the budget */
@@ -286,7 +321,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
-    bool is_known = block->is_made || block->saved, has_ended = block->outcome != OUTCOME_not_run;
+    bool is_known = block->is_made || block->memory.saved, has_ended = block->outcome != OUTCOME_not_run;
     if (!joint_wants(joint, i) || (has_ended && !(joint_is_last(joint->pass) && is_known))
         || (joint->pass == JOINT_PILOT && block->is_made && !joint_is_pilot(joint, i)))
         return;
@@ -313,6 +348,7 @@ void joint_fini(struct joint *joint)
     for (size_t i = 0; joint->block && i < joint->n_block; i++) {
         struct joint_block *block = &joint->block[i];
         free(block->findings.memory);
+        free(block->mixed);
         free(block->memory.numbers);
     }
     free(joint->block);

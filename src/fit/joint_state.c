@@ -4,11 +4,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_bytes.h"
 #include "fit/joint_internal.h"
+#include "fit/mixed.h"
 #include "fit/start.h"
 
 #include <stdlib.h>
 
-enum { FORMAT = 11, MAX_SHARED = 1 << 20 };
+enum { FORMAT = 12, MAX_SHARED = 1 << 20 };
 
 static void pass_numbers(struct cursor *cursor, struct joint *joint)
 {
@@ -34,6 +35,8 @@ static void pass_numbers(struct cursor *cursor, struct joint *joint)
     FIELD(joint->line.damping);
     FIELD(joint->line.growth);
     FIELD(joint->asker.objective.n_row);
+    if (joint->mixed)
+        FIELD(joint->mixed->progress);
 }
 
 static void pass_group(struct cursor *cursor, struct joint_group *group, size_t n)
@@ -100,10 +103,14 @@ static size_t save(struct joint *joint, unsigned char *to)
         pass_head(cursor, joint, &is_ours);
         pass_numbers(cursor, joint);
         pass_arrays(cursor, joint);
+        if (joint->mixed)
+            mixed_pass_search(cursor, joint->mixed);
     }
     for (size_t i = 0; i < joint->n_block; i++) {
         pass_block(cursor, &joint->block[i]);
         pass_own(cursor, &joint->block[i]);
+        if (joint->mixed)
+            mixed_pass_block(cursor, joint->mixed, joint->block[i].mixed);
     }
     return cursor->at;
 }
@@ -142,6 +149,10 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
     if (cursor->is_bad || joint->above.s > MAX_SHARED || joint->above.n_group > joint->n_parameter)
         return false;
     pass_arrays(cursor, joint); /* which are not there yet: passed over */
+    if (joint->mixed) {
+        joint->mixed->saved = cursor->at;
+        mixed_pass_search(cursor, joint->mixed);
+    }
     size_t n_active = 0;
     for (size_t i = 0; i < joint->ranks.n_block; i++) {
         struct joint_block other = {.n = 0}; /* another process's */
@@ -150,8 +161,11 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
         pass_block(cursor, block);
         if (cursor->is_bad || block->n > joint->n_parameter)
             return false;
-        block->saved = cursor->at;
+        block->memory.saved = cursor->at;
         pass_own(cursor, block);
+        block->memory.saved_mixed = cursor->at;
+        if (joint->mixed)
+            mixed_pass_block(cursor, joint->mixed, NULL);
         n_active += !block->is_out;
     }
     if (n_active == 0)
@@ -170,6 +184,6 @@ void joint_restore_shared(struct joint *joint)
 
 void joint_restore_block(const struct joint *joint, struct joint_block *block)
 {
-    struct cursor cursor = {.from = joint->saved.bytes, .at = block->saved, .n = SIZE_MAX};
+    struct cursor cursor = {.from = joint->saved.bytes, .at = block->memory.saved, .n = SIZE_MAX};
     pass_own(&cursor, block);
 }

@@ -84,6 +84,10 @@ struct joint_levels {
     size_t n_column;
     const uint32_t *const *group; /* n_column: of n_block datasets, from 0 */
     const size_t *n_group;        /* n_column */
+    /* n_parameter; NULL: there are no random parameters. 0: not random. k > 0: each dataset has its
+     * own value, drawn from a normal distribution on the optimiser's scale, correlated with those
+     * of the same k; the level is 1, and what all datasets share is the mean. */
+    const uint8_t *random;
 };
 
 /* The processes that share a fit, each with some of its blocks, one process after another. All take the same decisions, from
@@ -113,6 +117,8 @@ struct joint_memory {
     size_t n_at;          /* and not those of the best point and the trial, with kinks: n_at of
                            * each */
     bool is_swapped;      /* the trial's arrays come first */
+    size_t saved;         /* if not 0, its place in joint->saved.bytes until it is made; */
+    size_t saved_mixed;   /* and that of what random parameters keep */
 };
 
 /* The best point of a block, for the record. */
@@ -122,10 +128,11 @@ struct joint_kept {
     int8_t *at_bound;     /* n_parameter: as in the record */
 };
 
+struct mixed_block;
+
 struct joint_block {
     bool is_made;
     size_t n, s, n_row;       /* own parameters, and those above */
-    size_t saved;             /* if not 0, its place in joint->saved.bytes until it is made */
     struct joint_memory memory;
     struct joint_reduced best, trial;
     struct trust_reach reach; /* of own steps */
@@ -158,7 +165,10 @@ struct joint_block {
     uint32_t *file_index;     /* n + s; then as many: the place of each among all of these in the model's order */
     bool is_sigma_known;
     struct joint_findings findings;
+    struct mixed_block *mixed; /* with random parameters (fit/mixed.h); NULL: not yet */
 };
+
+struct mixed;
 
 /* Why a block ended the fit. */
 struct joint_blame {

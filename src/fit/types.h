@@ -78,6 +78,7 @@ struct fit_options {
     double max_seconds;         /* of computing per fit; infinity = none */
     double accuracy;            /* relative, of the predictions: the integrator's rtol */
     bool is_near;               /* the start is near an optimum: the first steps have the full accuracy, too */
+    int likelihood;             /* of fits with random parameters: enum likelihood */
 };
 
 #define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, .statistics = true, \

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "io/checksum.h"
+#include "base/checksum.h"
 #include "io/journal_format.h"
 
 #include <dirent.h>

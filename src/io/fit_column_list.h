@@ -74,6 +74,18 @@
     X(SLOPE, "/fits/objective_gradient", DOUBLE, PER_PARAMETER, slope, \
       "derivative of the objective by each parameter, natural scale; NaN: it is fixed", \
       .part = FIT_PART_EVALUATION, .sigma_power = 1, .table = 5) \
+    X(RANDOM_MEAN, "/fits/random_mean", DOUBLE, PER_PARAMETER, random_mean, \
+      "mean of each random parameter, given the dataset's measurements, on the optimiser's scale", \
+      .part = FIT_PART_RANDOM, .table = 5) \
+    X(RANDOM_DEVIATION, "/fits/random_deviation", DOUBLE, PER_PARAMETER, random_deviation, \
+      "standard deviation of each random parameter, given the dataset's measurements, on the optimiser's scale", \
+      .part = FIT_PART_RANDOM, .table = 5) \
+    X(MINUS_2_LOG_LIKELIHOOD, "/fits/minus_2_log_likelihood", DOUBLE, PER_FIT, minus_2_log_likelihood, \
+      "the dataset's contribution to -2 log L, integrated over its random parameters", \
+      .part = FIT_PART_RANDOM, .line = 2, .label = "contribution to -2 log L", .n_digit = 10, .table = 5) \
+    X(EFFECTIVE_SAMPLES, "/fits/effective_samples", DOUBLE, PER_FIT, effective_samples, \
+      "effective size of the sample that the dataset's likelihood is integrated with; NaN: Laplace's approximation", \
+      .part = FIT_PART_RANDOM, .line = 2, .label = "effective samples", .table = 5) \
     X(TIGHT_CHANGE, "/fits/tight_objective_change", DOUBLE, PER_FIT, tight_change, \
       "certificate: objective at tighter integrator tolerances minus objective, or a bound of it", \
       .sigma_power = 1, .table = 10) \

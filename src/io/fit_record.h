@@ -37,7 +37,7 @@ enum fit_column {
 
 /* Parts of /fits, as bits: they determine a result's columns. */
 enum fit_part { FIT_PART_BASE = 1, FIT_PART_STARTS = 2, FIT_PART_PROFILE = 4, FIT_PART_BOOTSTRAP = 8, FIT_PART_SELECTION = 16,
-                FIT_PART_EVALUATION = 32 };
+                FIT_PART_EVALUATION = 32, FIT_PART_RANDOM = 64 };
 enum fit_part fit_column_part(enum fit_column column);
 
 enum { FIT_MAX_POINT = 100 };

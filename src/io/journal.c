@@ -8,9 +8,9 @@
 #include "io/journal.h"
 
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "base/process.h"
 #include "io/answers.h"
-#include "io/checksum.h"
 #include "io/durable.h"
 #include "io/journal_format.h"
 
@@ -377,7 +377,8 @@ static bool is_ours(int directory, const char *name)
 {
     static const char *const beside[] = {JOURNAL_COMPANION, "." JOURNAL_COMPANION ".tmp-",
                                          JOURNAL_PLAN, "." JOURNAL_PLAN ".tmp-",
-                                         JOURNAL_STATE, "." JOURNAL_STATE ".tmp-"};
+                                         JOURNAL_STATE, "." JOURNAL_STATE ".tmp-",
+                                         JOURNAL_POPULATION, "." JOURNAL_POPULATION ".tmp-"};
     unsigned char begin[4];
     struct stat found;
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)

@@ -55,6 +55,7 @@ void journal_reader_free(struct journal_reader *reader);
 #define JOURNAL_COMPANION "header.h5" /* by result_writer: run/finish/skeleton.h */
 #define JOURNAL_PLAN "plan"           /* run/plan/run_plan.h */
 #define JOURNAL_STATE "state"         /* io/journal_state.h */
+#define JOURNAL_POPULATION "population" /* io/mixed_result.h */
 /* Deletes the journal's files and the directory. Other files are kept, and the presence of any is an error. A missing
  * directory is not an error. */
 enum status journal_remove(const char *directory, struct error *error);

@@ -4,8 +4,8 @@
 #include "io/journal_format.h"
 
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "base/sha256.h"
-#include "io/checksum.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* Frames and checks the state of a search.
+/* Frames and checks what a search leaves for other processes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal_state.h"
 
 #include "base/bytes.h"
-#include "io/checksum.h"
+#include "base/checksum.h"
 #include "io/durable.h"
 #include "io/journal.h"
 #include "io/journal_format.h"
@@ -25,17 +25,18 @@ static void put_head(unsigned char head[HEAD], const struct run_identity *identi
     bytes_put_64(head + 40, n);
 }
 
-enum status journal_state_write(const char *journal, const struct run_identity *identity, const unsigned char *payload,
+enum status journal_state_write(const char *journal, const char *name,
+                                const struct run_identity *identity, const unsigned char *payload,
                                 size_t n, struct error *error)
 {
     char path[DURABLE_PATH];
     unsigned char *bytes = malloc(HEAD + n + TAIL);
     if (!bytes)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the state of the search");
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the file '%s' of the journal", name);
     put_head(bytes, identity, n);
     memcpy(bytes + HEAD, payload, n);
     bytes_put_32(bytes + HEAD + n, checksum(0, bytes, HEAD + n));
-    snprintf(path, sizeof path, "%s/%s", journal, JOURNAL_STATE);
+    snprintf(path, sizeof path, "%s/%s", journal, name);
     enum status status = durable_write(path, 0666, bytes, HEAD + n + TAIL, error);
     free(bytes);
     return status;
@@ -60,12 +61,13 @@ static unsigned char *read_all(const char *path, size_t *n)
     return NULL;
 }
 
-unsigned char *journal_state_read(const char *journal, const struct run_identity *identity, size_t *n)
+unsigned char *journal_state_read(const char *journal, const char *name,
+                                  const struct run_identity *identity, size_t *n)
 {
     char path[DURABLE_PATH];
     unsigned char head[HEAD];
     size_t all;
-    snprintf(path, sizeof path, "%s/%s", journal, JOURNAL_STATE);
+    snprintf(path, sizeof path, "%s/%s", journal, name);
     unsigned char *bytes = read_all(path, &all);
     if (!bytes)
         return NULL;

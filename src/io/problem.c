@@ -115,13 +115,13 @@ static void open_parameters(struct problem *problem)
 
 static void check_levels(struct problem *problem)
 {
-    static const char *const levels[] = {"dataset", "shared"};
+    static const char *const levels[] = {"dataset", "shared", "random"};
     const struct problem_info *info = &problem->info;
     for (size_t i = 0; info->parameter_level && i < info->n_level; i++)
-        if (words_find(info->parameter_level[i], levels, 2) < 0
+        if (words_find(info->parameter_level[i], levels, 3) < 0
             && words_find(info->parameter_level[i], info->covariate_name, info->n_covariate) < 0)
-            faults_add(&problem->faults, "/parameters/level row %zu: \"%.40s\" is not a level; use dataset, shared or the "
-                       "name of a column of groups in /datasets/covariate_names", i, info->parameter_level[i]);
+            faults_add(&problem->faults, "/parameters/level row %zu: \"%.40s\" is not a level; use dataset, shared, random "
+                       "or the name of a column of groups in /datasets/covariate_names", i, info->parameter_level[i]);
 }
 
 static void open_rows(struct problem *problem)

@@ -100,7 +100,8 @@ void problem_block_fini(struct problem_block *block);
 size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
-/* The word of /parameters/level (NULL: none): "dataset", "shared" or a column of /datasets/covariates; and such a column. */
+/* The word of /parameters/level (NULL: none): "dataset", "shared", "random" or a column of
+ * /datasets/covariates; and such a column. */
 const char *problem_level(const struct problem *problem, size_t parameter);
 enum status problem_read_covariate(const struct problem *problem, const char *name, double *out, struct error *error);
 /* Index of the file's parameter in the model; PROBLEM_NOT_OF_MODEL: substitutes alone use it. */
@@ -112,6 +113,8 @@ const double *problem_constants(const struct problem *problem);
 /* Whether the parameter is fixed or has two finite bounds (positive on a log scale), perhaps those of a uniform prior; true
  * if datasets differ in this. */
 bool problem_is_bounded(const struct problem *problem, size_t parameter);
+/* In how many datasets the parameter is fixed; 0 before problem_validate. */
+uint64_t problem_n_fixed(const struct problem *problem, size_t parameter);
 /* For engines (ode_options.n_none). */
 size_t problem_n_none(const struct problem *problem);
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */

@@ -79,6 +79,7 @@ struct problem {
     bool has_noise;               /* as in struct problem_expectation */
     struct problem_errors errors;
     uint64_t n_censored;          /* found by problem_validate */
+    uint64_t *n_fixed;            /* n_parameter: likewise, as problem_n_fixed; NULL before */
 };
 
 enum status problem_no_memory(const struct problem *problem, struct error *error);

@@ -270,6 +270,10 @@ const char *problem_level(const struct problem *problem, size_t parameter)
                                 : (int)parameter;
     return info->parameter_level && i >= 0 && (size_t)i < info->n_level ? info->parameter_level[i] : NULL;
 }
+uint64_t problem_n_fixed(const struct problem *problem, size_t parameter)
+{
+    return problem->n_fixed ? problem->n_fixed[parameter] : 0;
+}
 size_t problem_n_none(const struct problem *problem)
 {
     return problem->n_pair + (problem->info.has_steady ? problem->n_parameter : 0);

@@ -20,7 +20,7 @@ struct group {
 static const char *const root_names[] = {"model", "parameters", "datasets", "experiments", "measurements",
                                          "doses", "inputs", "events", "substitutes", "options", "user", "fits",
                                          "provenance", "starts", "profiles", "bootstrap",
-                                         "shared"};
+                                         "shared", "population"};
 static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
 static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit", "level",

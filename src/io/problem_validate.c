@@ -287,6 +287,13 @@ static enum status count_pairs(struct problem *problem, const struct problem_blo
     return STATUS_OK;
 }
 
+static void count_fixed(struct problem *problem, const struct problem_block *block)
+{
+    for (size_t d = 0; d < block->n; d++)
+        for (size_t i = 0; i < problem->n_parameter; i++)
+            problem->n_fixed[i] += block->fixed[d * problem->n_parameter + i] != 0;
+}
+
 /* `more` gets what files without experiments, doses, inputs and substitutes do not have; true: there is some. */
 static bool hash_block(struct sha256 *hash, struct sha256 *more, const struct problem *problem,
                        const struct problem_block *block, double *last)
@@ -358,6 +365,7 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
         for (size_t i = 0; i < pass->block.room->used[GROUP_MEASUREMENTS]; i++)
             problem->n_censored += pass->block.measured.censored[i] != 0 && !isnan(pass->block.measured.value[i]);
         problem_check_censored(problem, &pass->block);
+        count_fixed(problem, &pass->block);
         pass->has_more = hash_block(&pass->hash, &pass->more, problem, &pass->block, pass->last) || pass->has_more;
         if (problem->beat)
             problem->beat(problem->beat_context);
@@ -378,6 +386,9 @@ enum status problem_validate(struct problem *problem, const struct problem_expec
     enum status status = problem_match(problem, expectation, error);
     if (!status)
         status = problem_init_windows(problem, error);
+    problem->n_fixed = problem_alloc(problem, problem->n_parameter + 1, sizeof *problem->n_fixed);
+    if (!status && !problem->n_fixed)
+        status = problem_no_memory(problem, error);
     if (status)
         return status;
     sha256_begin(&pass.hash);

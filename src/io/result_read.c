@@ -204,7 +204,8 @@ static enum status open_columns(struct result *result, struct error *error)
     enum status status = hdf5_column_open(&result->id, file, "/fits/id", error);
     uint64_t n = result->info.n_fit = result->id.n_row;
     result->info.is_shared = hdf5_kind(file, "/shared") != HDF5_ABSENT /* what all datasets share, or groups */
-                             || strstr(result->info.identity.description, " share=") != NULL;
+                             || strstr(result->info.identity.description, " share=") != NULL
+                             || strstr(result->info.identity.description, " random=") != NULL;
     if (!status && hdf5_kind(file, "/fits/message") != HDF5_ABSENT)
         status = hdf5_column_open(&result->message, file, "/fits/message", error);
     if (!status && result->message.dataset && (result->message.width != 1 || result->message.n_row != n))

@@ -219,7 +219,8 @@ static enum status make_file(struct result_writer *writer, const char *in_place_
     status = copy_file(in_place_of, writer->temporary, &writer->mode, error);
     if (!status)
         status = hdf5_edit(&writer->file, writer->temporary, error);
-    static const char *const old[] = {"/fits", "/provenance", "/starts", "/profiles", "/bootstrap", "/shared"};
+    static const char *const old[] = {"/fits", "/provenance", "/starts", "/profiles", "/bootstrap", "/shared",
+                                      "/population"};
     for (size_t i = 0; i < sizeof old / sizeof *old && !status; i++)
         status = hdf5_delete(&writer->file, old[i], error);
     return status;

@@ -60,6 +60,14 @@ struct run_goodness {
     double least, most;
 };
 
+/* Of a fit with random parameters. */
+struct run_population {
+    size_t n_estimate;        /* 0: there is none */
+    uint64_t n_dataset, n_left_out;
+    double minus_2_log_likelihood, likelihood_error, aic, bic;
+    bool is_laplace;
+};
+
 struct run_summary {
     char *result_path;                    /* run_summary_fini frees it */
     bool already_complete;                /* the result existed before: nothing was computed */
@@ -82,6 +90,7 @@ struct run_summary {
     uint64_t by_limit[N_LIMIT];           /* sides of profiles */
     uint64_t n_replicate, n_replicate_failed; /* of the bootstraps of fits that succeeded */
     double objective, log_likelihood, log_prior; /* of the last row; NaN: unknown, or there are no priors */
+    struct run_population population;
     int64_t n_same_optimum;               /* starts that reached it */
     double fit_seconds;                   /* computing, summed over the fits and their refits */
     uint64_t n_evaluation, n_step;

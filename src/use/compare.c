@@ -25,6 +25,7 @@ struct compare_work {
     uint64_t capacity;
     double *value, *error;  /* n_parameter of the first result, for each of its fits */
     uint64_t n_first;       /* ids of the first result: these come first */
+    struct arena arena;     /* of the populations */
     size_t *column[COMPARE_MOST]; /* of each of the first result's parameters in another result; SIZE_MAX: none */
 };
 
@@ -156,6 +157,31 @@ static enum status open_all(struct compare_work *work, const char *const *path, 
         comparison->moved[i].parameter = i % info->n_parameter;
     }
     return STATUS_OK;
+}
+
+static enum status read_populations(struct compare_work *work, struct error *error)
+{
+    struct comparison *comparison = &work->comparison;
+    size_t n = comparison->n_result;
+    enum status status = STATUS_OK;
+    for (size_t r = 0; r < n && !status; r++)
+        status = result_population_read(&comparison->population[r], work->result[r], &work->arena,
+                                        error);
+    comparison->ratio = calloc(n * n, sizeof *comparison->ratio);
+    if (!status && !comparison->ratio)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu results", n);
+    for (size_t s = 0; s < n && !status; s++)
+        for (size_t l = 0; l < n; l++) {
+            struct compare_ratio *ratio = &comparison->ratio[comparison->n_ratio];
+            const struct result_population *small = comparison->population[s];
+            const struct result_population *large = comparison->population[l];
+            if (!small || !large || !compare_ratio_init(ratio, small, large))
+                continue;
+            ratio->small = s;
+            ratio->large = l;
+            comparison->n_ratio++;
+        }
+    return status;
 }
 
 static const struct compare_cell *cells_of(const struct comparison *comparison, uint64_t id)
@@ -366,6 +392,8 @@ enum status compare_read(struct compare_work **work, const char *const *path, si
     if (n < 2 || n > COMPARE_MOST)
         return error_set(error, STATUS_USAGE, "2 to %d results are compared, not %zu", COMPARE_MOST, n);
     enum status status = open_all(*work, path, error);
+    if (!status)
+        status = read_populations(*work, error);
     for (size_t r = 0; r < n && !status; r++)
         status = read_result(*work, r, error);
     comparison->n_id = (*work)->ids.n;
@@ -389,6 +417,8 @@ void compare_free(struct compare_work *work)
     free(work->comparison.nested);
     free(work->comparison.change);
     free(work->comparison.moved);
+    free(work->comparison.ratio);
+    arena_fini(&work->arena);
     free(work->value);
     free(work->error);
     free(work->cell);

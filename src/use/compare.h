@@ -3,6 +3,7 @@
 #pragma once
 
 #include "io/csv.h"
+#include "use/compare_population.h"
 #include "use/show.h"
 
 enum { COMPARE_MOST = 16, COMPARE_UNKNOWN = -1 };
@@ -60,6 +61,9 @@ struct comparison {
     struct compare_change *change;
     struct compare_moved *moved; /* only those with datasets */
     const char *const *parameter_name; /* of the first result */
+    const struct result_population *population[COMPARE_MOST]; /* NULL: without random parameters */
+    size_t n_ratio;
+    struct compare_ratio *ratio; /* tests of populations */
 };
 
 struct compare_work;

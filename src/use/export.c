@@ -278,6 +278,9 @@ static enum status open_petab(struct petab_export **petab, const struct export_o
                          options->files.result, source.n);
     if (options->petab_yaml)
         source.yaml = options->petab_yaml;
+    if (result_has(fitted->result, FIT_COLUMN_RANDOM_MEAN))
+        return error_set(error, STATUS_USAGE, "--petab: %s has random parameters, which PEtab has "
+                         "not", options->files.result);
     if (!source.yaml && !source.n)
         return error_set(error, STATUS_USAGE, "--petab: %s was not made from a PEtab problem", options->files.result);
     return petab_export_open(petab, source.n ? made_from : &source, options->petab_yaml, options->petab, options->overwrite,

@@ -277,6 +277,10 @@ enum status population_read(struct population_work **work, const struct populati
         return status;
     population->info = result_info((*work)->result);
     population->sigma = NAN;
+    if (result_has((*work)->result, FIT_COLUMN_RANDOM_MEAN))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: its parameters are random, not fitted "
+                         "independently: `stiffit show` prints their distribution",
+                         options->result);
     if (!result_has((*work)->result, FIT_COLUMN_COVARIANCE))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: has no covariances", options->result);
     if ((status = read_rows(*work, error)) || (status = choose(*work, options->parameters, error)))

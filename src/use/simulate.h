@@ -16,7 +16,7 @@ struct simulate_options {
     const char *times, *id, *truth;
     bool overwrite, embed, no_sigma, decimal_comma;
     struct option_list set, covariate, input, observable;
-    int64_t n_dataset, n_bootstrap, seed;
+    int64_t n_dataset, n_bootstrap, n_population, seed;
     double spread, noise, noise_absolute, t0;
     struct ode_options ode;
     int method; /* enum simulate_method */
@@ -36,11 +36,14 @@ enum { PURPOSE_PARAMETER = 1, PURPOSE_NOISE = 2, PURPOSE_BOOTSTRAP = 3 };
 enum status simulate_table(const struct simulate_options *options, const struct model *model, struct output *output,
                            struct simulate_made *made, struct error *error);
 enum status simulate_fitted_table(const struct simulate_options *options, struct output *output, struct error *error);
-/* Write problem files: synthetic datasets; one dataset of a result with replicates of it. `model` was loaded from
+/* Write problem files: synthetic datasets; one dataset of a result with replicates of it; new
+ * datasets of a population (here n_row of `made` is of all of them). `model` was loaded from
  * options->files.model. */
 enum status simulate_synthetic(const struct simulate_options *options, const struct model *model, struct simulate_made *made,
                                struct error *error);
 enum status simulate_bootstrap(const struct simulate_options *options, struct simulate_made *made, struct error *error);
+enum status simulate_population(const struct simulate_options *options, struct simulate_made *made,
+                                struct error *error);
 
 /* The requested grid of times x observables. simulate_grid_fini is legal after a failure. */
 struct simulate_grid {

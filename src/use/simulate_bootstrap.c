@@ -3,11 +3,10 @@
 #include "use/simulate.h"
 
 #include "base/random.h"
-#include "base/words.h"
 #include "fit/bootstrap.h"
 #include "io/problem_prior.h"
 #include "use/fitted.h"
-#include "use/plugin_reference.h"
+#include "use/simulate_copy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +16,12 @@ struct bootstrap {
     const struct simulate_options *options;
     struct fitted fitted;
     struct fitted_dataset data;
-    struct plugin_reference reference;
-    struct problem_writer *writer;
+    struct simulate_copy copy;
     struct measurements measured; /* of all experiments of the dataset, n_row */
     size_t n_row;
     struct fit_bootstrap draw;  /* how replicates are drawn (fit/bootstrap.h) */
     double *prediction, *scale, *replica; /* n_row */
     uint32_t *group;            /* n_row */
-    const char **error_word;    /* n_observable: the errors of the fit */
 };
 
 /* Moves to the wanted dataset: the one with --id, or the only one. */
@@ -65,8 +62,7 @@ static enum status allocate(struct bootstrap *bootstrap, struct error *error)
     bootstrap->draw.residual = block + 3 * n;
     bootstrap->draw.first = calloc((data->end - data->first) * n_observable + 2, sizeof(size_t));
     bootstrap->group = calloc(n, sizeof *bootstrap->group);
-    bootstrap->error_word = calloc(n_observable, sizeof *bootstrap->error_word);
-    if (block && bootstrap->draw.first && bootstrap->group && bootstrap->error_word)
+    if (block && bootstrap->draw.first && bootstrap->group)
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", bootstrap->n_row);
 }
@@ -118,128 +114,34 @@ static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
     return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': %s", bootstrap->data.id, reason);
 }
 
-/* The options that the errors need. */
-struct said_errors {
-    size_t n;
-    const char *name[1 + N_ERROR], *value[1 + N_ERROR];
-    char word[N_ERROR][40], number[N_ERROR][NUMBER_SIZE];
-};
-
-static void say_error(struct said_errors *said, const char *name, const char *value)
-{
-    said->name[said->n] = name;
-    said->value[said->n++] = value;
-}
-
-/* Replicas are fitted with the same errors as the data. */
-static void say_errors(struct bootstrap *bootstrap, struct said_errors *said)
-{
-    const struct recipe *recipe = &bootstrap->fitted.recipe;
-    bool any[N_ERROR] = {false};
-    for (uint32_t k = 0; k < bootstrap->fitted.model.abi.n_observable; k++) {
-        enum error_kind kind = bootstrap->fitted.errors.loss[k].error;
-        bootstrap->error_word[k] = error_kind_word[kind];
-        any[kind] = true;
-    }
-    if (recipe->error != ERROR_NORMAL)
-        say_error(said, "error", error_kind_word[recipe->error]);
-    for (int k = 0; k < N_ERROR; k++) {
-        if (!any[k] || !error_tuning[k].option)
-            continue;
-        snprintf(said->word[k], sizeof said->word[k], "%s", error_tuning[k].option);
-        for (char *dash; (dash = strchr(said->word[k], '-')) != NULL;)
-            *dash = '_'; /* attributes of /options are written with underscores */
-        say_error(said, said->word[k], number_text(said->number[k], recipe->tuning[k]));
-    }
-}
-
-/* The optional columns that measurements have. */
-static unsigned columns_of(const struct bootstrap *bootstrap)
-{
-    static const enum measurement_column optional[] = {MEASUREMENT_sigma, MEASUREMENT_side};
-    unsigned columns = 0;
-    for (size_t k = 0; k < sizeof optional / sizeof *optional; k++)
-        columns |= (unsigned)measurements_have(&bootstrap->measured, optional[k], 0, bootstrap->n_row) << optional[k];
-    return columns;
-}
-
-static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
-{
-    const struct simulate_options *options = bootstrap->options;
-    const struct problem_info *info = problem_info(bootstrap->fitted.problem);
-    const struct stiffit_model *abi = &bootstrap->fitted.model.abi;
-    const struct problem_block *block = bootstrap->data.block;
-    size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), first = bootstrap->data.row * n_parameter;
-    enum status status;
-    if (info->model_bytes && !options->files.model && !bootstrap->fitted.model.source)
-        status = plugin_reference_embed(&bootstrap->reference, info->model_bytes, info->n_model_byte, error);
-    else
-        status = plugin_reference_init(&bootstrap->reference, &bootstrap->fitted.model, bootstrap->fitted.model.path,
-                                       options->embed, error);
-    if (status)
-        return status;
-    struct problem_header header = {
-        .n_parameter = n_parameter, .parameter_name = problem_parameter_name(bootstrap->fitted.problem),
-        .start = bootstrap->data.record->parameter, .lower = block->lower + first, .upper = block->upper + first,
-        .scale = problem_parameter_scale(bootstrap->fitted.problem), .fixed = block->fixed + first,
-        .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
-        .observable_name = abi->observable_name, .has_t0 = true,
-        .has_experiments = info->has_experiments, .has_steady = info->has_steady,
-        .has_dose_rates = info->has_dose_rates, .has_steady_doses = info->has_periods, .n_target = abi->n_state,
-        .target_name = abi->state_name,
-        .n_input = abi->n_input, .input_name = abi->input_name, .n_event = abi->n_event, .event_name = abi->event_name,
-        .n_substituted = abi->n_parameter, .substituted_name = abi->parameter_name,
-        .has_substitute_times = info->has_times, .has_substitute_rows = info->has_own, .columns = columns_of(bootstrap)};
-    plugin_reference_use(&bootstrap->reference, &header);
-    struct said_errors said = {.n = 0};
-    say_errors(bootstrap, &said);
-    header.n_option = said.n;
-    header.option_name = said.name;
-    header.option_value = said.value;
-    header.observable_error = info->observable_error || abi->observable_error ? bootstrap->error_word : NULL;
-    return problem_writer_open(&bootstrap->writer, options->files.output, options->overwrite, &header, error);
-}
-
-/* Writes the dataset with these values, experiment by experiment. */
-static enum status write_dataset(struct bootstrap *bootstrap, const char *id, double *value, struct error *error)
+/* A dataset as it was fitted, and replicates that begin at its best fit. */
+static enum status open_copy(struct bootstrap *bootstrap, struct error *error)
 {
     const struct problem_block *block = bootstrap->data.block;
-    const struct stiffit_model *abi = &bootstrap->fitted.model.abi;
-    enum status status = STATUS_OK;
-    for (size_t e = bootstrap->data.first; !status && e < bootstrap->data.end; e++) {
-        size_t first_dose = block->first_dose[e], first = block->first_substitute[e], row = block->row[e];
-        struct problem_dataset dataset = {
-            .id = e == bootstrap->data.first ? id : NULL, .t0 = block->t0[e],
-            .covariate = block->covariate + e * abi->n_covariate,
-            .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row),
-            .experiment_id = block->experiment_id[e],
-            .steady = block->steady && block->steady[e] != EXPERIMENT_NONE
-                          ? block->steady[e] - (uint32_t)bootstrap->data.first : EXPERIMENT_NONE,
-            .n_dose = block->first_dose[e + 1] - first_dose,
-            .dose = block->dose + first_dose, .input = abi->n_input ? block->input + e * abi->n_input : NULL,
-            .n_call = block->first_call ? block->first_call[e + 1] - block->first_call[e] : 0,
-            .call = block->first_call ? block->call + block->first_call[e] : NULL,
-            .n_substitute = block->first_substitute[e + 1] - first, .substitute = block->substitute + first};
-        dataset.measured.value = value + row - block->row[bootstrap->data.first];
-        status = problem_writer_add(bootstrap->writer, &dataset, error);
-    }
-    return status;
+    size_t first = bootstrap->data.row * problem_n_parameter(bootstrap->fitted.problem);
+    const struct simulate_copy_parameters parameters = {
+        .start = bootstrap->data.record->parameter, .lower = block->lower + first,
+        .upper = block->upper + first, .fixed = block->fixed + first};
+    return simulate_copy_open(&bootstrap->copy, &bootstrap->fitted, bootstrap->options, &parameters,
+                              simulate_copy_columns(&bootstrap->measured, bootstrap->n_row), error);
 }
 
 static enum status write_all(struct bootstrap *bootstrap, struct error *error)
 {
     int digits = snprintf(NULL, 0, "%lld", (long long)bootstrap->options->n_bootstrap);
     char id[600];
-    enum status status = write_dataset(bootstrap, bootstrap->data.id, bootstrap->measured.value, error);
+    enum status status = simulate_copy_add(&bootstrap->copy, &bootstrap->data, bootstrap->data.id,
+                                           bootstrap->measured.value, NULL, error);
     for (int64_t b = 1; !status && b <= bootstrap->options->n_bootstrap; b++) {
         if (!fit_bootstrap_draw(&bootstrap->draw, (uint64_t)bootstrap->options->seed,
                                 random_stream((uint64_t)b, PURPOSE_BOOTSTRAP), bootstrap->replica))
             return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': a measurement of replicate %lld is not a finite number",
                              bootstrap->data.id, (long long)b);
         snprintf(id, sizeof id, "%.500s/bootstrap-%0*lld", bootstrap->data.id, digits, (long long)b);
-        status = write_dataset(bootstrap, id, bootstrap->replica, error);
+        status = simulate_copy_add(&bootstrap->copy, &bootstrap->data, id, bootstrap->replica, NULL,
+                                   error);
     }
-    return status ? status : problem_writer_finish(bootstrap->writer, error);
+    return status ? status : problem_writer_finish(bootstrap->copy.writer, error);
 }
 
 /* As in a run's own bootstrap. */
@@ -275,16 +177,14 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct si
     if (!status)
         status = begin_draws(&bootstrap, error);
     if (!status)
-        status = open_writer(&bootstrap, error);
+        status = open_copy(&bootstrap, error);
     if (!status)
         status = write_all(&bootstrap, error);
     *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_bootstrap + 1, .n_row = bootstrap.n_row};
-    problem_writer_close(bootstrap.writer);
-    plugin_reference_fini(&bootstrap.reference);
+    simulate_copy_close(&bootstrap.copy);
     free(bootstrap.prediction);
     free(bootstrap.draw.first);
     free(bootstrap.group);
-    free(bootstrap.error_word);
     fitted_close(&bootstrap.fitted);
     return status;
 }

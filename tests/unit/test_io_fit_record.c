@@ -32,7 +32,9 @@ static void test_entries(void **state)
         assert_true(!column->is_work || (is_one && (is_double || column->kind == FIT_INT64) && i < N_FIT_COLUMN));
         assert_true(!column->sigma_power || is_double);
         assert_true(column->table >= 0 && column->sigma_power >= 0);
-        assert_true(i >= N_FIT_COLUMN || fit_column_part((enum fit_column)i) & (FIT_PART_BASE | FIT_PART_EVALUATION));
+        assert_true(i >= N_FIT_COLUMN
+                    || fit_column_part((enum fit_column)i)
+                           & (FIT_PART_BASE | FIT_PART_EVALUATION | FIT_PART_RANDOM));
     }
 }
 

@@ -20,7 +20,7 @@ static const char *const provenance_names[] = {"command_line", "host", "identity
 
 static struct result_header example_header(uint64_t n_row)
 {
-    struct result_header header = {.parts = FIT_PART_EVALUATION,
+    struct result_header header = {.parts = FIT_PART_EVALUATION | FIT_PART_RANDOM,
                                    .n_parameter = 3, .parameter_name = names, .parameter_scale = scales,
                                    .parameter_unit = units, .objective_kind = "half_sum_of_squares",
                                    .identity = example_identity(3, 4),

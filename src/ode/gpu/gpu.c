@@ -125,7 +125,7 @@ static bool line_remove(struct line *line, const struct evaluation *evaluation)
 static const char *refusal(const struct stiffit_model *abi)
 {
     static _Thread_local char why[300];
-    const char *of_lanes = engine_refusal(ENGINE_LANES, abi);
+    const char *of_lanes = engine_lanes.refusal(abi);
     if (of_lanes)
         return of_lanes;
     if (abi->lanes->calls) {
@@ -193,14 +193,13 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
                                     const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error)
 {
-    const struct engine_table *of_lanes = engine_in_use[ENGINE_LANES];
     const struct stiffit_model *abi = &model->abi;
     const char *why = table->refusal(abi);
     struct gpu_pool *pool = calloc(1, sizeof *pool);
     bool is_wrong = false;
     if (why) {
         error_set(error, STATUS_BAD_MODEL, "gpu: the model %s %s%s", abi->name, why,
-                  engine_refusal(ENGINE_LANES, abi) ? "" : "; use --engine lanes");
+                  engine_lanes.refusal(abi) ? "" : "; use --engine lanes");
         free(pool);
         return NULL;
     }
@@ -214,12 +213,12 @@ static struct engine_pool *pool_new(const struct engine_table *table, const stru
     pool->n_worker = n_worker;
     pool->plan = lanes_plan_new(abi, &is_wrong);
     pool->cpu = pool->plan
-                  ? of_lanes->pool_new(of_lanes, model, options, n_workspace, n_worker, error)
+                  ? engine_lanes.pool_new(&engine_lanes, model, options, n_workspace, n_worker, error)
                   : NULL;
     if (!pool->plan)
         error_set(error, STATUS_NO_MEMORY, "no memory for the engine of a GPU");
     if (pool->cpu)
-        pool->cpu->table = of_lanes;
+        pool->cpu->table = &engine_lanes;
     if (pool->cpu && device_open(&pool->device, error) == STATUS_OK &&
         device_has_same_bits(&pool->device, error)) {
         pool->n_byte = allowed_memory(&pool->device);
@@ -756,7 +755,7 @@ static void work_on_cpu(struct gpu_engine *own, const struct engine_turn *turn, 
 {
     const struct engine_turn look = {.over = always, .heartbeat = turn ? turn->heartbeat : NULL};
     bool is_all = own->n_busy == 0 && !own->for_device.first && !done->first;
-    while (own->for_cpu.first && own->n_cpu < engine_in_use[ENGINE_LANES]->capacity) {
+    while (own->for_cpu.first && own->n_cpu < engine_lanes.capacity) {
         engine_submit(own->cpu, line_take(&own->for_cpu));
         own->n_cpu++;
     }

@@ -32,7 +32,7 @@ enum status searches_read_states(struct compute *compute, struct error *error)
     searches->keeps = compute->campaign.fit.optimizer != OPTIMIZER_lbfgs;
     searches->written_ns = clock_now_ns();
     if (compute_is_first(compute))
-        searches->saved = journal_state_read(plan->paths.journal, &plan->identity,
+        searches->saved = journal_state_read(plan->paths.journal, JOURNAL_STATE, &plan->identity,
                                              &searches->n_saved);
     if (!compute->ranks.is_joined)
         return STATUS_OK;
@@ -89,7 +89,7 @@ void searches_write_states(struct compute *compute)
         memcpy(next + sizeof head, search->kept ? search->kept : search->loaded, search->n_kept);
         next += sizeof head + search->n_kept;
     }
-    if (!bytes || journal_state_write(plan->paths.journal, &plan->identity, bytes,
+    if (!bytes || journal_state_write(plan->paths.journal, JOURNAL_STATE, &plan->identity, bytes,
                                       (size_t)(next - bytes), &error)) {
         searches->keeps = false;
         compute_say(compute, "warning: the state of the search cannot be kept (%s); the fit "

@@ -3,6 +3,7 @@
 #include "run/compute/search_tasks.h"
 
 #include "fit/joint_ranks.h"
+#include "fit/mixed.h"
 #include "run/compute/compute_ranks.h"
 #include "run/compute/joint_refits.h"
 
@@ -109,6 +110,25 @@ static void tell_left_out(struct search *search)
                 "%s: %s", n, joint->ranks.n_block, n == 1 ? "is" : "are", name, blame.reason);
 }
 
+/* Of several starts the population of the most likely one is kept. */
+static enum status write_population(struct search *search, struct error *error)
+{
+    struct compute *compute = search->compute;
+    const struct run_plan *plan = &compute->campaign.plan;
+    const struct mixed *mixed = search->fit.joint.mixed;
+    struct mixed_result before;
+    struct arena arena = {.first = NULL};
+    enum status status = STATUS_OK;
+    if (!mixed || !mixed->has_result || !compute_is_first(compute))
+        return STATUS_OK;
+    bool is_there = mixed_result_read(&before, plan->paths.journal, &plan->identity, &arena);
+    if (!is_there
+        || !(before.minus_2_log_likelihood <= mixed->result.minus_2_log_likelihood))
+        status = mixed_result_write(&mixed->result, plan->paths.journal, &plan->identity, error);
+    arena_fini(&arena);
+    return status;
+}
+
 static enum status fit_start(struct search *search, uint32_t task, bool *has_ended,
                              struct error *error)
 {
@@ -119,7 +139,8 @@ static enum status fit_start(struct search *search, uint32_t task, bool *has_end
     if (!outcome_is_success(search->fit.joint.end.outcome) && compute_is_first(compute))
         counter_add(&compute->board->n_failed, 1);
     tell_left_out(search);
-    return write_records(search, error);
+    status = write_population(search, error);
+    return status ? status : write_records(search, error);
 }
 
 bool search_is_written(const struct compute *compute, size_t component, uint32_t task)

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "io/problem.h"
 #include "io/result.h"
+#include "io/result_population.h"
 #include "run/finish/finish_refits.h"
 #include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
@@ -62,7 +63,7 @@ static enum status open_shared(struct finish *finish, const struct result_info *
     if (!values->index || !values->numbers || !values->name)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
     for (size_t i = 0; i < n; i++)
-        if (share->level[i] == 1) {
+        if (share->level[i] == 1 && !(share->random.n > 0 && share->random.block[i])) {
             values->name[values->shared.n] = info->parameter_name[i];
             values->index[values->shared.n++] = (uint32_t)i;
         }
@@ -239,6 +240,7 @@ static enum status make_header(struct finish *finish, const struct board *board,
         .n_row = finish->plan->selection.n, .provenance = info->provenance,
         .parts = finish_refits_parts(&finish->plan->refits, info->identity.n_start) |
                  (finish->plan->recipe.fit.evaluates ? FIT_PART_EVALUATION : 0) |
+                 (finish->plan->recipe.random ? FIT_PART_RANDOM : 0) |
                  (finish->plan->selection.bit ? FIT_PART_SELECTION : 0)};
     if (!finish->before)
         return board->n_seat ? add_use(finish, board, &header->provenance, error) : STATUS_OK;
@@ -251,11 +253,41 @@ static enum status make_header(struct finish *finish, const struct board *board,
     return add_retry(finish, &header->provenance, error);
 }
 
+/* The group /population, if the fit came so far as to leave it. */
+static enum status add_population(struct finish *finish, struct run_summary *summary,
+                                  struct error *error)
+{
+    const struct run_plan *plan = finish->plan;
+    const struct result_info *info = result_info(finish->skeleton);
+    struct arena arena = {.first = NULL};
+    struct mixed_result mixed;
+    enum status status = STATUS_OK;
+    bool is_there =
+        plan->recipe.random
+        && mixed_result_read(&mixed, plan->paths.journal, &plan->identity, &arena);
+    for (size_t i = 0; is_there && i < mixed.r; i++)
+        is_there = mixed.random[i] < info->n_parameter;
+    for (size_t i = 0; is_there && i < mixed.s; i++)
+        is_there = mixed.shared[i] < info->n_parameter;
+    if (is_there) {
+        const struct result_population *made = result_population_make(
+            &mixed, info->parameter_name, info->parameter_scale, &arena);
+        status = made ? result_writer_population(finish->writer, made, error)
+                      : error_set(error, STATUS_NO_MEMORY, "out of memory for the population");
+        if (!status)
+            summary_add_population(summary, made);
+    }
+    arena_fini(&arena);
+    return status;
+}
+
 static enum status finish_run(struct finish *finish, struct run_plan *plan, const struct board *board,
                               struct run_summary *summary, struct error *error)
 {
     const struct run_paths *paths = &plan->paths;
-    enum status status = (plan->recipe.share ? problem_open : problem_open_ids)(&finish->problem, paths->problem, error);
+    bool is_joint = recipe_is_joint(&plan->recipe);
+    enum status status = (is_joint ? problem_open : problem_open_ids)(&finish->problem,
+                                                                      paths->problem, error);
     if (!status)
         status = skeleton_open(paths->journal, &finish->skeleton, error);
     if (status)
@@ -263,10 +295,10 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     const struct result_info *info = result_info(finish->skeleton);
     finish->n_parameter = info->n_parameter;
     finish->n_start = info->identity.n_start;
-    if (plan->recipe.share)
-        status = share_read(&finish->share, plan->recipe.share, info->parameter_name, info->n_parameter,
+    if (is_joint)
+        status = share_read(&finish->share, &plan->recipe, info->parameter_name, info->n_parameter,
                             finish->problem, error);
-    if (!status && plan->recipe.share)
+    if (!status && is_joint)
         status = open_shared(finish, info, error);
     if (!status)
         status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, finish->share.is_common,
@@ -294,6 +326,8 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
         status = (finish->before ? replace_rows : write_rows)(finish, summary, error);
     if (!status && finish->shared.shared.n > 0)
         status = result_writer_shared(finish->writer, &finish->shared.shared, error);
+    if (!status)
+        status = add_population(finish, summary, error);
     if (!status)
         status = finish_refits_end(finish->refits, error);
     if (!status && !(stamp_holds(&board->problem, paths->problem) && stamp_holds(&board->result, finish->plan->paths.result))) {

@@ -6,6 +6,7 @@
 #include "fit/goodness.h"
 #include "io/problem.h"
 #include "io/result.h"
+#include "io/result_population.h"
 #include "run/plan/recipe_text.h"
 
 #include <fcntl.h>
@@ -128,6 +129,29 @@ void summary_add_refits(struct run_summary *summary, const struct fit_record *re
     }
 }
 
+void summary_add_population(struct run_summary *summary, const struct result_population *population)
+{
+    summary->population = (struct run_population){
+        .n_estimate = population->m, .n_dataset = population->n_dataset,
+        .n_left_out = population->n_left_out,
+        .minus_2_log_likelihood = population->minus_2_log_likelihood,
+        .likelihood_error = population->likelihood_error, .aic = population->aic,
+        .bic = population->bic,
+        .is_laplace = !strcmp(population->likelihood, likelihood_name(LIKELIHOOD_LAPLACE))};
+}
+
+static enum status count_population(struct result *result, struct run_summary *summary,
+                                    struct error *error)
+{
+    const struct result_population *population;
+    struct arena arena = {.first = NULL};
+    enum status status = result_population_read(&population, result, &arena, error);
+    if (!status && population)
+        summary_add_population(summary, population);
+    arena_fini(&arena);
+    return status;
+}
+
 static enum status count_rows(struct result *result, struct run_summary *summary, struct error *error)
 {
     struct recipe recipe;
@@ -186,6 +210,8 @@ enum status summary_look(const struct run_paths *paths, const struct run_identit
     }
     if (!status)
         status = count_rows(result, summary, error);
+    if (!status)
+        status = count_population(result, summary, error);
     if (!status) {
         summary->already_complete = true;
         summary->result_path = strdup(paths->result);

@@ -12,6 +12,10 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
 void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,
                         uint64_t n_replicate);
 
+struct result_population;
+void summary_add_population(struct run_summary *summary,
+                            const struct result_population *population);
+
 /* Looks whether the result is there already. Not there (or to be overwritten): OK. The result of the same run: OK, and
  * the summary says already_complete and counts it; so does a --retry-failed that has nothing to do. Another run's, no result at
  * all, or what must never be overwritten (the problem itself): an error that says what to do. */

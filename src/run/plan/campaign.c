@@ -43,12 +43,16 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     struct run_identity *identity = &campaign->plan.identity;
     struct recipe recipe = campaign->plan.recipe;
     char profile[REFIT_PROFILE_TEXT], share[REFIT_PROFILE_TEXT];
+    char random[100], covariance[100]; /* all fit into RECIPE_TEXT */
     memset(identity, 0, sizeof *identity);
     /* CVODES is not described: it was the engine of runs before there were others. */
     recipe.engine = campaign->fit.engine != ENGINE_REFERENCE ? 1 + (int)campaign->fit.engine : 0;
     recipe.profile = refit_plan_profile(&campaign->plan.refits, problem_parameter_name(campaign->problem), profile);
-    const char *const shares = campaign->share.text;
-    recipe.share = refit_names_text(&(uint32_t){0}, shares != NULL, &shares, share);
+    const struct share *const shares = &campaign->share;
+    recipe.share = refit_list_text(shares->text, share, sizeof share);
+    recipe.random = refit_list_text(shares->random.text, random, sizeof random);
+    recipe.random_covariance =
+        refit_list_text(shares->random.covariance, covariance, sizeof covariance);
     /* A plugin is what it is; how text was compiled changes bits. */
     struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0};
     for (int k = 0; k < N_ERROR; k++)
@@ -271,6 +275,9 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     if ((status = plan_refits(campaign, error)))
         return status;
     plan->recipe.share = options->recipe.share;
+    plan->recipe.random = options->recipe.random;
+    plan->recipe.random_covariance = options->recipe.random_covariance;
+    plan->recipe.leave_out_failed = options->recipe.leave_out_failed;
     if ((status = choose_engine(campaign, options, hash, error)))
         return status;
     if (plan->paths.retry_failed)

@@ -18,6 +18,8 @@ struct recipe {
     int64_t seed;             /* --seed; 1 */
     int warm_start;           /* --warm-start none|pilot: 0, 1 */
     const char *share;        /* --share NAME[,NAME...], or the names of /parameters/level; NULL: none */
+    const char *random;       /* --random NAME[,NAME...], or the names of /parameters/level; NULL: none */
+    const char *random_covariance; /* --random-covariance full|diagonal|BLOCKS; NULL: full */
     bool leave_out_failed;    /* --leave-out-failed */
     const char *profile;      /* --profile NAME[,NAME...]; NULL: none */
     int64_t n_bootstrap;      /* --bootstrap N; 0 */
@@ -30,3 +32,9 @@ struct recipe {
     int error;                /* --error: enum error_kind of observables that nothing else says it of */
     double tuning[N_ERROR];   /* --huber-k, ...: the options of ERROR_TUNING_LIST; 0 for the other distributions */
 };
+
+/* Whether its fits are over many datasets; once share_open has set these texts. */
+static inline bool recipe_is_joint(const struct recipe *recipe)
+{
+    return recipe->share != NULL || recipe->random != NULL;
+}

@@ -94,7 +94,8 @@ struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i)
                           .side = side % 2 ? 1 : -1};
 }
 
-const char *refit_names_text(const uint32_t *index, size_t n, const char *const *names, char text[REFIT_PROFILE_TEXT])
+static const char *names_text(const uint32_t *index, size_t n, const char *const *names,
+                              char *text, size_t size)
 {
     struct sha256 hash;
     unsigned char bytes[32];
@@ -104,15 +105,26 @@ const char *refit_names_text(const uint32_t *index, size_t n, const char *const 
     for (size_t i = 0; i < n; i++) {
         const char *name = names[index[i]];
         sha256_add_string(&hash, name);
-        if (used < REFIT_PROFILE_TEXT)
-            used += (size_t)snprintf(text + used, REFIT_PROFILE_TEXT - used, "%s%s", i ? "," : "", name);
+        if (used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "," : "", name);
     }
     sha256_end(&hash, bytes);
-    if (used >= REFIT_PROFILE_TEXT) {
+    if (used >= size) {
         sha256_hex(bytes, hex);
-        snprintf(text, REFIT_PROFILE_TEXT, "%zu:%.32s", n, hex);
+        snprintf(text, size, "%zu:%.32s", n, hex);
     }
     return n ? text : NULL;
+}
+
+const char *refit_names_text(const uint32_t *index, size_t n, const char *const *names,
+                             char text[REFIT_PROFILE_TEXT])
+{
+    return names_text(index, n, names, text, REFIT_PROFILE_TEXT);
+}
+
+const char *refit_list_text(const char *list, char *text, size_t size)
+{
+    return names_text(&(uint32_t){0}, list != NULL, &list, text, size);
 }
 
 const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT])

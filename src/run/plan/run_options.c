@@ -4,6 +4,7 @@
 
 #include "base/output.h"
 #include "base/words.h"
+#include "io/mixed_result.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@
 
 static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
+static const char *const likelihood_words[] = {[LIKELIHOOD_EXACT] = "exact",
+                                               [LIKELIHOOD_LAPLACE] = "laplace", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const optimizer_words[] = {"auto", "trf", "lbfgs", NULL};
 #define WORD(id, word, table) word,
@@ -78,9 +81,27 @@ static const struct option table[] = {
      .offset = FIELD(recipe.share), .in_file = true, .default_text = "what /parameters/level says",
      .help = "these parameters (or all) have one value for all datasets, or for each group of them with the same number in "
      "this column of /datasets/covariates; datasets that have such a value in common are one fit"},
+    {.name = "random", .effect = RUN_FITS_LATER, .kind = OPTION_STRING, .metavar = "NAME[,...]",
+     .offset = FIELD(recipe.random), .in_file = true,
+     .default_text = "what /parameters/level says",
+     .help = "these parameters have a value of their own for each dataset, drawn from a normal "
+             "distribution on the optimiser's scale, whose mean and covariance are estimated by "
+             "maximum likelihood over all datasets; see stiffit-population(7)"},
+    {.name = "random-covariance", .effect = RUN_FITS_LATER, .kind = OPTION_STRING,
+     .metavar = "full|diagonal|BLOCKS", .offset = FIELD(recipe.random_covariance), .in_file = true,
+     .default_text = "full",
+     .help = "which random parameters are correlated with each other: all, none, or those joined "
+             "by dots, as in k.V,ka"},
+    {.name = "likelihood", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE,
+     .offset = FIELD(recipe.fit.likelihood), .choice = likelihood_words, .default_text = "exact",
+     .in_file = true,
+     .help = "with random parameters: the likelihood that is maximised, integrated over them for "
+             "each dataset; exact: by importance sampling, after Laplace's approximation; laplace: "
+             "by that alone"},
     {.name = "leave-out-failed", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .offset = FIELD(recipe.leave_out_failed),
      .in_file = true,
-     .help = "with shared parameters: datasets that cannot be used or evaluated are left out of the fit, which they would end"},
+     .help = "with shared parameters: datasets that cannot be used or evaluated are left out of the "
+             "fit, which they would end; always so with random parameters"},
     {.name = "profile", .effect = RUN_REFITS, .kind = OPTION_STRING, .metavar = "NAME[,NAME...]",
      .offset = FIELD(recipe.profile), .in_file = true, .default_text = "none",
      .help = "confidence limits of these parameters (or of all) from profile likelihoods"},

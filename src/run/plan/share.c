@@ -34,22 +34,35 @@ static enum status check_options(const struct run_options *options, struct error
     return STATUS_OK;
 }
 
-/* What a run shares, as words. */
+/* What is said of a parameter. */
+enum { FROM_FILE, BY_ALL, BY_NAME };
+
+/* What a run shares and what is random in it, as words. */
 struct words {
-    const char *text;         /* of the option, or NULL: the file's levels */
+    const char *text, *random; /* of the options --share and --random, or NULL: the file's levels */
     char *room;               /* for its words */
-    const char **of;          /* each parameter's: NULL or "dataset", "shared", or the name of a column of groups */
+    const char **of;          /* each parameter's: NULL or "dataset", "shared", "random", or the
+                               * name of a column of groups; */
+    uint8_t *by;              /* who says so */
     bool *wanted;             /* scratch */
     const char *const *names; /* of the parameters */
+    bool is_whole;            /* the options say it all: the file's levels do not count */
 };
 
-static enum status find_words(struct words *words, const struct problem *problem, size_t n, struct error *error)
+static bool is_random(const char *word) { return word && !strcmp(word, "random"); }
+
+/* Each option replaces what the file says of its own kind. */
+static void find_levels(struct words *words, const struct problem *problem, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *level = words->is_whole ? NULL : problem_level(problem, i);
+        words->of[i] = (is_random(level) ? words->random : words->text) ? NULL : level;
+    }
+}
+
+static enum status find_shared(struct words *words, size_t n, struct error *error)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < n; i++)
-        words->of[i] = words->text ? NULL : problem_level(problem, i);
-    if (!words->text)
-        return STATUS_OK;
     strcpy(words->room, words->text);
     for (char *entry = words->room, *next; !status && entry; entry = next) {
         if ((next = strchr(entry, ',')))
@@ -62,9 +75,42 @@ static enum status find_words(struct words *words, const struct problem *problem
         memset(words->wanted, 0, n);
         status = refit_mark_names("share", entry, words->names, n, words->wanted, error);
         for (size_t i = 0; !status && i < n; i++)
-            if (words->wanted[i])
+            if (words->wanted[i]) {
                 words->of[i] = column ? column : "shared";
+                words->by[i] = strcmp(entry, "all") ? BY_NAME : BY_ALL;
+            }
     }
+    return status;
+}
+
+/* `all` is all that the other option does not name; --random says it of free parameters. */
+static enum status find_random(struct words *words, const struct problem *problem, size_t n,
+                               struct error *error)
+{
+    bool is_all = !strcmp(words->random, "all");
+    memset(words->wanted, 0, n);
+    enum status status =
+        refit_mark_names("random", words->random, words->names, n, words->wanted, error);
+    for (size_t i = 0; !status && i < n; i++) {
+        if (!words->wanted[i] || (is_all && (words->by[i] == BY_NAME || problem_n_fixed(problem, i))))
+            continue;
+        if (words->by[i] == BY_NAME)
+            return error_set(error, STATUS_USAGE, "'%.60s' is both shared (--share) and random "
+                             "(--random)", words->names[i]);
+        words->of[i] = "random";
+    }
+    return status;
+}
+
+static enum status find_words(struct words *words, const struct problem *problem, size_t n,
+                              struct error *error)
+{
+    enum status status = STATUS_OK;
+    find_levels(words, problem, n);
+    if (words->text)
+        status = find_shared(words, n, error);
+    if (!status && words->random)
+        status = find_random(words, problem, n, error);
     return status;
 }
 
@@ -111,7 +157,7 @@ static enum status set_levels(struct share *share, const struct problem *problem
             continue;
         share->n++;
         share->level[i] = 1;
-        if (!strcmp(word[i], "shared"))
+        if (!strcmp(word[i], "shared") || is_random(word[i]))
             continue;
         while (c < share->n_column && strcmp(column[c], word[i]) != 0)
             c++;
@@ -199,7 +245,8 @@ bool share_levels_make(struct share_levels *made, const struct share *share, siz
     *n_value -= most;
     if (first > 0)
         swap_columns(level, n_parameter, group, n_group, first);
-    made->levels = (struct joint_levels){.level = level, .n_column = kept, .group = group, .n_group = n_group};
+    made->levels = (struct joint_levels){.level = level, .n_column = kept, .group = group,
+                                         .n_group = n_group, .random = share->random.block};
     return true;
 }
 
@@ -249,7 +296,8 @@ static bool print(struct share *share, const char *const *names, const char **co
         for (size_t i = 0; i < n; i++) {
             size_t level = share->level[i];
             unsigned char digest[32];
-            if (level == 0 || (level >= 2) != groups)
+            if (level == 0 || (level >= 2) != groups
+                || (share->random.n > 0 && share->random.block[i] > 0))
                 continue;
             used += (size_t)snprintf(share->text + used, length - used, "%s%s", used ? "," : "", names[i]);
             if (level < 2)
@@ -258,6 +306,10 @@ static bool print(struct share *share, const char *const *names, const char **co
             used += (size_t)snprintf(share->text + used, length - used, "@%s:%02x%02x%02x%02x", column[level - 2], digest[0],
                                      digest[1], digest[2], digest[3]);
         }
+    if (used == 0) {
+        free(share->text);
+        share->text = NULL;
+    }
     return true;
 }
 
@@ -266,48 +318,79 @@ static bool make_room(struct share *share, struct words *words)
     size_t n = share->n_parameter;
     words->of = calloc(n + 1, sizeof *words->of);
     words->wanted = calloc(n + 1, sizeof *words->wanted);
+    words->by = calloc(n + 1, 1);
     words->room = calloc(words->text ? strlen(words->text) + 1 : 1, 1);
     share->level = calloc(n + 1, 1);
     share->is_common = calloc(n + 1, 1);
     share->group = calloc(MAX_COLUMN, sizeof *share->group);
     share->n_group = calloc(MAX_COLUMN, sizeof *share->n_group);
-    return words->of && words->wanted && words->room && share->level && share->is_common && share->group && share->n_group;
+    return words->of && words->wanted && words->by && words->room && share->level
+           && share->is_common && share->group && share->n_group;
 }
 
-enum status share_read(struct share *share, const char *text, const char *const *names, size_t n_parameter,
-                       const struct problem *problem, struct error *error)
+static enum status set_random(struct share *share, struct words *words, const char *covariance,
+                              struct error *error)
 {
-    struct words words = {.text = text, .names = names};
+    for (size_t i = 0; i < share->n_parameter; i++)
+        words->wanted[i] = is_random(words->of[i]);
+    return share_random_init(&share->random, words->wanted, words->names, share->n_parameter,
+                             covariance, error);
+}
+
+static enum status make(struct share *share, const char *covariance, struct words *words,
+                        size_t n_parameter, const struct problem *problem, struct error *error)
+{
+    const char *const *names = words->names;
     const char *column[MAX_COLUMN];
     share->n_parameter = n_parameter;
     share->n_dataset = (size_t)problem_info(problem)->n_dataset;
     enum status status = STATUS_OK;
-    if (!make_room(share, &words))
+    if (!make_room(share, words))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n_parameter);
     if (!status)
-        status = find_words(&words, problem, n_parameter, error);
+        status = find_words(words, problem, n_parameter, error);
     if (!status)
-        status = set_levels(share, problem, words.of, column, error);
+        status = set_levels(share, problem, words->of, column, error);
+    if (!status)
+        status = set_random(share, words, covariance, error);
     if (!status && share->n > 0)
         status = find_fits(share, error);
     if (!status && share->n > 0 && !print(share, names, column))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n_parameter);
-    free(words.of);
-    free(words.wanted);
-    free(words.room);
+    free(words->of);
+    free(words->wanted);
+    free(words->by);
+    free(words->room);
     return status;
+}
+
+enum status share_read(struct share *share, const struct recipe *recipe, const char *const *names,
+                       size_t n_parameter, const struct problem *problem, struct error *error)
+{
+    struct words words = {.text = recipe->share, .random = recipe->random, .names = names,
+                          .is_whole = true};
+    return make(share, recipe->random_covariance, &words, n_parameter, problem, error);
 }
 
 enum status share_open(struct share *share, struct run_options *options, const struct problem *problem, struct error *error)
 {
-    enum status status = share_read(share, options->recipe.share, problem_parameter_name(problem),
-                                    problem_n_parameter(problem), problem, error);
+    struct words words = {.text = options->recipe.share, .random = options->recipe.random,
+                          .names = problem_parameter_name(problem)};
+    enum status status = make(share, options->recipe.random_covariance, &words,
+                              problem_n_parameter(problem), problem, error);
+    if (!status)
+        status = share_random_check_options(&share->random, options, error);
+    if (!status)
+        status = share_random_check_problem(&share->random, share->level, problem, error);
     if (!status && share->n == 0 && options->recipe.leave_out_failed)
         status = error_set(error, STATUS_USAGE, "--leave-out-failed: no parameter is shared (--share, /parameters/level), so "
                            "no dataset fails because of another");
     if (!status && share->n > 0) {
         options->recipe.share = share->text;
-        share->leaves_out = options->recipe.leave_out_failed;
+        options->recipe.random = share->random.text;
+        options->recipe.random_covariance = share->random.covariance;
+        share->leaves_out = options->recipe.leave_out_failed || share->random.n > 0;
+        options->recipe.leave_out_failed = options->recipe.leave_out_failed && !share->random.n;
         status = check_options(options, error);
     }
     return status;
@@ -322,6 +405,7 @@ void share_fini(struct share *share)
     free(share->level);
     free(share->is_common);
     components_fini(&share->components);
+    share_random_fini(&share->random);
     free(share->text);
     *share = (struct share){.n = 0};
 }

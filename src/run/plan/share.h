@@ -1,4 +1,5 @@
-/* Which parameters have one value for all datasets, or for groups of them, and the fits that this makes of the datasets.
+/* Which parameters have one value for all datasets, or for groups of them, or are random, and the
+ * fits that this makes of the datasets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -6,6 +7,7 @@
 #include "io/problem.h"
 #include "run/plan/components.h"
 #include "run/plan/run_options.h"
+#include "run/plan/share_random.h"
 
 struct share {
     size_t n;              /* such parameters; 0: every dataset is a fit of its own */
@@ -16,16 +18,20 @@ struct share {
     size_t *n_group;
     struct components components; /* each is a fit */
     uint8_t *is_common;    /* of each parameter: it has one value in each of these fits */
-    bool leaves_out;       /* --leave-out-failed */
-    char *text;            /* NAME[,NAME...], then NAME@COLUMN:HASH of the column's groups */
+    bool leaves_out;       /* --leave-out-failed, or some are random */
+    char *text;            /* NAME[,NAME...], then NAME@COLUMN:HASH of the column's groups; without
+                            * the random ones; NULL: there are no others */
+    struct share_random random; /* whose level is 1, too */
 };
 
-/* As --share says or, without that, /parameters/level; then also options->recipe.share says it. STATUS_USAGE for options that
- * cannot be combined with shared parameters yet. share_fini is legal after a failure; it ends the life of the option's text. */
+/* As --share and --random say or, without one of them, what /parameters/level says of it; then the
+ * texts of options->recipe say it, too. STATUS_USAGE for options and parameters that cannot be
+ * combined with it (yet). After problem_validate. share_fini is legal after a failure; it ends the
+ * life of the options' texts. */
 enum status share_open(struct share *share, struct run_options *options, const struct problem *problem, struct error *error);
-/* The same from share->text alone, for the finisher: parameters have these names. */
-enum status share_read(struct share *share, const char *text, const char *const *names, size_t n_parameter,
-                       const struct problem *problem, struct error *error);
+/* The same from the recipe's texts alone, for the finisher: parameters have these names. */
+enum status share_read(struct share *share, const struct recipe *recipe, const char *const *names,
+                       size_t n_parameter, const struct problem *problem, struct error *error);
 void share_fini(struct share *share);
 
 /* The levels within component c: a column with one group there is shared by all of its datasets, and groups are numbered anew.

@@ -3,7 +3,7 @@
  * PCLMULQDQ Instruction, Intel 2009; the constants are those of its bit-reflected form for the
  * polynomial 0x104c11db7).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "io/checksum.h"
+#include "base/checksum.h"
 
 #include <zlib.h>
 

@@ -1,6 +1,6 @@
 /* The check value of the standard (ISO 3309: "123456789"), and zlib's sums for all lengths, places and beginnings.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "io/checksum.h"
+#include "base/checksum.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

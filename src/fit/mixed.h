@@ -1,0 +1,107 @@
+/* Fits with random parameters: each dataset has values of its own, drawn from a normal distribution
+ * on the optimiser's scale, whose mean and covariance are estimated together with the parameters
+ * that all datasets share, by maximum likelihood: nonlinear mixed effects.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A dataset's random parameters are mean + L b with standard normal b: its random effects. The
+ * factor L, lower triangular, makes the covariance L L'. So a variance may be 0 without being a
+ * special case, as in lme4 (Bates et al. 2015, J. Stat. Softw. 67(1)).
+ *
+ * What a dataset contributes is the integral over b of its likelihood times the density of b.
+ * First by Laplace's approximation around the mode of the integrand, with Gauss and Newton's second
+ * derivatives H there. Then by a rule for normal deviates (fit/rule.h), whose points lie around the
+ * mode, scaled by H: adaptive quadrature (Pinheiro & Bates 1995, J. Comput. Graph. Stat. 4, 12), or
+ * importance sampling with quasi-random points (Leary & Dunlavey 2012). The points move with the
+ * mode and with H, and the gradient is that of the sum over moving points. So the sum is a smooth
+ * function of the estimates, and where Laplace's approximation is exact, the sum is.
+ *
+ * The search is that of fit/search.h over all estimates: the means and shared values, then the
+ * factor's entries. Its curvature is at first the expected information of the model linearised at
+ * the modes, or the outer products of the datasets' gradients where these are many (Berndt, Hall,
+ * Hall & Hausman 1974); steps improve it as BFGS does. */
+#pragma once
+
+#include "fit/joint_pass.h"
+#include "fit/rule.h"
+#include "io/mixed_result.h"
+
+enum mixed_phase {
+    MIXED_POOLED, /* the joint search, with random parameters as shared ones, finds a start */
+    MIXED_LAPLACE,
+    MIXED_EXACT
+};
+
+/* The search begins with the datasets' own levels of the rule, its last stage has the next ones,
+ * and the likelihood is found with those after these, which show the error. */
+enum { MIXED_FINER = 1, MIXED_FINEST = 2 };
+
+/* How far the search has come: what a process needs to continue it, besides the arrays. */
+struct mixed_progress {
+    enum mixed_phase phase;
+    size_t r, s, n_factor;    /* random parameters; all above the blocks; entries of the factor */
+    unsigned finer;           /* levels of the rule above the datasets' own */
+    double f;                 /* at the best estimates */
+    struct trust_reach reach;
+    struct stopping stopping;
+    int64_t n_iteration;
+};
+
+struct mixed {
+    struct fit_search search; /* the first field: the method's functions get it */
+    struct joint *joint;
+    struct mixed_progress progress;
+    size_t m;                 /* estimates: s, and n_factor */
+    uint32_t *random;         /* r: indices of the random parameters among those above the blocks */
+    uint32_t *row, *column;   /* n_factor: of the factor's entries, column after column */
+    struct fit_asker asker;   /* of the search: its map, */
+    struct fit_options options; /* and these with a tolerance of the search's stage */
+    struct fit_point point;   /* the best estimates: theta, gradient, f */
+    double *trial, *slope;    /* m: other estimates, and the gradient there */
+    double *curvature;        /* m x m */
+    double *sum;              /* mixed_n_number: over all datasets, of the latest pass */
+    const double *at;         /* the estimates that the pass evaluates */
+    struct rule rule;
+    bool holds;               /* the pass stays at the modes that are known; */
+    bool chooses;             /* datasets choose their levels of the rule */
+    struct mixed_result result; /* once the fit has ended */
+    bool has_result;
+    size_t saved;             /* place of the arrays in joint->saved.bytes */
+};
+
+/* The numbers that a dataset gives: the value, its gradient, and the lower triangle of an
+ * information matrix, column after column. */
+static inline size_t mixed_n_number(size_t m) { return 1 + m + m * (m + 1) / 2; }
+
+/* What is kept of a dataset. */
+struct mixed_block {
+    double *mode, *found;     /* r: the random effects' mode at the best estimates; at the latest */
+    double *number;           /* mixed_n_number */
+    double *mean, *deviation; /* r: of the random parameters, given the data */
+    double value;             /* the value at the best estimates */
+    unsigned level;           /* of the rule, in the search */
+    double effective;         /* number of points: 1 over the squares of their parts of the sum */
+};
+
+/* After joint_init, for levels with random parameters. False: out of memory. */
+bool mixed_init(struct joint *joint);
+/* Goes on from the pooled fit to the end, or from where another process was. */
+enum outcome mixed_search(struct joint *joint, enum stop_test *stop);
+struct joint_work;
+/* What a dataset does in a pass for random parameters. In mixed_block.c. */
+void mixed_block_pass(struct joint_work *work, struct arena *arena);
+/* Room for what is kept of a dataset; freed by free(). NULL: out of memory. */
+struct mixed_block *mixed_block_new(const struct mixed *mixed);
+/* Of the state between two steps (joint_state.c): the search, and a dataset. */
+struct cursor;
+void mixed_pass_search(struct cursor *cursor, struct mixed *mixed);
+void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed,
+                      struct mixed_block *block);
+/* The record of block i, after the end. */
+void mixed_record(const struct joint *joint, size_t i, struct fit_record *record);
+
+/* The factor as a matrix, r x r, column-major. */
+void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
+static inline bool mixed_is_pass(enum joint_pass pass)
+{
+    return pass == JOINT_MIXED || pass == JOINT_TELL;
+}

@@ -1,0 +1,811 @@
+/* What a dataset contributes to the likelihood of a fit with random parameters, and its
+ * derivatives.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/mixed.h"
+
+#include "fit/joint_bytes.h"
+#include "fit/joint_internal.h"
+#include "fit/matrix.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The mode is found when another step promises less than this of -log likelihood: then it is within
+ * 1e-5 of the random effects' standard deviations. Values say little of steps that promise less
+ * than IDLE. */
+static const double FOUND = 1e-10, IDLE = 1e-4, MOST_DAMPING = 1e6;
+enum { MAX_STEP = 60 };
+/* Steps of differences of second derivatives, in natural units of the parameters. */
+static const double DIFFERENCE = 3e-3;
+/* A dataset takes the first level of the rule that changes its -log likelihood by no more than
+ * CHANGE from the level before, whose error the change is: its own is many times smaller. As long
+ * as the next level has few points, the change must be below LITTLE, and in all datasets together
+ * below ALL_CHANGES, since these errors have the same sign where posteriors are alike. The level
+ * above has at most so many points. */
+static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
+enum { FEW_POINTS = 200, MANY_POINTS = 2048 };
+
+/* The objective at some random effects: without and with their density. */
+struct place {
+    double *b;                   /* r */
+    double f, with_density;
+    double *slope, *information; /* s, s x s: by the parameters above the block */
+};
+
+struct local {
+    struct joint_work *work;
+    struct arena *arena;
+    const struct mixed *mixed;
+    struct mixed_block *block;
+    size_t r, s;
+    const double *at;   /* the estimates */
+    const uint32_t *random;
+    double *factor;     /* r x r: of the population */
+    struct place here, there;
+    double *hessian, *cholesky; /* r x r: by the random effects */
+    double *step, *scratch;     /* r, r x s */
+    uint32_t *index;    /* 0 .. r-1 */
+    double *shift;      /* s: from the parameters above at their place */
+};
+
+static bool make_place(struct place *place, size_t r, size_t s, struct arena *arena)
+{
+    return ARENA_DOUBLES(arena, {&place->b, r, 1}, {&place->slope, s, 1},
+                         {&place->information, s, s});
+}
+
+static bool make_local(struct local *local, struct joint_work *work, struct arena *arena)
+{
+    const struct mixed *mixed = work->joint->mixed;
+    size_t r = mixed->progress.r, s = mixed->progress.s;
+    *local = (struct local){.work = work, .arena = arena, .mixed = mixed,
+                            .block = work->block->mixed, .r = r, .s = s, .at = mixed->at,
+                            .random = mixed->random,
+                            .index = arena_calloc(arena, r + 1, sizeof *local->index)};
+    if (!local->index || !make_place(&local->here, r, s, arena)
+        || !make_place(&local->there, r, s, arena)
+        || !ARENA_DOUBLES(arena, {&local->factor, r, r}, {&local->hessian, r, r},
+                          {&local->cholesky, r, r}, {&local->step, r, 1},
+                          {&local->scratch, r, s + r}, {&local->shift, s, 1}))
+        return false;
+    for (uint32_t a = 0; a < r; a++)
+        local->index[a] = a;
+    mixed_factor(mixed, mixed->at, local->factor);
+    return true;
+}
+
+/* The parameters above the block at these random effects, for the model. */
+static void set_parameters(struct local *local, const double *b)
+{
+    struct joint_work *work = local->work;
+    for (size_t k = 0; k < local->s; k++)
+        work->at.theta[work->order[k]] = local->at[k] + local->shift[k];
+    for (size_t a = 0; a < local->r; a++) {
+        double *theta = &work->at.theta[work->order[local->random[a]]];
+        for (size_t c = 0; c <= a; c++)
+            *theta += local->factor[a + c * local->r] * b[c];
+    }
+}
+
+/* The information of the measurements' rows, A'A. */
+static bool take_information(struct local *local, double *information)
+{
+    struct joint_work *work = local->work;
+    const struct fit_objective *objective = &work->asker->objective;
+    struct fit_answer answer = fit_point_answer(work->asker, &work->at);
+    size_t s = local->s, n_row = fit_objective_n_row(objective);
+    bool is_finite = true;
+    fit_objective_rows(objective, &answer, CURVATURE_ABOVE, work->rows, work->rhs);
+    for (size_t c = 0; c < s; c++)
+        for (size_t d = c; d < s; d++) {
+            double sum = matrix_dot(n_row, work->rows + work->order[c] * n_row,
+                                    work->rows + work->order[d] * n_row);
+            information[c + d * s] = information[d + c * s] = sum;
+            is_finite = is_finite && isfinite(sum);
+        }
+    return is_finite;
+}
+
+/* Evaluates the objective at place->b. */
+static enum asked evaluate(struct local *local, struct place *place)
+{
+    struct joint_work *work = local->work;
+    struct fit_asker *asker = work->asker;
+    set_parameters(local, place->b);
+    enum asked asked = fit_ask(asker, asker->accuracy, &work->at, true);
+    while (asked == ASKED_END && joint_change_method(work, local->arena)) {
+        set_parameters(local, place->b);
+        asked = fit_ask(asker, asker->accuracy, &work->at, true);
+    }
+    if (asked == ASKED_END)
+        joint_block_end(work->block, asker->outcome, asker->reason);
+    if (asked != ASKED_OK)
+        return asked;
+    place->f = place->with_density = work->at.f;
+    for (size_t a = 0; a < local->r; a++)
+        place->with_density += 0.5 * place->b[a] * place->b[a];
+    for (size_t k = 0; k < local->s; k++)
+        place->slope[k] = work->at.gradient[work->order[k]];
+    return take_information(local, place->information)
+               ? ASKED_OK
+               : fit_asker_miss(asker, OUTCOME_model_failed,
+                                "the derivatives of the residuals are too large to be used");
+}
+
+/* L'x for the random parameters' entries of x (leading dimension ld apart), n columns. */
+static void to_effects(const struct local *local, const double *x, size_t n, double *out)
+{
+    size_t r = local->r, s = local->s;
+    for (size_t k = 0; k < n; k++)
+        for (size_t c = 0; c < r; c++) {
+            double sum = 0;
+            for (size_t a = c; a < r; a++)
+                sum += local->factor[a + c * r] * x[local->random[a] + k * s];
+            out[c + k * r] = sum;
+        }
+}
+
+/* I + L'AL for the information A (s x s); and its Cholesky factor. False: it has none. */
+static bool set_hessian(struct local *local, const double *information)
+{
+    size_t r = local->r, s = local->s;
+    to_effects(local, information, s, local->scratch);
+    for (size_t c = 0; c < r; c++)
+        for (size_t d = 0; d < r; d++) {
+            double sum = c == d;
+            for (size_t a = d; a < r; a++)
+                sum += local->scratch[c + local->random[a] * r] * local->factor[a + d * r];
+            local->hessian[c + d * r] = sum;
+        }
+    return matrix_factor(r, local->hessian, r, local->index, local->cholesky);
+}
+
+/* What the step to the mode from a place promises, with the Hessian that is factored. */
+static double promise_at(const struct local *local, const struct place *place, double *step)
+{
+    size_t r = local->r;
+    to_effects(local, place->slope, 1, step);
+    for (size_t a = 0; a < r; a++)
+        step[a] = -step[a] - place->b[a];
+    matrix_solve_lower(r, local->cholesky, step);
+    return 0.5 * matrix_squares(r, step);
+}
+
+/* Factors the Hessian at local->here with this damping. */
+static bool damp(struct local *local, double damping)
+{
+    size_t r = local->r;
+    for (size_t a = 0; a < r; a++)
+        local->hessian[a + a * r] += damping;
+    bool is_good = matrix_factor(r, local->hessian, r, local->index, local->cholesky);
+    for (size_t a = 0; a < r; a++)
+        local->hessian[a + a * r] -= damping;
+    return is_good;
+}
+
+/* Finds the mode from local->here.b, and evaluates it: local->here. Steps that promise little are
+ * judged by the slopes, which the integrator's noise hides less than values. */
+static enum asked find_mode(struct local *local)
+{
+    size_t r = local->r;
+    double damping = 0;
+    enum asked asked = evaluate(local, &local->here);
+    if (asked == ASKED_FAILED) {
+        memset(local->here.b, 0, r * sizeof *local->here.b);
+        asked = evaluate(local, &local->here);
+    }
+    for (int i = 0; asked == ASKED_OK && !local->mixed->holds && i < MAX_STEP; i++) {
+        bool is_good = set_hessian(local, local->here.information) && damp(local, damping);
+        double promise = is_good ? promise_at(local, &local->here, local->step) : (double)NAN;
+        if (promise <= FOUND || !(damping < MOST_DAMPING))
+            break;
+        matrix_solve_upper(r, local->cholesky, local->step);
+        for (size_t a = 0; a < r; a++)
+            local->there.b[a] = local->here.b[a] + local->step[a];
+        asked = is_good ? evaluate(local, &local->there) : ASKED_FAILED;
+        if (asked == ASKED_END)
+            return asked;
+        double gain = asked == ASKED_OK ? local->here.with_density - local->there.with_density
+                                        : -INFINITY;
+        if (asked == ASKED_OK && promise <= IDLE)
+            gain = promise - promise_at(local, &local->there, local->step);
+        asked = ASKED_OK;
+        if (gain > 0) {
+            struct place here = local->here;
+            local->here = local->there;
+            local->there = here;
+        }
+        if (gain < 0.25 * promise)
+            damping = fmax(4 * damping, 0.5);
+        else if (gain > 0.75 * promise)
+            damping = damping < 0.1 ? 0 : 0.25 * damping;
+    }
+    return asked;
+}
+
+/* e_a'M l_f, for the information M of the random parameters in local->there, and l_f, column f of
+ * the factor; and l_b'M l_f. */
+static double side_product(const struct local *local, size_t a, size_t f)
+{
+    const double *row = local->there.information + local->random[a] * local->s;
+    double sum = 0;
+    for (size_t p = f; p < local->r; p++)
+        sum += row[local->random[p]] * local->factor[p + f * local->r];
+    return sum;
+}
+
+static double both_product(const struct local *local, size_t b, size_t f)
+{
+    double sum = 0;
+    for (size_t p = b; p < local->r; p++)
+        sum += local->factor[p + b * local->r] * side_product(local, p, f);
+    return sum;
+}
+
+/* Of entries c and d of the factor, tr(M X M Y)/2, where X and Y are the covariance's derivatives
+ * by these: l_b e_a' + e_a l_b' for the entry in row a and column b. */
+static double factor_information(const struct local *local, size_t c, size_t d)
+{
+    const struct mixed *mixed = local->mixed;
+    size_t a = mixed->row[c], b = mixed->column[c], e = mixed->row[d], f = mixed->column[d];
+    double ae = local->there.information[local->random[a] + local->random[e] * local->s];
+    return ae * both_product(local, b, f)
+           + side_product(local, a, f) * side_product(local, e, b);
+}
+
+/* The expected information of the estimates in a model that is linear around the mode: of means and
+ * shared values what is left once the random effects are eliminated, and of the factor's entries
+ * that of a normal distribution's covariance. information: of the parameters, s x s. */
+static void put_information(struct local *local, const double *information)
+{
+    size_t r = local->r, s = local->s, m = local->mixed->m;
+    double *left = local->there.information, *to = local->block->number + 1 + m;
+    double *x = local->scratch; /* G^-1 L'A for I + L'AL = GG' */
+    bool is_good = set_hessian(local, information);
+    to_effects(local, information, s, x);
+    for (size_t k = 0; k < s && is_good; k++)
+        matrix_solve_lower(r, local->cholesky, x + k * r);
+    for (size_t c = 0; c < s; c++)
+        for (size_t d = 0; d < s; d++)
+            left[d + c * s] =
+                information[d + c * s] - (is_good ? matrix_dot(r, x + c * r, x + d * r) : 0);
+    for (size_t c = 0; c < m; c++)
+        for (size_t d = c; d < m; d++)
+            *to++ = d < s    ? left[d + c * s]
+                    : c >= s ? factor_information(local, c - s, d - s)
+                             : 0;
+}
+
+/* Half the logarithm of the determinant of I + L'AL, whose factor is set. */
+static double half_log_det(const struct local *local)
+{
+    double sum = 0;
+    for (size_t a = 0; a < local->r; a++)
+        sum += log(local->cholesky[a + a * local->r]);
+    return sum;
+}
+
+/* How the mode and the curvature there, H = I + L'AL = GG', change with the estimates. */
+struct around {
+    double *second;     /* s x s: true second derivatives, column k by parameter k */
+    double *by;         /* s of r x r: L' dA L by each parameter, the random ones' entries of A */
+    double *spread;     /* r x r: A L */
+    double *mode_by;    /* m of r: the mode's derivatives */
+    double *factor_by;  /* m of r x r: lower triangles F with dG = G F */
+    double *true_factor, *moved, *change; /* r x r, r, r x r */
+};
+
+static bool make_around(struct around *around, const struct local *local)
+{
+    size_t r = local->r, s = local->s, m = local->mixed->m;
+    return ARENA_DOUBLES(local->arena, {&around->second, s, s}, {&around->by, s, r * r},
+                         {&around->spread, r, r}, {&around->mode_by, m, r},
+                         {&around->factor_by, m, r * r}, {&around->true_factor, r, r},
+                         {&around->moved, r, 1}, {&around->change, r, r});
+}
+
+/* A step for differences of parameter k of those above the block. */
+static double difference_of(const struct local *local, size_t k)
+{
+    size_t j = local->work->order[k], r = local->r;
+    double size = fit_map_size(&local->work->asker->map, j, local->at[k]), squares = 0;
+    for (size_t a = 0; a < r; a++)
+        for (size_t c = 0; local->random[a] == k && c <= a; c++)
+            squares += local->factor[a + c * r] * local->factor[a + c * r];
+    size = fmax(size, sqrt(squares));
+    return DIFFERENCE * (size > 0 ? size : 1);
+}
+
+/* Adds `by` times L'AL to a matrix. */
+static void add_effects(struct local *local, const double *information, double by, double *to)
+{
+    size_t r = local->r;
+    to_effects(local, information, local->s, local->scratch);
+    for (size_t c = 0; c < r; c++)
+        for (size_t d = 0; d < r; d++)
+            for (size_t a = d; a < r; a++)
+                to[c + d * r] += by * local->scratch[c + local->random[a] * r]
+                                 * local->factor[a + d * r];
+}
+
+/* By parameter k, around the mode. A side that cannot be evaluated is replaced by the mode. */
+static enum asked differ(struct local *local, struct around *around, size_t k)
+{
+    size_t s = local->s, r = local->r;
+    double h = difference_of(local, k), width = 0;
+    double *second = around->second + k * s, *by = around->by + k * r * r;
+    memcpy(local->there.b, local->here.b, r * sizeof *local->here.b);
+    memset(second, 0, s * sizeof *second);
+    memset(by, 0, r * r * sizeof *by);
+    for (int side = 1; side >= -1; side -= 2) {
+        local->shift[k] = side * h;
+        enum asked asked = evaluate(local, &local->there);
+        local->shift[k] = 0;
+        if (asked == ASKED_END)
+            return ASKED_END;
+        const struct place *place = asked == ASKED_OK ? &local->there : &local->here;
+        width += asked == ASKED_OK ? h : 0;
+        add_effects(local, place->information, side, by);
+        for (size_t j = 0; j < s; j++)
+            second[j] += side * place->slope[j];
+    }
+    for (size_t j = 0; j < r * r; j++)
+        by[j] = width > 0 ? by[j] / width : 0;
+    for (size_t j = 0; j < s; j++)
+        second[j] = width > 0 ? second[j] / width : local->here.information[j + k * s];
+    return ASKED_OK;
+}
+
+/* The random parameter that an estimate moves with the random effects held, and by how much; NULL
+ * for shared ones. */
+static const uint32_t *moved_by(const struct local *local, size_t j, double *by)
+{
+    const struct mixed *mixed = local->mixed;
+    *by = j < local->s ? 1 : local->here.b[mixed->column[j - local->s]];
+    if (j >= local->s)
+        return &local->random[mixed->row[j - local->s]];
+    for (size_t a = 0; a < local->r; a++)
+        if (local->random[a] == j)
+            return &local->random[a];
+    return NULL;
+}
+
+/* The mode's derivative by estimate j: -H~^-1 times the mixed derivatives, with the true second
+ * derivatives H~, whose factor is known. */
+static void move_mode(struct local *local, struct around *around, size_t j)
+{
+    const struct mixed *mixed = local->mixed;
+    size_t r = local->r, s = local->s;
+    double by, *mode_by = around->mode_by + j * r;
+    const uint32_t *random = moved_by(local, j, &by);
+    to_effects(local, around->second + (random ? *random : j) * s, 1, mode_by);
+    for (size_t c = 0; c < r; c++)
+        mode_by[c] *= -by;
+    if (j >= s)
+        mode_by[mixed->column[j - s]] -= local->here.slope[*random];
+    matrix_solve_lower(r, around->true_factor, mode_by);
+    matrix_solve_upper(r, around->true_factor, mode_by);
+}
+
+/* F = lower half of G^-1 dH G^-T by estimate j. */
+static void move_factor(struct local *local, struct around *around, size_t j)
+{
+    const struct mixed *mixed = local->mixed;
+    size_t r = local->r, s = local->s;
+    double by, *change = around->change, *factor_by = around->factor_by + j * r * r;
+    const uint32_t *random = moved_by(local, j, &by);
+    memset(change, 0, r * r * sizeof *change);
+    for (size_t k = 0; !random && k < r * r; k++)
+        change[k] = around->by[j * r * r + k];
+    for (size_t a = 0; a < r; a++) {
+        double moved = random == &local->random[a] ? by : 0;
+        for (size_t c = 0; c <= a; c++)
+            moved += local->factor[a + c * r] * around->mode_by[c + j * r];
+        for (size_t k = 0; k < r * r; k++)
+            change[k] += moved * around->by[local->random[a] * r * r + k];
+    }
+    for (size_t d = 0; j >= s && d < r; d++) {
+        size_t a = mixed->row[j - s], c = mixed->column[j - s];
+        change[c + d * r] += around->spread[a + d * r];
+        change[d + c * r] += around->spread[a + d * r];
+    }
+    for (int side = 0; side < 2; side++) {
+        for (size_t c = 0; c < r; c++)
+            matrix_solve_lower(r, local->cholesky, change + c * r);
+        for (size_t c = 0; c < r; c++)
+            for (size_t d = 0; d < c; d++) {
+                double other = change[c + d * r];
+                change[c + d * r] = change[d + c * r];
+                change[d + c * r] = other;
+            }
+    }
+    for (size_t c = 0; c < r; c++)
+        for (size_t d = c; d < r; d++)
+            factor_by[d + c * r] = d == c ? 0.5 * change[d + c * r] : change[d + c * r];
+}
+
+/* At the mode, local->here, whose H has a factor. */
+static enum asked look_around(struct local *local, struct around *around)
+{
+    size_t r = local->r, s = local->s;
+    enum asked asked = ASKED_OK;
+    for (size_t k = 0; k < s && asked != ASKED_END; k++)
+        asked = differ(local, around, k);
+    if (asked == ASKED_END)
+        return ASKED_END;
+    for (size_t a = 0; a < r; a++)
+        for (size_t d = 0; d < r; d++) {
+            around->spread[a + d * r] = 0;
+            for (size_t e = d; e < r; e++)
+                around->spread[a + d * r] +=
+                    local->here.information[local->random[a] + local->random[e] * s]
+                    * local->factor[e + d * r];
+        }
+    memcpy(around->true_factor, local->cholesky, r * r * sizeof *around->true_factor);
+    memcpy(around->change, local->cholesky, r * r * sizeof *around->change);
+    if (set_hessian(local, around->second))
+        memcpy(around->true_factor, local->cholesky, r * r * sizeof *around->true_factor);
+    memcpy(local->cholesky, around->change, r * r * sizeof *around->change);
+    for (size_t j = 0; j < local->mixed->m; j++) {
+        move_mode(local, around, j);
+        move_factor(local, around, j);
+    }
+    return ASKED_OK;
+}
+
+static double trace(size_t r, const double *matrix)
+{
+    double sum = 0;
+    for (size_t a = 0; a < r; a++)
+        sum += matrix[a + a * r];
+    return sum;
+}
+
+/* Conditional means and standard deviations of the random parameters, from those of the random
+ * effects. */
+static void describe(const struct local *local, const double *effects, const double *covariance)
+{
+    size_t r = local->r;
+    for (size_t a = 0; a < r; a++) {
+        double variance = 0;
+        local->block->mean[a] = local->at[local->random[a]];
+        for (size_t c = 0; c <= a; c++) {
+            local->block->mean[a] += local->factor[a + c * r] * effects[c];
+            for (size_t d = 0; d <= a; d++)
+                variance += local->factor[a + c * r] * covariance[d + c * r]
+                            * local->factor[a + d * r];
+        }
+        local->block->deviation[a] = sqrt(fmax(variance, 0));
+    }
+}
+
+/* H^-1 to `inverse`. */
+static void invert_hessian(const struct local *local, double *inverse)
+{
+    size_t r = local->r;
+    for (size_t c = 0; c < r; c++) {
+        memset(inverse + c * r, 0, r * sizeof *inverse);
+        inverse[c + c * r] = 1;
+        matrix_solve_lower(r, local->cholesky, inverse + c * r);
+        matrix_solve_upper(r, local->cholesky, inverse + c * r);
+    }
+}
+
+/* Laplace's likelihood at the mode. */
+static void put_laplace(struct local *local, const struct around *around)
+{
+    struct mixed_block *block = local->block;
+    size_t r = local->r;
+    double by;
+    block->number[0] = local->here.with_density + half_log_det(local);
+    block->effective = NAN;
+    for (size_t j = 0; j < local->mixed->m; j++) {
+        const uint32_t *random = moved_by(local, j, &by);
+        block->number[1 + j] = by * local->here.slope[random ? *random : j]
+                               + trace(r, around->factor_by + j * r * r);
+    }
+    invert_hessian(local, around->change);
+    describe(local, local->here.b, around->change);
+    put_information(local, local->here.information);
+}
+
+/* Sums over points, each times its weight exp(logarithm - most) in the rule's sum. The first n
+ * numbers are these: */
+struct sums {
+    double most, *number;
+    size_t n;
+    double *weight, *squares;       /* 1: of the points' weights */
+    double *gradient, *information; /* m, s x s: with the random effects held */
+    double *pull;                   /* r: derivatives by the random effects; */
+    double *pulled;                 /* r x r: deviates times G^-1 pull */
+    double *effects, *products;     /* r, r x r: of b - mode */
+};
+
+static bool make_sums(struct sums *sums, const struct local *local)
+{
+    size_t r = local->r, s = local->s, m = local->mixed->m;
+    double *next;
+    sums->n = 2 + m + s * s + 2 * r + 2 * r * r;
+    if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
+        return false;
+    next = sums->number;
+    sums->weight = next;
+    sums->squares = next += 1;
+    sums->gradient = next += 1;
+    sums->information = next += m;
+    sums->pull = next += s * s;
+    sums->effects = next += r;
+    sums->pulled = next += r;
+    sums->products = next + r * r;
+    return true;
+}
+
+/* Sets all to zero. */
+static void clear_sums(struct sums *sums)
+{
+    sums->most = -INFINITY;
+    memset(sums->number, 0, sums->n * sizeof *sums->number);
+}
+
+/* The point at local->there, with its deviates, its weight in the rule, and the logarithm of the
+ * integrand over the density of the deviates. */
+static void add_point(struct sums *sums, const struct local *local, const double *deviate,
+                      double rule_weight, double logarithm)
+{
+    const struct mixed *mixed = local->mixed;
+    const struct place *there = &local->there;
+    size_t r = local->r, s = local->s;
+    double *pull = local->step, *solved = local->scratch;
+    if (!(logarithm > -INFINITY))
+        return;
+    if (logarithm > sums->most) {
+        double by = exp(sums->most - logarithm), squares = *sums->squares * by * by;
+        for (size_t k = 0; k < sums->n; k++)
+            sums->number[k] *= by;
+        *sums->squares = squares;
+        sums->most = logarithm;
+    }
+    double weight = rule_weight * exp(logarithm - sums->most);
+    *sums->weight += weight;
+    *sums->squares += weight * weight;
+    for (size_t k = 0; k < s; k++)
+        sums->gradient[k] += weight * there->slope[k];
+    for (size_t k = 0; k < mixed->m - s; k++)
+        sums->gradient[s + k] +=
+            weight * there->slope[local->random[mixed->row[k]]] * there->b[mixed->column[k]];
+    for (size_t k = 0; k < s * s; k++)
+        sums->information[k] += weight * there->information[k];
+    to_effects(local, there->slope, 1, pull);
+    for (size_t a = 0; a < r; a++)
+        solved[a] = pull[a] += there->b[a];
+    matrix_solve_lower(r, local->cholesky, solved);
+    for (size_t a = 0; a < r; a++) {
+        double by = weight * (there->b[a] - local->here.b[a]);
+        sums->effects[a] += by;
+        sums->pull[a] += weight * pull[a];
+        for (size_t e = 0; e < r; e++) {
+            sums->products[e + a * r] += by * (there->b[e] - local->here.b[e]);
+            sums->pulled[e + a * r] += weight * deviate[e] * solved[a];
+        }
+    }
+}
+
+/* Evaluates the points of a level. */
+static enum asked add_points(struct local *local, unsigned level, struct sums *sums)
+{
+    const struct joint *joint = local->work->joint;
+    const struct rule *rule = &local->mixed->rule;
+    size_t r = local->r, n = rule_size(rule, level);
+    uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
+    double t[RULE_MOST], *b = local->there.b;
+    enum asked asked = ASKED_OK;
+    clear_sums(sums);
+    for (size_t k = 0; k < n && asked != ASKED_END; k++) {
+        double weight = exp(rule_point(rule, level, dataset, k, t));
+        double squares = matrix_squares(r, t);
+        memcpy(b, t, r * sizeof *b);
+        matrix_solve_upper(r, local->cholesky, b);
+        for (size_t a = 0; a < r; a++)
+            b[a] += local->here.b[a];
+        asked = evaluate(local, &local->there);
+        if (asked == ASKED_OK)
+            add_point(sums, local, t, weight, 0.5 * squares - local->there.with_density);
+    }
+    return asked == ASKED_END ? ASKED_END : *sums->weight > 0 ? ASKED_OK : ASKED_FAILED;
+}
+
+static double value_of(const struct local *local, const struct sums *sums)
+{
+    return half_log_det(local) - sums->most - log(*sums->weight);
+}
+
+/* The first level that is accurate enough. */
+static enum asked choose_level(struct local *local, struct sums *sums)
+{
+    const struct rule *rule = &local->mixed->rule;
+    double before = NAN, n = (double)local->work->joint->part.n_all;
+    double little = fmax(LEAST_CHANGE, fmin(LITTLE, ALL_CHANGES / n));
+    for (unsigned level = 0;; level++) {
+        enum asked asked = add_points(local, level, sums);
+        if (asked == ASKED_END)
+            return asked;
+        double value = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
+        bool is_last = level + MIXED_FINEST + 1 >= RULE_LEVELS
+                       || rule_size(rule, level + 1) > MANY_POINTS;
+        bool are_few = !is_last && rule_size(rule, level + 1) <= FEW_POINTS;
+        local->block->level = level;
+        if (is_last || fabs(value - before) <= (are_few ? little : CHANGE))
+            return asked;
+        before = value;
+    }
+}
+
+/* The gradient of the sum over points that move with the mode and its curvature. */
+static void put_gradient(const struct local *local, const struct around *around,
+                         const struct sums *sums)
+{
+    size_t r = local->r;
+    for (size_t j = 0; j < local->mixed->m; j++) {
+        const double *factor_by = around->factor_by + j * r * r;
+        double sum = sums->gradient[j];
+        for (size_t a = 0; a < r; a++) {
+            sum += sums->pull[a] * around->mode_by[a + j * r];
+            for (size_t e = a; e < r; e++)
+                sum -= factor_by[e + a * r] * sums->pulled[e + a * r];
+        }
+        local->block->number[1 + j] = sum / *sums->weight + trace(r, factor_by);
+    }
+}
+
+/* The likelihood by points around the mode. */
+static enum asked put_sample(struct local *local, const struct around *around)
+{
+    const struct mixed *mixed = local->mixed;
+    struct mixed_block *block = local->block;
+    struct sums sums;
+    size_t r = local->r, s = local->s;
+    if (!make_sums(&sums, local)) {
+        joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
+        return ASKED_END;
+    }
+    enum asked asked = mixed->chooses
+                         ? choose_level(local, &sums)
+                         : add_points(local, block->level + mixed->progress.finer, &sums);
+    if (asked != ASKED_OK)
+        return asked;
+    double weight = *sums.weight;
+    block->number[0] = value_of(local, &sums);
+    block->effective = weight * weight / *sums.squares;
+    put_gradient(local, around, &sums);
+    for (size_t a = 0; a < r; a++)
+        sums.effects[a] /= weight;
+    for (size_t a = 0; a < r; a++)
+        for (size_t e = 0; e < r; e++)
+            sums.products[e + a * r] =
+                sums.products[e + a * r] / weight - sums.effects[e] * sums.effects[a];
+    for (size_t a = 0; a < r; a++)
+        sums.effects[a] += local->here.b[a];
+    describe(local, sums.effects, sums.products);
+    for (size_t k = 0; k < s * s; k++)
+        sums.information[k] /= weight;
+    put_information(local, sums.information);
+    return ASKED_OK;
+}
+
+/* The likelihood at the estimates that the pass evaluates. */
+static enum asked contribute(struct local *local)
+{
+    struct mixed_block *block = local->block;
+    struct around around;
+    memcpy(local->here.b, block->mode, local->r * sizeof *block->mode);
+    if (!make_around(&around, local)) {
+        joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
+        return ASKED_END;
+    }
+    enum asked asked = find_mode(local);
+    if (asked != ASKED_OK)
+        return asked;
+    if (!set_hessian(local, local->here.information))
+        return fit_asker_miss(local->work->asker, OUTCOME_model_failed,
+                              "the derivatives of the residuals are too large to be used");
+    memcpy(block->found, local->here.b, local->r * sizeof *block->found);
+    if (look_around(local, &around) == ASKED_END)
+        return ASKED_END;
+    if (local->mixed->progress.phase == MIXED_EXACT)
+        return put_sample(local, &around);
+    put_laplace(local, &around);
+    return ASKED_OK;
+}
+
+/* The mode for the record. */
+static void keep(struct local *local)
+{
+    struct joint_work *work = local->work;
+    const struct fit_map *map = &work->asker->map;
+    struct joint_block *block = work->block;
+    set_parameters(local, local->block->found);
+    block->kept.is_there = fit_map_natural(map, work->at.theta, block->kept.p);
+    fit_map_at_bound(map, block->kept.p, block->kept.at_bound);
+    fit_map_chain(map, block->kept.p, local->shift);
+    for (size_t k = 0; k < local->s; k++)
+        block->chain[k] = local->shift[work->order[k]];
+    memset(local->shift, 0, local->s * sizeof *local->shift);
+    block->best.f = local->block->number[0];
+}
+
+void mixed_block_pass(struct joint_work *work, struct arena *arena)
+{
+    struct joint_block *block = work->block;
+    const struct joint *joint = work->joint;
+    struct local local;
+    if (!block->mixed)
+        block->mixed = mixed_block_new(joint->mixed);
+    if (!block->mixed || !make_local(&local, work, arena)) {
+        joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
+        return;
+    }
+    struct fit_work used = work->asker->used;
+    if (joint->mixed->holds) /* what another process has counted, once more */
+        work->asker->used = (struct fit_work){.n_step = 0};
+    work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
+    enum asked asked = contribute(&local);
+    if (joint->mixed->holds)
+        work->asker->used = used;
+    block->has_failed = asked != ASKED_OK;
+    if (asked == ASKED_FAILED) {
+        block->failure = work->asker->failure;
+        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+    }
+    if (asked == ASKED_OK && joint->pass == JOINT_TELL)
+        keep(&local);
+}
+
+struct mixed_block *mixed_block_new(const struct mixed *mixed)
+{
+    size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
+    struct mixed_block *block =
+        calloc(1, sizeof *block + (4 * r + n_number) * sizeof(double));
+    if (!block)
+        return NULL;
+    double *next = (double *)(block + 1);
+    block->mode = next;
+    block->found = next += r;
+    block->mean = next += r;
+    block->deviation = next += r;
+    block->number = next + r;
+    return block;
+}
+
+void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct mixed_block *block)
+{
+    struct mixed_block none = {.mode = NULL}, *to = block ? block : &none;
+    size_t r = mixed->progress.r;
+    ARRAY(to->mode, r);
+    FIELD(to->level);
+    FIELD(to->value);
+}
+
+void mixed_record(const struct joint *joint, size_t i, struct fit_record *record)
+{
+    const struct mixed *mixed = joint->mixed;
+    const struct mixed_result *result = &mixed->result;
+    const struct joint_block *block = &joint->block[i];
+    const struct mixed_block *own = block->mixed;
+    if (!own || !mixed->has_result || block->is_out)
+        return;
+    record->minus_2_log_likelihood = 2 * own->number[0];
+    record->effective_samples = own->effective;
+    for (size_t k = 0; k < result->s; k++)
+        for (size_t j = 0; j < mixed->progress.s; j++)
+            if (block->file_index[j] == result->shared[k])
+                record->standard_error[result->shared[k]] =
+                    fabs(block->chain[j]) * result->standard_error[result->m - result->s + k];
+    for (size_t a = 0; a < result->r; a++) {
+        uint32_t file = result->random[a];
+        record->random_mean[file] = own->mean[a];
+        record->random_deviation[file] = own->deviation[a];
+        record->standard_error[file] = fabs(block->chain[mixed->random[a]]) * own->deviation[a];
+    }
+}

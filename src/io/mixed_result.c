@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "io/mixed_result.h"
+
+#include "io/journal.h"
+#include "io/journal_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *likelihood_name(int number)
+{
+    static const char *const name[] = {[LIKELIHOOD_EXACT] = "exact", [LIKELIHOOD_LAPLACE] = "laplace"};
+    return number >= 0 && number < (int)(sizeof name / sizeof *name) ? name[number] : NULL;
+}
+
+bool mixed_result_init(struct mixed_result *result, struct arena *arena)
+{
+    size_t r = result->r, s = result->s, m = result->m;
+    result->random = arena_calloc(arena, r + 1, sizeof *result->random);
+    result->shared = arena_calloc(arena, s + 1, sizeof *result->shared);
+    result->is_estimated = arena_calloc(arena, r * r + 1, 1);
+    return result->random && result->shared && result->is_estimated
+           && ARENA_DOUBLES(arena, {&result->mean, r, 1}, {&result->covariance, r, r},
+                            {&result->value, s, 1}, {&result->standard_error, m, 1},
+                            {&result->by_scores, m, 1}, {&result->sandwich, m, 1},
+                            {&result->error_covariance, m, m}, {&result->shrinkage, r, 1});
+}
+
+/* Bytes one after another: `to` NULL counts them, `from` not NULL reads them. */
+struct passing {
+    unsigned char *to;
+    const unsigned char *from;
+    size_t at, n;
+    bool is_bad;
+};
+
+static void pass(struct passing *passing, void *bytes, size_t n)
+{
+    if (passing->from && n > passing->n - passing->at) {
+        passing->is_bad = true;
+        return;
+    }
+    if (n && passing->from)
+        memcpy(bytes, passing->from + passing->at, n);
+    else if (n && passing->to)
+        memcpy(passing->to + passing->at, bytes, n);
+    passing->at += n;
+}
+
+#define PASS(field) pass(passing, &result->field, sizeof result->field)
+#define PASS_ARRAY(field, n) pass(passing, result->field, (n) * sizeof *result->field)
+
+static void pass_sizes(struct passing *passing, struct mixed_result *result)
+{
+    PASS(r);
+    PASS(s);
+    PASS(m);
+}
+
+static void pass_rest(struct passing *passing, struct mixed_result *result)
+{
+    size_t r = result->r, s = result->s, m = result->m;
+    PASS_ARRAY(random, r);
+    PASS_ARRAY(shared, s);
+    PASS_ARRAY(is_estimated, r * r);
+    PASS_ARRAY(mean, r);
+    PASS_ARRAY(covariance, r * r);
+    PASS_ARRAY(value, s);
+    PASS_ARRAY(standard_error, m);
+    PASS_ARRAY(by_scores, m);
+    PASS_ARRAY(sandwich, m);
+    PASS_ARRAY(error_covariance, m * m);
+    PASS_ARRAY(shrinkage, r);
+    PASS(minus_2_log_likelihood);
+    PASS(likelihood_error);
+    PASS(condition);
+    PASS(n_dataset);
+    PASS(n_left_out);
+    PASS(n_row);
+    PASS(likelihood);
+    PASS(outcome);
+    PASS(n_iteration);
+}
+
+enum status mixed_result_write(const struct mixed_result *result, const char *journal,
+                               const struct run_identity *identity, struct error *error)
+{
+    struct mixed_result copy = *result;
+    struct passing count = {.to = NULL}, out = {.to = NULL};
+    pass_sizes(&count, &copy);
+    pass_rest(&count, &copy);
+    out.to = malloc(count.at + 1);
+    if (!out.to)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for what is known of the population");
+    pass_sizes(&out, &copy);
+    pass_rest(&out, &copy);
+    enum status status =
+        journal_state_write(journal, JOURNAL_POPULATION, identity, out.to, out.at, error);
+    free(out.to);
+    return status;
+}
+
+bool mixed_result_read(struct mixed_result *result, const char *journal,
+                       const struct run_identity *identity, struct arena *arena)
+{
+    enum { MOST = 1 << 20 };
+    size_t n;
+    unsigned char *bytes = journal_state_read(journal, JOURNAL_POPULATION, identity, &n);
+    struct passing in = {.from = bytes, .n = n, .is_bad = !bytes};
+    *result = (struct mixed_result){.r = 0};
+    if (bytes)
+        pass_sizes(&in, result);
+    in.is_bad = in.is_bad || result->r > MOST || result->s > MOST || result->m > MOST
+                || !mixed_result_init(result, arena);
+    if (!in.is_bad)
+        pass_rest(&in, result);
+    free(bytes);
+    return !in.is_bad && in.at == n;
+}
+
+double mixed_result_aic(const struct mixed_result *result)
+{
+    return result->minus_2_log_likelihood + 2 * (double)result->m;
+}
+
+double mixed_result_bic(const struct mixed_result *result, uint64_t n)
+{
+    return result->minus_2_log_likelihood + log((double)n) * (double)result->m;
+}

@@ -1,0 +1,56 @@
+/* What a fit with random parameters has found of the population: mean and covariance of these
+ * parameters over the datasets, shared ones, and the likelihood. The process that fits leaves it
+ * in the journal's folder, the finishing one writes it to /population.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "io/run_identity.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which likelihood was maximised. */
+enum likelihood { LIKELIHOOD_EXACT, LIKELIHOOD_LAPLACE };
+const char *likelihood_name(int number); /* NULL beyond the last */
+
+/* Numbers are on the optimiser's scale (log, log10 or lin, by parameter). Matrices are symmetric.
+ * Estimates are, in this order: the means of the random parameters, in their order; the entries
+ * (row i >= column j) of the covariance that are estimated, column after column; the values of the
+ * shared parameters. */
+struct mixed_result {
+    size_t r, s, m;         /* random parameters; shared ones that are fitted; estimates */
+    uint32_t *random;       /* r: the file's indices, increasing; */
+    uint32_t *shared;       /* s: likewise */
+    uint8_t *is_estimated;  /* r x r: the entries of the covariance; the others are 0 */
+    double *mean;           /* r */
+    double *covariance;     /* r x r; a variance that went to zero is 0 with its row and column */
+    double *value;          /* s */
+    double *standard_error; /* m: from the second derivatives of the log-likelihood; NaN: unknown,
+                             * or it is held by a bound */
+    double *by_scores;      /* m: from the outer products of its gradients by dataset */
+    double *sandwich;       /* m: robust, from both */
+    double *error_covariance; /* m x m: squares of standard_error on its diagonal */
+    double *shrinkage;      /* r: 1 - variance of the conditional means / variance */
+    double minus_2_log_likelihood; /* with all constants */
+    double likelihood_error;       /* its Monte-Carlo standard error; 0 for Laplace's */
+    double condition;       /* number of the correlation matrix of the estimates */
+    uint64_t n_dataset, n_left_out, n_row; /* datasets that count; others; measurements of these */
+    int likelihood;         /* enum likelihood */
+    int outcome;            /* enum outcome */
+    int64_t n_iteration;
+};
+
+/* Room for r, s and m, which are set, in `arena`, all zeros. False: out of memory. */
+bool mixed_result_init(struct mixed_result *result, struct arena *arena);
+/* The file in the journal's folder; survives a power failure when this returns. */
+enum status mixed_result_write(const struct mixed_result *result, const char *journal,
+                               const struct run_identity *identity, struct error *error);
+/* False: there is none of this run, it is damaged, or out of memory. */
+bool mixed_result_read(struct mixed_result *result, const char *journal,
+                       const struct run_identity *identity, struct arena *arena);
+/* Akaike's criterion; Schwarz's with the number of datasets, or of measurements. */
+double mixed_result_aic(const struct mixed_result *result);
+double mixed_result_bic(const struct mixed_result *result, uint64_t n);

@@ -1,0 +1,45 @@
+/* The group /population of a result: what a fit with random parameters found of their distribution.
+ * Separate from mixed_result.h, which knows parameters by number and the optimiser's scale alone.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "io/mixed_result.h"
+#include "io/result.h"
+
+/* r random parameters, s shared ones that were fitted, m estimates. "Optimiser's scale": log, log10
+ * or lin, as `scale` says of each random parameter. */
+struct result_population {
+    size_t r, s, m;
+    const char *const *name, *const *scale, *const *shared_name, *const *estimate_name;
+    /* r each; covariance and correlation r x r */
+    double *mean, *covariance, *standard_deviation; /* on the optimiser's scale */
+    double *natural_mean, *natural_error; /* of a log scale: the median, and its standard error */
+    double *correlation;                  /* NaN where a variance is 0 */
+    double *shrinkage;
+    double *shared, *shared_error;        /* s, natural scale */
+    /* m, and m x m: means, then entries of the covariance, then shared ones; optimiser's scale */
+    double *estimate, *error, *error_scores, *error_sandwich, *error_covariance;
+    double minus_2_log_likelihood, likelihood_error, aic, bic, condition;
+    uint64_t n_dataset, n_left_out, n_row;
+    const char *likelihood;               /* likelihood_name */
+};
+
+/* In `arena`; NULL: out of memory. Parameters have these names and scales in the file's order. */
+struct result_population *result_population_make(const struct mixed_result *from,
+                                                 const char *const *name, const char *const *scale,
+                                                 struct arena *arena);
+enum status result_writer_population(struct result_writer *writer,
+                                     const struct result_population *population,
+                                     struct error *error);
+/* *population is NULL if the result has none. */
+enum status result_population_read(const struct result_population **population,
+                                   const struct result *result, struct arena *arena,
+                                   struct error *error);
+/* The standard deviation of a natural value relative to its mean, of a normal distribution with
+ * that standard deviation on a scale log or log10 (of which exp(s^2) - 1 is the square); NaN on
+ * scale lin. */
+double result_population_variation(const char *scale, double standard_deviation);
+/* The standard error of standard_deviation i; NaN: unknown. */
+double result_population_deviation_error(const struct result_population *population, size_t i);
+/* From the optimiser's scale to the natural one, and the derivative of that. */
+double result_population_natural(const char *scale, double value, double *slope);

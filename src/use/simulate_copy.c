@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "use/simulate_copy.h"
+
+#include "base/words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The options of the new file: what the errors need, and what is random. */
+enum { N_OTHER = 4 };
+struct said {
+    size_t n;
+    const char *name[N_OTHER + N_ERROR], *value[N_OTHER + N_ERROR];
+    char word[N_ERROR][40], number[N_ERROR][NUMBER_SIZE];
+};
+
+static void say(struct said *said, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    said->name[said->n] = name;
+    said->value[said->n++] = value;
+}
+
+/* New data are fitted with the same errors as the old. */
+static void say_errors(struct simulate_copy *copy, const struct fitted *fitted, struct said *said)
+{
+    const struct recipe *recipe = &fitted->recipe;
+    bool any[N_ERROR] = {false};
+    for (uint32_t k = 0; k < fitted->model.abi.n_observable; k++) {
+        enum error_kind kind = fitted->errors.loss[k].error;
+        copy->error_word[k] = error_kind_word[kind];
+        any[kind] = true;
+    }
+    say(said, "error", recipe->error != ERROR_NORMAL ? error_kind_word[recipe->error] : NULL);
+    for (int k = 0; k < N_ERROR; k++) {
+        if (!any[k] || !error_tuning[k].option)
+            continue;
+        snprintf(said->word[k], sizeof said->word[k], "%s", error_tuning[k].option);
+        for (char *dash; (dash = strchr(said->word[k], '-')) != NULL;)
+            *dash = '_'; /* attributes of /options are written with underscores */
+        say(said, said->word[k], number_text(said->number[k], recipe->tuning[k]));
+    }
+}
+
+unsigned simulate_copy_columns(const struct measurements *measured, size_t n_row)
+{
+    static const enum measurement_column optional[] = {MEASUREMENT_sigma, MEASUREMENT_side};
+    unsigned columns = 0;
+    for (size_t k = 0; k < sizeof optional / sizeof *optional; k++)
+        columns |= (unsigned)measurements_have(measured, optional[k], 0, n_row) << optional[k];
+    return columns;
+}
+
+static enum status refer_to_model(struct simulate_copy *copy, const struct fitted *fitted,
+                                  const struct simulate_options *options, struct error *error)
+{
+    const struct problem_info *info = problem_info(fitted->problem);
+    if (info->model_bytes && !options->files.model && !fitted->model.source)
+        return plugin_reference_embed(&copy->reference, info->model_bytes, info->n_model_byte,
+                                      error);
+    return plugin_reference_init(&copy->reference, &fitted->model, fitted->model.path,
+                                 options->embed, error);
+}
+
+enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *fitted,
+                               const struct simulate_options *options,
+                               const struct simulate_copy_parameters *parameters,
+                               unsigned columns, struct error *error)
+{
+    const struct problem_info *info = problem_info(fitted->problem);
+    const struct stiffit_model *abi = &fitted->model.abi;
+    enum status status = refer_to_model(copy, fitted, options, error);
+    copy->error_word = calloc(abi->n_observable + 1, sizeof *copy->error_word);
+    if (!status && !copy->error_word)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %u observables",
+                           (unsigned)abi->n_observable);
+    if (status)
+        return status;
+    copy->starts_per_dataset = !parameters->start;
+    copy->n_covariate = abi->n_covariate;
+    copy->n_input = abi->n_input;
+    struct problem_header header = {
+        .n_parameter = problem_n_parameter(fitted->problem),
+        .parameter_name = problem_parameter_name(fitted->problem), .start = parameters->start,
+        .lower = parameters->lower, .upper = parameters->upper,
+        .start_per_dataset = copy->starts_per_dataset,
+        .fixed_per_dataset = copy->starts_per_dataset,
+        .scale = problem_parameter_scale(fitted->problem), .fixed = parameters->fixed,
+        .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name,
+        .n_observable = abi->n_observable, .observable_name = abi->observable_name, .has_t0 = true,
+        .has_experiments = info->has_experiments, .has_steady = info->has_steady,
+        .has_dose_rates = info->has_dose_rates, .has_steady_doses = info->has_periods,
+        .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input,
+        .input_name = abi->input_name, .n_event = abi->n_event, .event_name = abi->event_name,
+        .n_substituted = abi->n_parameter, .substituted_name = abi->parameter_name,
+        .has_substitute_times = info->has_times, .has_substitute_rows = info->has_own,
+        .columns = columns};
+    plugin_reference_use(&copy->reference, &header);
+    struct said said = {.n = 0};
+    say_errors(copy, fitted, &said);
+    say(&said, "random", parameters->random);
+    say(&said, "share", parameters->share);
+    say(&said, "random_covariance", parameters->random_covariance);
+    header.n_option = said.n;
+    header.option_name = said.name;
+    header.option_value = said.value;
+    header.observable_error =
+        info->observable_error || abi->observable_error ? copy->error_word : NULL;
+    return problem_writer_open(&copy->writer, options->files.output, options->overwrite, &header,
+                               error);
+}
+
+enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_dataset *data,
+                              const char *id, double *value,
+                              const struct simulate_copy_start *start, struct error *error)
+{
+    const struct problem_block *block = data->block;
+    enum status status = STATUS_OK;
+    for (size_t e = data->first; !status && e < data->end; e++) {
+        size_t dose = block->first_dose[e], substitute = block->first_substitute[e];
+        size_t row = block->row[e];
+        bool has_steady = block->steady && block->steady[e] != EXPERIMENT_NONE;
+        struct problem_dataset dataset = {
+            .id = e == data->first ? id : NULL, .t0 = block->t0[e],
+            .covariate = block->covariate + e * copy->n_covariate,
+            .start = start ? start->start : NULL, .fixed = start ? start->fixed : NULL,
+            .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row),
+            .experiment_id = block->experiment_id[e],
+            .steady = has_steady ? block->steady[e] - (uint32_t)data->first : EXPERIMENT_NONE,
+            .n_dose = block->first_dose[e + 1] - dose, .dose = block->dose + dose,
+            .input = copy->n_input ? block->input + e * copy->n_input : NULL,
+            .n_call = block->first_call ? block->first_call[e + 1] - block->first_call[e] : 0,
+            .call = block->first_call ? block->call + block->first_call[e] : NULL,
+            .n_substitute = block->first_substitute[e + 1] - substitute,
+            .substitute = block->substitute + substitute};
+        dataset.measured.value = value + row - block->row[data->first];
+        status = problem_writer_add(copy->writer, &dataset, error);
+    }
+    return status;
+}
+
+void simulate_copy_close(struct simulate_copy *copy)
+{
+    problem_writer_close(copy->writer);
+    plugin_reference_fini(&copy->reference);
+    free(copy->error_word);
+    *copy = (struct simulate_copy){.writer = NULL};
+}

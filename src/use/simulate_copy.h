@@ -1,0 +1,42 @@
+/* A problem file like that of a result, with other values: bootstrap replicates, new datasets of a
+ * population.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "use/plugin_reference.h"
+#include "use/simulate.h"
+
+struct simulate_copy {
+    struct plugin_reference reference;
+    struct problem_writer *writer;
+    const char **error_word; /* n_observable of the model: the errors of the fit */
+    bool starts_per_dataset;
+    size_t n_covariate, n_input;
+};
+
+/* Of the new file, n_parameter each. start NULL: each dataset has its own, and so `fixed`, which is
+ * NULL, too. */
+struct simulate_copy_parameters {
+    const double *start, *lower, *upper;
+    const uint8_t *fixed;
+    const char *random, *share, *random_covariance; /* for /options; or NULL */
+};
+
+/* Those of the columns sigma and side, as MEASUREMENT_BITs, that these rows have. */
+unsigned simulate_copy_columns(const struct measurements *measured, size_t n_row);
+/* The parameters' arrays must stay until simulate_copy_close, which is legal after a failure and on
+ * a zeroed struct. */
+enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *fitted,
+                               const struct simulate_options *options,
+                               const struct simulate_copy_parameters *parameters,
+                               unsigned columns, struct error *error);
+/* What a dataset of a file with starts of its own has: n_parameter each. */
+struct simulate_copy_start {
+    const double *start;
+    const int8_t *fixed;
+};
+/* Adds the dataset with these values of its measurements; start: NULL, or as above. */
+enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_dataset *data,
+                              const char *id, double *value,
+                              const struct simulate_copy_start *start, struct error *error);
+void simulate_copy_close(struct simulate_copy *copy);

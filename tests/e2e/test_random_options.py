@@ -1,0 +1,151 @@
+"""The options of fits with random parameters: what they mean together, and what is refused.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import h5py
+import numpy as np
+
+import helpers as h
+from test_shared import write
+
+MODEL = """parameter k = 0.3 in [1e-3, 1e2] scale log
+parameter V = 2 in [1e-3, 1e3] scale log
+parameter A = 1 in [-10, 10]
+parameter s = 0.1 in [1e-3, 10] scale log
+observe y = V*exp(-k*t) + A sd s
+"""
+NAMES = ["k", "V", "A", "s"]
+T = np.array([0.25, 0.5, 1, 2, 4, 6, 9, 12.0])
+
+
+def problem(path, n=4, **parameters):
+    rng = np.random.default_rng(1)
+    k, v = np.exp(rng.normal(np.log(0.3), 0.2, n)), np.exp(rng.normal(np.log(2), 0.2, n))
+    y = v[:, None] * np.exp(-k[:, None] * T) + 1 + 0.1 * rng.standard_normal((n, len(T)))
+    return write(path, MODEL, y, **parameters)
+
+
+def described(path, model, *words, code=(0, 1)):
+    """The part of the run's identity that says what is shared and random, as a dict."""
+    h.stiffit("run", path, "--model", model, "--overwrite", *words, code=code)
+    with h5py.File(h.result_path(path)) as f:
+        text = f["provenance"].attrs["identity_description"].decode()
+        shared = [name.decode() for name in f["shared/name"][()]] if "shared" in f else []
+    words = dict(word.split("=", 1) for word in text.split())
+    return {name: words[name] for name in ("share", "random", "random-covariance", "likelihood",
+                                           "leave-out-failed") if name in words} | {"shared": shared}
+
+
+def test_identity(tmp):
+    path, model = problem(tmp / "a.h5")
+    assert described(path, model, "--random", "V,k", "--share", "s,A") == {
+        "share": "A,s", "random": "k,V", "shared": ["A", "s"]}
+    assert described(path, model, "--random", "all") == {"random": "k,V,A,s", "shared": []}
+    # `all` is all that the other option does not name
+    assert described(path, model, "--random", "k,V", "--share", "all") == {
+        "share": "A,s", "random": "k,V", "shared": ["A", "s"]}
+    assert described(path, model, "--random", "all", "--share", "s", "--likelihood", "laplace") == {
+        "share": "s", "random": "k,V,A", "likelihood": "laplace", "shared": ["s"]}
+
+
+def test_covariance_is_canonical(tmp):
+    path, model = problem(tmp / "a.h5")
+    for given, kept in (("full", None), ("diagonal", "diagonal"), ("A.V.k", None),
+                        ("V.k", "k.V"), ("A,V.k", "k.V"), ("A,V,k", "diagonal"), ("A.k,V", "k.A")):
+        found = described(path, model, "--random", "k,V,A", "--share", "s", "--random-covariance",
+                          given)
+        assert found.get("random-covariance") == kept, (given, found)
+
+
+def test_levels_of_the_file(tmp):
+    path, model = problem(tmp / "a.h5", name=NAMES, start=[0.3, 2, 1, 0.1],
+                          level=["random", "random", "shared", "shared"])
+    plain = {"share": "A,s", "random": "k,V", "shared": ["A", "s"]}
+    assert described(path, model) == plain
+    # each option replaces its own kind of level; a name on the command line wins over the file
+    assert described(path, model, "--share", "k,A,s") == {
+        "share": "k,A,s", "random": "V", "shared": ["k", "A", "s"]}
+    assert described(path, model, "--random", "k,V,A") == {
+        "share": "s", "random": "k,V,A", "shared": ["s"]}
+    assert described(path, model, "--share", "all") == {"share": "k,V,A,s", "shared": NAMES}
+    done = h.stiffit("run", path, "--model", model, "--overwrite", "--random", "V", code=2)
+    assert "'k' is neither random nor shared" in done.stderr, done.stderr
+    # that failed datasets are left out is implied, and no other run
+    assert described(path, model, "--leave-out-failed") == plain
+    assert "already complete" in h.stiffit("run", path, "--model", model, code=(0, 1)).stderr
+
+
+def test_levels_in_options_of_the_file(tmp):
+    path, model = problem(tmp / "a.h5")
+    with h5py.File(path, "a") as f:
+        options = f.create_group("options")
+        options.attrs["random"] = "k,V"
+        options.attrs["share"] = "A,s"
+        options.attrs["random-covariance"] = "diagonal"
+    assert described(path, model) == {"share": "A,s", "random": "k,V",
+                                      "random-covariance": "diagonal", "shared": ["A", "s"]}
+
+
+def test_refused(tmp):
+    path, model = problem(tmp / "a.h5")
+    base = ("--random", "k,V", "--share", "A,s")
+    for words, text in (
+            (("--random", "k,W", "--share", "A,s"), "there is no parameter 'W'"),
+            (("--random", "", "--share", "A,s"), "a name is empty"),
+            (("--random", "k,V,A", "--share", "A,s"), "'A' is both shared (--share) and random"),
+            (("--random", "k,V", "--share", "s"), "'A' is neither random nor shared"),
+            (base + ("--random-covariance", "k.A"), "'A' is not a random parameter"),
+            (base + ("--random-covariance", "k.k"), "'k' appears twice"),
+            (base + ("--random-covariance", "k."), "'' is not a random parameter"),
+            (base + ("--random-covariance", ""), "'' is not a random parameter"),
+            (base + ("--optimizer", "lbfgs"), "--optimizer lbfgs: not with random parameters"),
+            (base + ("--warm-start", "pilot"), "--warm-start pilot: not with random parameters"),
+            (base + ("--profile", "A"), "--profile: not with random parameters"),
+            (base + ("--bootstrap", "50"), "--bootstrap: not with random parameters"),
+            (base + ("--evaluate",), "--evaluate: not with random parameters"),
+            (base + ("--gradient", "adjoint"), "--gradient adjoint: not with shared parameters"),
+            (base + ("--shard", "1/2"), "not with shared parameters"),
+            (base + ("--likelihood", "foce"), "--likelihood"),
+            (("--likelihood", "laplace"), "--likelihood: no parameter is random"),
+            (("--random-covariance", "diagonal"), "--random-covariance: no parameter is random")):
+        done = h.stiffit("run", path, "--model", model, *words, code=2)
+        assert text in done.stderr, (words, done.stderr)
+        assert not h.result_path(path).exists()
+
+
+def test_refused_parameters(tmp):
+    words = ("--random", "k,V", "--share", "A,s")
+    n = 4
+    start = np.tile([0.3, 2, 1, 0.1], (n, 1))
+    some = np.zeros((n, 4), int)
+    some[1, 1] = 1
+    for i, (parameters, text) in enumerate((
+            ({"fixed": [1, 0, 0, 0]}, "'k' is fixed (/parameters/fixed)"),
+            ({"start": start, "fixed": some}, "'V' is fixed in some datasets"))):
+        path, model = problem(tmp / f"{i}.h5", n, name=NAMES, **({"start": start[0]} | parameters))
+        done = h.stiffit("run", path, "--model", model, *words, code=2)
+        assert text in done.stderr, done.stderr
+    # a parameter that is fixed needs no level
+    path, model = problem(tmp / "fixed.h5", n, name=NAMES, start=start[0], fixed=[0, 0, 1, 0])
+    assert described(path, model, "--random", "k,V", "--share", "s")["random"] == "k,V"
+    assert described(path, model, "--random", "all", "--share", "s")["random"] == "k,V"
+    path, model = problem(tmp / "one.h5", 1)
+    assert "the problem has one dataset" in h.stiffit("run", path, "--model", model, *words,
+                                                      code=2).stderr
+    path, model = problem(tmp / "prior.h5", n)
+    model.write_text(MODEL.replace("parameter k = 0.3", "parameter k = 0.3 prior normal(0.3, 1)"))
+    done = h.stiffit("run", path, "--model", model, *words, code=(2, 3))
+    assert "'k' has a prior" in done.stderr, done.stderr
+
+
+def test_groups_are_refused(tmp):
+    path, model = problem(tmp / "a.h5")
+    with h5py.File(path, "a") as f:
+        f["datasets"].create_dataset("covariate_names", data=["g"], dtype=h5py.string_dtype())
+        f["datasets/covariates"] = np.array([[0.0], [0], [1], [1]])
+    done = h.stiffit("run", path, "--model", model, "--random", "k,V", "--share", "A,s@g", code=2)
+    assert "'s' is shared by groups" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    h.main()

@@ -1,0 +1,124 @@
+"""What show, run and export say of a population.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import json
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+
+import helpers as h
+import population_group
+from test_random_options import problem
+
+
+def fitted(tmp, name="a", **population):
+    path, model = problem(tmp / f"{name}.h5")
+    h.stiffit("run", path, "--model", model, "--random", "k,V", "--share", "A,s", code=(0, 1))
+    result = h.result_path(path)
+    population_group.write(result, **(dict(
+        name=["k", "V"], scale=["log", "log"], mean=[-1.2, 0.7],
+        covariance=[[0.04, 0.01], [0.01, 0.09]], shared=[("A", 1.0), ("s", 0.1)], error=0.02,
+        n_left_out=1) | population))
+    return result
+
+
+def test_text(tmp):
+    text = h.stiffit("show", fitted(tmp)).stdout
+    lines = [line.split() for line in text.splitlines()]
+    assert "Population of 10 datasets" in text and "1 dataset was left out" in text, text
+    assert "-2 log L 100 +- 0.02 (exact likelihood), AIC 114, BIC 116.118" in text, text
+    row = next(line for line in lines if line[:1] == ["k"] and len(line) == 7)
+    # typical value exp(-1.2), deviation 0.2 with error 0.1/(2*0.2), coefficient of variation
+    np.testing.assert_allclose([float(x) for x in row[1:]], [
+        np.exp(-1.2), 0.1, 0.2, 0.25, 100 * np.sqrt(np.expm1(0.04)), 0.25], rtol=5e-4)
+    assert ["k", "V", "0.1667"] in lines, text
+    assert any(line[:3] == ["s", "0.1", "0.1"] for line in lines), text
+
+
+def test_zero_variance(tmp):
+    text = h.stiffit("show", fitted(tmp, covariance=[[0.04, 0], [0, 0]], likelihood="laplace",
+                                    error=0, shared=())).stdout
+    assert "no variance was found" in text and "Laplace's approximation" in text, text
+    assert "Correlations" not in text and "+-" not in text, text
+
+
+def test_json(tmp):
+    result = fitted(tmp)
+    found = json.loads(h.stiffit("show", result, "--json").stdout)["population"]
+    assert found["minus_2_log_likelihood"] == 100 and found["left_out"] == 1
+    assert [one["name"] for one in found["estimates"]] == [
+        "mean(k)", "mean(V)", "var(k)", "cov(k,V)", "var(V)", "A", "s"]
+    assert found["covariance"] == [[0.04, 0.01], [0.01, 0.09]]
+    assert found["random"][1]["natural_mean"] == np.exp(0.7)
+    assert [(one["name"], one["value"]) for one in found["shared"]] == [("A", 1.0), ("s", 0.1)]
+    # the same run again is complete, and says so of its population, too
+    problem_path = str(result).replace(".result.h5", ".h5")
+    done = h.stiffit("run", problem_path, "--model", str(problem_path)[:-3] + ".ode", "--random",
+                     "k,V", "--share", "A,s", "--json", code=(0, 1))
+    assert "population: -2 log L 100 +- 0.02 (exact), 7 estimates" in done.stderr, done.stderr
+    assert "1 of 11 datasets were left out" in done.stderr, done.stderr
+    assert json.loads(done.stdout)["population"] == {
+        "likelihood": "exact", "minus_2_log_likelihood": 100, "minus_2_log_likelihood_error": 0.02,
+        "aic": 114, "bic": 100 + 7 * np.log(10), "estimates": 7, "datasets": 10, "left_out": 1}
+
+
+def test_columns(tmp):
+    result = fitted(tmp)
+    with h5py.File(result, "a") as f:
+        f["fits/random_mean"][:, 0] = 0.5
+        f["fits/minus_2_log_likelihood"][:] = 7.25
+    head, row = h.stiffit("export", result).stdout.splitlines()[:2]
+    row = dict(zip(head.split(","), row.split(",")))
+    assert row["random_mean_k"] == "0.5" and row["minus_2_log_likelihood"] == "7.25", row
+    assert "effective_samples" in row and "random_deviation_V" in row
+    shown = h.stiffit("show", result, "--where", "minus_2_log_likelihood > 7").stdout
+    assert "4 of 4" in shown or "4 fits" in shown, shown
+    assert "contribution to -2 log L 7.25" in h.stiffit("show", result, "--id", "d0").stdout
+
+
+def test_other_commands(tmp):
+    """What means independent fits does not take them; the Python package knows the population."""
+    result = fitted(tmp)
+    done = h.stiffit("population", result, code=3)
+    assert "its parameters are random" in done.stderr, done.stderr
+    model = str(result).replace(".result.h5", ".ode")
+    done = h.stiffit("export", result, "--petab", tmp / "petab", "--model", model, code=2)
+    assert "random parameters, which PEtab has not" in done.stderr, done.stderr
+    done = h.stiffit("show", result, "--id", "d1")
+    assert "nan ... nan" not in done.stdout, done.stdout
+
+
+def test_python(tmp):
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        h.skip("no pandas")
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import stiffit; "
+            "print(stiffit.read(sys.argv[2]).population['random'][0]['mean'])")
+    done = subprocess.run([sys.executable, "-c", code, h.ROOT / "scripts/python", fitted(tmp)],
+                          env=h.environment(STIFFIT=h.STIFFIT), capture_output=True, text=True,
+                          check=True)
+    assert float(done.stdout) == -1.2
+
+
+def test_other_results_have_none_of_it(tmp):
+    path, model = problem(tmp / "a.h5")
+    h.stiffit("run", path, "--model", model, "--share", "s", code=(0, 1))
+    with h5py.File(h.result_path(path)) as f:
+        assert "population" not in f and not [name for name in f["fits"] if "random" in name]
+
+
+def test_damaged_group(tmp):
+    result = fitted(tmp)
+    with h5py.File(result, "a") as f:
+        del f["population/covariance"]
+        f["population/covariance"] = np.ones((3, 2))
+    done = h.stiffit("show", result, code=3)
+    assert "/population/covariance" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    h.main()
