@@ -459,7 +459,8 @@ static double check_inside(__global double *r)
     solve(A(factor), f, x);
     for (int i = 0; i < N; i++) {
         double size = larger(fabs(y[i]), fabs(y_new[i]));
-        double ratio = x[i] * reciprocal_of(fused(rtol, size, A(beyond)[i] + TOLERANCE_TINY));
+        double weight = reciprocal_of(fused(rtol, size, A(beyond)[i] + TOLERANCE_TINY));
+        double ratio = x[i] * released(r, i, per_h * (1 / IMPLICIT_GAMMA), per_h) * weight;
         worst = larger(ratio * ratio, worst);
         finite += 0 * x[i];
     }

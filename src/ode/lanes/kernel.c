@@ -424,7 +424,8 @@ static void check_inside(const struct lanes_room *room, struct attempt *now, str
         part worst = {0}, finite = {0}, rtol = PART(&room->tolerance.rtol, 0);
         for (size_t i = 0; i < n; i++) {
             part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
-            part ratio = error * reciprocal_of(fused(rtol, size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY));
+            part weight = reciprocal_of(fused(rtol, size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY));
+            part ratio = error * released(room, &now[h], i, h) * weight;
             worst = larger(ratio * ratio, worst);
             finite += 0 * error;
         }
