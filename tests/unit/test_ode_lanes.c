@@ -657,7 +657,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_methods),
 
-        cmocka_unit_test(test_closed_form), cmocka_unit_test(test_outcomes), cmocka_unit_test(test_tighter_is_other_steps), cmocka_unit_test(test_company),
+        cmocka_unit_test(test_closed_form), cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_tighter_is_other_steps), cmocka_unit_test(test_company),
         cmocka_unit_test(test_cvodes), cmocka_unit_test(test_withdraw), cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_budgets), cmocka_unit_test(test_together), cmocka_unit_test(test_choice),
         cmocka_unit_test(test_refused)};

@@ -34,9 +34,6 @@
 static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 /* What an attempt costs, beside one of the other method. */
 static const double COST[N_METHOD] = {[METHOD_EXPLICIT] = 1, [METHOD_IMPLICIT] = 4};
-/* The first of two unlike steps, in halves of both: its error is then twice that of two like
- * ones. */
-static const double UNEVEN = 1.24;
 /* As many seats as there are lanes. */
 enum { N_SEAT = N_METHOD * N_LANE };
 
@@ -367,14 +364,6 @@ static bool first_step(struct lane *lane)
     lane->h = fmax(fmin(h, sim->max_step / ROOM_STRETCH),
                    64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
     return true;
-}
-
-double lane_part(const struct evaluation *evaluation, enum lanes_method_kind method)
-{
-    double tighter = evaluation->tighter;
-    return tighter > 1                  ? pow(tighter, -1.0 / lanes_methods[method]->order)
-         : tighter > 0 && tighter < 1 ? UNEVEN
-                                      : INFINITY;
 }
 
 void lane_set_accepted(struct lane *lane)
