@@ -34,7 +34,8 @@ static void print_ratio(FILE *file, const struct compare_ratio *ratio)
             "%.6g", ratio->small + 1, ratio->large + 1, ratio->statistic);
     if (ratio->error > 0)
         fprintf(file, " +- %.2g", ratio->error);
-    fprintf(file, ", p %s %.3g\n", ratio->p <= 1e-15 || ratio->n_variance > 1 ? "<" : "=", ratio->p);
+    bool is_bound = ratio->p <= 1e-15 || ratio->n_variance > 1;
+    fprintf(file, ", p %s %.3g\n", is_bound ? "<" : "=", ratio->p);
     if (ratio->n_variance == 0)
         fprintf(file, "  (chi-square with %zu degree%s of freedom)\n", ratio->freedom,
                 ratio->freedom == 1 ? "" : "s");

@@ -53,7 +53,8 @@ static const struct option table[] = {
     {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(parameters),
      .is_file = true,
      .help = "a CSV table with a row per parameter: its name in a column 'parameter', and optionally start, lower, upper, "
-     "scale, fixed, prior, prior_location, prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
+     "scale, fixed, level (dataset, shared, random, or a column of groups), prior, prior_location, "
+     "prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .is_output = true, .default_text = "MEASUREMENTS.h5, MODEL.ode",
      .help = "the problem file, or with SBML the text, to write"},
@@ -231,6 +232,7 @@ static enum status write_problem(const struct import_options *options, const cha
         .substituted_name = model->abi.parameter_name, .has_substitute_times = contents->substitutes.has_times,
         .has_substitute_rows = contents->substitutes.has_rows,
         .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements) : "standard input",
+        .level = (const char *const *)parameters->level,
         .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
                          parameters->prior_number[3]}};

@@ -26,6 +26,8 @@ struct import_parameters {
     const char **scale;
     unsigned char *fixed;
     double *from_model;          /* n_parameter x N_FROM_MODEL (problem_adopt.h) */
+    char **level;                /* n_level words of /parameters/level; NULL: the table has none */
+    size_t n_level;
     bool has_prior;              /* the table has priors; the arrays then include the model's for parameters without one */
     const char **prior, **prior_on;
     double *prior_number[4];     /* location, scale, lower, upper; NaN: none */

@@ -19,8 +19,9 @@ static const char *const prior_words[] = {"none", "normal", "log-normal", "lapla
 static const char *const on_words[] = {"natural", "optimizer"};
 #define COUNT(words) (sizeof(words) / sizeof *(words))
 
-enum { NAME, START, LOWER, UPPER, SCALE, FIXED, PRIOR, PRIOR_ON, LOCATION, WIDTH, FROM, TO, N_TABLE_COLUMN };
-static const char *const column_name[N_TABLE_COLUMN] = {"parameter", "start", "lower", "upper", "scale", "fixed", "prior",
+enum { NAME, START, LOWER, UPPER, SCALE, FIXED, LEVEL, PRIOR, PRIOR_ON, LOCATION, WIDTH, FROM, TO, N_TABLE_COLUMN };
+static const char *const column_name[N_TABLE_COLUMN] = {"parameter", "start", "lower", "upper", "scale", "fixed",
+                                                        "level", "prior",
                                                         "prior_on", "prior_location", "prior_scale", "prior_lower",
                                                         "prior_upper"};
 
@@ -169,6 +170,29 @@ static enum status take_prior(const struct table *table, struct import_parameter
     return STATUS_OK;
 }
 
+/* Other words than these are columns of groups, which the finished file is checked for. */
+static enum status take_level(const struct table *table, struct import_parameters *parameters, size_t i,
+                              struct error *error)
+{
+    const char *word = parameters->level ? csv_field(table->reader, table->column[LEVEL]) : "";
+    if (!*word)
+        return STATUS_OK;
+    free(parameters->level[i]);
+    parameters->level[i] = strdup(word);
+    return parameters->level[i] ? STATUS_OK
+                                : error_set(error, STATUS_NO_MEMORY, "out of memory for levels");
+}
+
+/* All are "dataset" at first. */
+static enum status begin_levels(struct import_parameters *parameters, size_t n, struct error *error)
+{
+    parameters->level = calloc(n + 1, sizeof *parameters->level);
+    bool is_good = parameters->level != NULL;
+    for (parameters->n_level = 0; is_good && parameters->n_level < n; parameters->n_level++)
+        is_good = (parameters->level[parameters->n_level] = strdup("dataset")) != NULL;
+    return is_good ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for levels");
+}
+
 static enum status take_row(const struct table *table, struct import_parameters *parameters, const struct stiffit_model *abi,
                             unsigned char *seen, struct error *error)
 {
@@ -191,6 +215,8 @@ static enum status take_row(const struct table *table, struct import_parameters 
     if (!status)
         status = take_word(table, SCALE, scale_words, COUNT(scale_words), &parameters->scale[i], error);
     parameters->fixed[i] = fixed != 0;
+    if (!status)
+        status = take_level(table, parameters, (size_t)i, error);
     return status ? status : take_prior(table, parameters, (size_t)i, error);
 }
 
@@ -204,6 +230,8 @@ static enum status read_table(struct import_parameters *parameters, const char *
                               : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", abi->n_parameter);
     if (!status)
         status = find_columns(&table, path, error);
+    if (!status && table.column[LEVEL] != CSV_NO_COLUMN)
+        status = begin_levels(parameters, abi->n_parameter, error);
     for (int k = PRIOR; k < N_TABLE_COLUMN && !status; k++)
         parameters->has_prior = parameters->has_prior || table.column[k] != CSV_NO_COLUMN;
     while (!status) {
@@ -313,5 +341,8 @@ void import_parameters_fini(struct import_parameters *parameters)
     free(parameters->start);
     free(parameters->scale);
     free(parameters->fixed);
+    for (size_t i = 0; i < parameters->n_level; i++)
+        free(parameters->level[i]);
+    free(parameters->level);
     memset(parameters, 0, sizeof *parameters);
 }

@@ -9,6 +9,7 @@
 
 struct plot_call {
     struct plot_options options;
+    bool vpc;
     enum when color;
 };
 
@@ -20,6 +21,9 @@ static const struct option table[] = {
     OPTION_ROWS(FIELD(rows)),
     {.name = "observable", .kind = OPTION_LIST, .metavar = "NAME", .offset = FIELD(observable),
      .default_text = "those that were measured", .help = "draw this observable; may be given several times"},
+    {.name = "vpc", .kind = OPTION_FLAG, .offset = offsetof(struct plot_call, vpc),
+     .help = "draw a visual predictive check of a fit with random parameters instead: quantiles of "
+             "the measurements over time, and of replicates of them"},
     {.name = "log", .kind = OPTION_FLAG, .offset = FIELD(log_values), .help = "a logarithmic axis of values"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
      .is_output = true, .default_text = "a chart in characters on standard output",
@@ -45,7 +49,8 @@ static int plot(void *context)
     const struct plot_call *call = context;
     struct error error = {.status = STATUS_OK};
     struct output output = {.file = NULL};
-    enum status status = plot_write(&call->options, &output, &error);
+    enum status status = (call->vpc ? plot_check_write : plot_write)(&call->options, &output,
+                                                                     &error);
     return command_close_file("plot", &output, status, &error, call->color);
 }
 
@@ -56,12 +61,17 @@ static int run(int argc, char **argv)
     struct option_words words;
     struct error error;
     int code = command_parse(&command_plot, &call, &words, 1, argc, argv);
+    const struct row_words *rows = &options->rows;
     int format = format_of(options->files.output);
     if (code < 0 && format < 0) {
         error_set(&error, STATUS_USAGE, "--output: the name '%.200s' ends neither in .svg, .png, .pdf nor in .txt",
                   options->files.output);
         code = message_usage("plot", &error, call.color);
-    } else if (code < 0 && options->rows.id && (options->rows.failed || options->rows.status || options->rows.where)) {
+    } else if (code < 0 && call.vpc && (rows->id || rows->failed || rows->status || rows->where)) {
+        error_set(&error, STATUS_USAGE, "--vpc is about all datasets: it excludes --id, --failed, "
+                  "--status and --where");
+        code = message_usage("plot", &error, call.color);
+    } else if (code < 0 && rows->id && (rows->failed || rows->status || rows->where)) {
         error_set(&error, STATUS_USAGE, "--id excludes --failed, --status and --where, which choose among several fits");
         code = message_usage("plot", &error, call.color);
     } else if (code < 0) {
@@ -79,7 +89,8 @@ const struct command command_plot = {
     .name = "plot", .synopsis = "RESULT.h5", .summary = "draw a fit: its data, curve and residuals",
     .example = "stiffit plot wells.result.h5\n"
                "stiffit plot wells.result.h5 --id A7 -o A7.svg\n"
-               "stiffit plot wells.result.h5 --where 'k > 2' --log",
+               "stiffit plot wells.result.h5 --where 'k > 2' --log\n"
+               "stiffit plot subjects.result.h5 --vpc -o vpc.svg",
     .needs = "result file",
     .description =
         "Draws one dataset at its best fit: the measurements with error bars, the curve on a fine grid, and the residuals.\n"

@@ -29,6 +29,8 @@ void show_problem_json(FILE *file, const struct problem_info *info)
     json_unsigned(&json, "events", info->n_call);
     json_unsigned(&json, "substitutes", info->n_substitute);
     json_strings(&json, "parameters", info->parameter_name, info->n_parameter);
+    json_strings(&json, "levels", info->parameter_level,
+                 info->parameter_level ? info->n_level : 0);
     json_strings(&json, "priors", info->parameter_prior, info->parameter_prior ? info->n_parameter : 0);
     json_strings(&json, "covariates", info->covariate_name, info->n_covariate);
     json_strings(&json, "experiment_covariates", info->experiment_covariate_name, info->n_experiment_covariate);

@@ -47,7 +47,8 @@ static void print_random(FILE *file, const struct result_population *population,
                                                 population->standard_deviation[i]);
         fprintf(file, "  %-*s %12.5g %12.3g %12.4g %12.3g ", width, population->name[i],
                 population->natural_mean[i], population->natural_error[i],
-                population->standard_deviation[i], result_population_deviation_error(population, i));
+                population->standard_deviation[i],
+                result_population_deviation_error(population, i));
         if (isnan(cv))
             fprintf(file, "%8s", "");
         else

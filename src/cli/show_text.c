@@ -53,6 +53,8 @@ void show_problem_text(FILE *file, const struct problem_info *info)
         print_names(file, "parameters", info->parameter_name, info->n_parameter);
     else
         fputs("parameters   the model's own\n", file);
+    if (info->parameter_level)
+        print_names(file, "levels", info->parameter_level, info->n_level);
     if (info->n_prior > 0)
         fprintf(file, "priors       on %zu parameter%s, instead of the model's\n", info->n_prior,
                 info->n_prior == 1 ? "" : "s");

@@ -114,7 +114,7 @@ static enum status check_kinds(const struct simulate_call *call, const struct ma
                          "RESULT.h5", of_result, of_result);
     if (is_synthetic && result)
         return error_set(error, STATUS_USAGE, "--datasets takes no result file ('%.100s')", result);
-    if (kind->population && is_given(call, "truth") && spare_file(call->options.truth, result, error))
+    if (kind->population && spare_file(call->options.truth, result, error))
         return error->status;
     if (of_result && is_given(call, "times"))
         return error_set(error, STATUS_USAGE, "--%s takes no --times: replicates have those of the "
@@ -142,7 +142,8 @@ static enum status check_options(const struct simulate_call *call, const struct 
         if (is_given(call, of_result[i]))
             return error_set(error, STATUS_USAGE, "--%s and a result file exclude each other: that of the fits holds",
                              of_result[i]);
-    for (size_t i = kind->population; !kind->synthetic && i < sizeof synthetic_only / sizeof *synthetic_only; i++)
+    enum { N_SYNTHETIC = sizeof synthetic_only / sizeof *synthetic_only };
+    for (size_t i = kind->population; !kind->synthetic && i < N_SYNTHETIC; i++) /* 0: truth */
         if (is_given(call, synthetic_only[i]))
             return error_set(error, STATUS_USAGE, "--%s works only with --datasets%s",
                              synthetic_only[i], i ? "" : " or --population");

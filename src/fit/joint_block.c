@@ -6,7 +6,7 @@
 
 #include "fit/leap.h"
 #include "fit/matrix.h"
-#include "fit/mixed.h"
+#include "fit/mixed_block.h"
 #include "fit/prepare.h"
 #include "fit/trust_curvature.h"
 
@@ -76,24 +76,6 @@ static enum asked evaluate(struct joint_work *work, const double *own, const dou
     asked = work->block->is_curved ? curve(work, reduced) : ASKED_FAILED;
     reduced->is_curved = asked == ASKED_OK;
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
-}
-
-bool joint_change_method(struct joint_work *work, struct arena *arena)
-{
-    struct fit_asker *asker = work->asker;
-    struct joint_block *block = work->block;
-    if (asker->lanes.leaves) {
-        asker->lanes.leaves = false;
-        asker->accuracy.engine = block->engine = ENGINE_REFERENCE;
-        asker->notes |= NOTE_changed_engine;
-        return true;
-    }
-    if (!asker->meets_jump || asker->accuracy.gradient == GRADIENT_differences)
-        return false;
-    asker->meets_jump = false;
-    asker->accuracy.gradient = block->gradient = GRADIENT_differences;
-    asker->notes |= NOTE_state_jump;
-    return fit_prepare_gradient(asker, arena);
 }
 
 /* The same, and again with another method if that is needed. `best`: evaluate the best point again, too, if the method changes;

@@ -7,7 +7,7 @@
 #include "fit/joint_leap.h"
 #include "fit/joint_line.h"
 #include "fit/joint_model.h"
-#include "fit/mixed.h"
+#include "fit/mixed_search.h"
 
 #include <math.h>
 #include <stdlib.h>

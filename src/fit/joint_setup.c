@@ -232,7 +232,8 @@ static bool free_random(const struct joint *joint, struct fit_problem *problem,
     if (!ARENA_DOUBLES(arena, {&lower, n, 1}, {&upper, n, 1}))
         return false;
     for (size_t k = 0; k < n; k++) {
-        bool is_random = joint->levels.random[k];
+        bool is_random = joint->levels.random[k]
+                         || (joint->levels.occasion && joint->levels.occasion[k]);
         double least = problem->scale[k] == SCALE_LIN ? -INFINITY : 0;
         lower[k] = is_random ? least : problem->lower[k];
         upper[k] = is_random ? INFINITY : problem->upper[k];
@@ -264,6 +265,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         problem->prior = prior;
     }
     problem->seeks_pulses = problem->seeks_pulses && !is_known;
+    problem->varies = joint->levels.occasion != NULL;
     if (mixed_is_pass(joint->pass) && !free_random(joint, problem, options, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return false;

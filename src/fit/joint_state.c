@@ -110,7 +110,7 @@ static size_t save(struct joint *joint, unsigned char *to)
         pass_block(cursor, &joint->block[i]);
         pass_own(cursor, &joint->block[i]);
         if (joint->mixed)
-            mixed_pass_block(cursor, joint->mixed, joint->block[i].mixed);
+            mixed_pass_block(cursor, joint->mixed, &joint->block[i].mixed);
     }
     return cursor->at;
 }
@@ -164,8 +164,8 @@ bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
         block->memory.saved = cursor->at;
         pass_own(cursor, block);
         block->memory.saved_mixed = cursor->at;
-        if (joint->mixed)
-            mixed_pass_block(cursor, joint->mixed, NULL);
+        if (joint->mixed && !mixed_pass_block(cursor, joint->mixed, NULL))
+            return false;
         n_active += !block->is_out;
     }
     if (n_active == 0)

@@ -88,6 +88,9 @@ struct joint_levels {
      * own value, drawn from a normal distribution on the optimiser's scale, correlated with those
      * of the same k; the level is 1, and what all datasets share is the mean. */
     const uint8_t *random;
+    /* Likewise, n_parameter, NULL: none. Not 0: to the dataset's value each experiment adds one of
+     * its own, with mean 0, independent of all others. The level is 1. */
+    const uint8_t *occasion;
 };
 
 /* The processes that share a fit, each with some of its blocks, one process after another. All take the same decisions, from

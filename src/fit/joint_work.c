@@ -3,6 +3,7 @@
 #include "fit/joint_internal.h"
 
 #include "fit/matrix.h"
+#include "fit/prepare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -135,4 +136,22 @@ bool joint_block_reduce(struct joint_work *work, const struct fit_answer *answer
     for (size_t k = 0; k < all; k++)
         is_finite = is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
     return is_finite;
+}
+
+bool joint_change_method(struct joint_work *work, struct arena *arena)
+{
+    struct fit_asker *asker = work->asker;
+    struct joint_block *block = work->block;
+    if (asker->lanes.leaves) {
+        asker->lanes.leaves = false;
+        asker->accuracy.engine = block->engine = ENGINE_REFERENCE;
+        asker->notes |= NOTE_changed_engine;
+        return true;
+    }
+    if (!asker->meets_jump || asker->accuracy.gradient == GRADIENT_differences)
+        return false;
+    asker->meets_jump = false;
+    asker->accuracy.gradient = block->gradient = GRADIENT_differences;
+    asker->notes |= NOTE_state_jump;
+    return fit_prepare_gradient(asker, arena);
 }

@@ -285,7 +285,7 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
     memset(map, 0, sizeof *map);
     map->n_model = problem->model->abi.n_parameter;
     map->n_parameter = n;
-    map->n_binding = problem->substitute ? problem->n_experiment : 1;
+    map->n_binding = problem->substitute || problem->varies ? problem->n_experiment : 1;
     for (size_t i = 0; i < n; i++)
         map->n_free += is_free(problem, i);
     uint32_t *order = arena_calloc(arena, map->n_model + 2 * n + 1, sizeof *order), *theta_of = order + map->n_model + n;
@@ -313,6 +313,19 @@ void fit_map_model(const struct fit_map *map, const double *p, double *of_model)
 {
     for (size_t f = 0; f < map->n_binding; f++)
         fit_binding_numbers(&map->binding[f], p, of_model + map->binding[f].offset);
+}
+
+bool fit_map_model_by(const struct fit_map *map, const double *theta, const double *by,
+                      double *moved, double *p, double *of_model)
+{
+    for (size_t f = 0; f < map->n_binding; f++) {
+        for (size_t j = 0; j < map->n_free; j++)
+            moved[j] = theta[j] + by[j + f * map->n_free];
+        if (!fit_map_natural(map, moved, p))
+            return false;
+        fit_binding_numbers(&map->binding[f], p, of_model + map->binding[f].offset);
+    }
+    return true;
 }
 
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p)

@@ -7,6 +7,10 @@
  * factor L, lower triangular, makes the covariance L L'. So a variance may be 0 without being a
  * special case, as in lme4 (Bates et al. 2015, J. Stat. Softw. 67(1)).
  *
+ * A parameter may also vary between the experiments of a dataset (occasions): each adds an effect of
+ * its own. These are further random effects of the dataset, and what each adds to its parameter
+ * counts as a further parameter above the block, whose mean is 0 and not estimated.
+ *
  * What a dataset contributes is the integral over b of its likelihood times the density of b.
  * First by Laplace's approximation around the mode of the integrand, with Gauss and Newton's second
  * derivatives H there. Then by a rule for normal deviates (fit/rule.h), whose points lie around the
@@ -21,7 +25,7 @@
  * Hall & Hausman 1974); steps improve it as BFGS does. */
 #pragma once
 
-#include "fit/joint_pass.h"
+#include "fit/joint.h"
 #include "fit/rule.h"
 #include "io/mixed_result.h"
 
@@ -38,7 +42,8 @@ enum { MIXED_FINER = 1, MIXED_FINEST = 2 };
 /* How far the search has come: what a process needs to continue it, besides the arrays. */
 struct mixed_progress {
     enum mixed_phase phase;
-    size_t r, s, n_factor;    /* random parameters; all above the blocks; entries of the factor */
+    size_t r, s, n_factor;    /* random parameters; all above the blocks; entries of the factor; */
+    size_t q;                 /* parameters that vary between experiments */
     unsigned finer;           /* levels of the rule above the datasets' own */
     double f;                 /* at the best estimates */
     struct trust_reach reach;
@@ -50,9 +55,10 @@ struct mixed {
     struct fit_search search; /* the first field: the method's functions get it */
     struct joint *joint;
     struct mixed_progress progress;
-    size_t m;                 /* estimates: s, and n_factor */
-    uint32_t *random;         /* r: indices of the random parameters among those above the blocks */
-    uint32_t *row, *column;   /* n_factor: of the factor's entries, column after column */
+    size_t m;                 /* estimates: s, n_factor, and q standard deviations of experiments */
+    uint32_t *random;         /* r, then q: indices of these parameters among those above the blocks */
+    uint32_t *row, *column;   /* n_factor: of the factor's entries, column after column; then q of the
+                               * standard deviations, as if they were further entries r, r + 1 ... */
     struct fit_asker asker;   /* of the search: its map, */
     struct fit_options options; /* and these with a tolerance of the search's stage */
     struct fit_point point;   /* the best estimates: theta, gradient, f */
@@ -74,7 +80,8 @@ static inline size_t mixed_n_number(size_t m) { return 1 + m + m * (m + 1) / 2; 
 
 /* What is kept of a dataset. */
 struct mixed_block {
-    double *mode, *found;     /* r: the random effects' mode at the best estimates; at the latest */
+    size_t n_effect;          /* random effects: r, and q for each experiment */
+    double *mode, *found;     /* n_effect: their mode at the best estimates; at the latest */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double value;             /* the value at the best estimates */
@@ -84,22 +91,23 @@ struct mixed_block {
 
 /* After joint_init, for levels with random parameters. False: out of memory. */
 bool mixed_init(struct joint *joint);
-/* Goes on from the pooled fit to the end, or from where another process was. */
-enum outcome mixed_search(struct joint *joint, enum stop_test *stop);
-struct joint_work;
-/* What a dataset does in a pass for random parameters. In mixed_block.c. */
-void mixed_block_pass(struct joint_work *work, struct arena *arena);
 /* Room for what is kept of a dataset; freed by free(). NULL: out of memory. */
-struct mixed_block *mixed_block_new(const struct mixed *mixed);
-/* Of the state between two steps (joint_state.c): the search, and a dataset. */
+struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect);
+/* Of the state between two steps (joint_state.c): the search, and a dataset, which is made where
+ * there is none; block NULL: it is passed over. False: it is damaged, or out of memory. */
 struct cursor;
 void mixed_pass_search(struct cursor *cursor, struct mixed *mixed);
-void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed,
-                      struct mixed_block *block);
+bool mixed_pass_block(struct cursor *cursor, const struct mixed *mixed,
+                      struct mixed_block **block);
 /* The record of block i, after the end. */
 void mixed_record(const struct joint *joint, size_t i, struct fit_record *record);
 
-/* The factor as a matrix, r x r, column-major. */
+/* After the pooled fit has begun: finds the estimates' layout, and makes room for the search. False:
+ * out of memory. */
+bool mixed_make(struct mixed *mixed);
+/* A standard deviation of random parameter a to begin with, at these means. */
+double mixed_first_deviation(const struct mixed *mixed, const double *theta, size_t a);
+/* The factor of the covariance over the datasets as a matrix, r x r, column-major. */
 void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
 static inline bool mixed_is_pass(enum joint_pass pass)
 {

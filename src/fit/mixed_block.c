@@ -1,10 +1,8 @@
 /* What a dataset contributes to the likelihood of a fit with random parameters, and its
  * derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/mixed.h"
+#include "fit/mixed_block.h"
 
-#include "fit/joint_bytes.h"
-#include "fit/joint_internal.h"
 #include "fit/matrix.h"
 
 #include <math.h>
@@ -13,9 +11,10 @@
 #include <string.h>
 
 /* The mode is found when another step promises less than this of -log likelihood: then it is within
- * 1e-5 of the random effects' standard deviations. Values say little of steps that promise less
- * than IDLE. */
-static const double FOUND = 1e-10, IDLE = 1e-4, MOST_DAMPING = 1e6;
+ * 1e-5 of the random effects' standard deviations. The first step is taken unless it promises less
+ * than AT_ONCE: modes that stay behind when the estimates move a little are errors of one sign in
+ * all datasets. Values say little of steps that promise less than IDLE. */
+static const double FOUND = 1e-10, AT_ONCE = 1e-15, IDLE = 1e-4, MOST_DAMPING = 1e6;
 enum { MAX_STEP = 60 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
@@ -34,15 +33,21 @@ struct place {
     double *slope, *information; /* s, s x s: by the parameters above the block */
 };
 
+/* What a pass works with. With parameters that vary between experiments, `s` counts what each
+ * experiment adds to each of them among the parameters above the block, and there is an estimate for
+ * each entry of this dataset's factor; the shared ones are summed at the end. */
 struct local {
     struct joint_work *work;
     struct arena *arena;
     const struct mixed *mixed;
     struct mixed_block *block;
-    size_t r, s;
-    const double *at;   /* the estimates */
-    const uint32_t *random;
+    size_t r, s, m;     /* random effects; parameters above the block; estimates */
+    const double *at;   /* the estimates of the fit */
+    uint32_t *random;   /* r: the parameters that they move */
+    uint32_t *row, *column, *estimate; /* m - s: of the factor's entries, and the fit's estimates */
     double *factor;     /* r x r: of the population */
+    double *gradient, *matrix; /* m, and a packed lower triangle: by these estimates */
+    double *by_experiment; /* as in struct fit_point, or NULL */
     struct place here, there;
     double *hessian, *cholesky; /* r x r: by the random effects */
     double *step, *scratch;     /* r, r x s */
@@ -56,56 +61,136 @@ static bool make_place(struct place *place, size_t r, size_t s, struct arena *ar
                          {&place->information, s, s});
 }
 
+/* The number of random effects of a dataset. */
+static size_t count_effects(const struct joint_work *work)
+{
+    const struct mixed_progress *progress = &work->joint->mixed->progress;
+    return progress->r + progress->q * work->asker->problem->n_experiment;
+}
+
+/* The factor of all random effects: of the dataset's, and behind it standard deviations of those of
+ * the experiments. */
+static void set_factor(struct local *local)
+{
+    const struct mixed *mixed = local->mixed;
+    const struct mixed_progress *progress = &mixed->progress;
+    size_t n = 0, r = local->r;
+    for (uint32_t a = 0; a < r; a++) {
+        local->index[a] = a;
+        local->random[a] = a < progress->r ? mixed->random[a]
+                                           : (uint32_t)(progress->s + a - progress->r);
+    }
+    for (; n < progress->n_factor; n++) {
+        local->row[n] = mixed->row[n];
+        local->column[n] = mixed->column[n];
+        local->estimate[n] = (uint32_t)(progress->s + n);
+    }
+    for (uint32_t a = (uint32_t)progress->r; a < r; a++, n++) {
+        local->row[n] = local->column[n] = a;
+        local->estimate[n] =
+            (uint32_t)(progress->s + progress->n_factor + (a - progress->r) % progress->q);
+    }
+    for (size_t k = 0; k < n; k++)
+        local->factor[local->row[k] + local->column[k] * r] = local->at[local->estimate[k]];
+}
+
 static bool make_local(struct local *local, struct joint_work *work, struct arena *arena)
 {
     const struct mixed *mixed = work->joint->mixed;
-    size_t r = mixed->progress.r, s = mixed->progress.s;
+    const struct mixed_progress *progress = &mixed->progress;
+    size_t r = count_effects(work), n_occasion = r - progress->r, s = progress->s + n_occasion,
+           n = progress->n_factor + n_occasion, m = s + n,
+           n_moved = progress->q * work->asker->problem->n_experiment > 0
+                         ? work->asker->problem->n_experiment : 0;
+    uint32_t *indices = arena_calloc(arena, 2 * r + 3 * n + 1, sizeof *indices);
     *local = (struct local){.work = work, .arena = arena, .mixed = mixed,
-                            .block = work->block->mixed, .r = r, .s = s, .at = mixed->at,
-                            .random = mixed->random,
-                            .index = arena_calloc(arena, r + 1, sizeof *local->index)};
-    if (!local->index || !make_place(&local->here, r, s, arena)
+                            .block = work->block->mixed, .r = r, .s = s, .m = m,
+                            .at = mixed->at, .index = indices, .random = indices + r,
+                            .row = indices + 2 * r, .column = indices + 2 * r + n,
+                            .estimate = indices + 2 * r + 2 * n};
+    if (!indices || !make_place(&local->here, r, s, arena)
         || !make_place(&local->there, r, s, arena)
         || !ARENA_DOUBLES(arena, {&local->factor, r, r}, {&local->hessian, r, r},
                           {&local->cholesky, r, r}, {&local->step, r, 1},
-                          {&local->scratch, r, s + r}, {&local->shift, s, 1}))
+                          {&local->scratch, r, s + r}, {&local->shift, s, 1},
+                          {&local->gradient, m, 1}, {&local->matrix, m, (m + 1) / 2 + 1},
+                          {&local->by_experiment, n_moved, work->asker->map.n_free}))
         return false;
-    for (uint32_t a = 0; a < r; a++)
-        local->index[a] = a;
-    mixed_factor(mixed, mixed->at, local->factor);
+    work->at.by_experiment = n_moved ? local->by_experiment : NULL;
+    set_factor(local);
     return true;
 }
 
-/* The parameters above the block at these random effects, for the model. */
+/* The parameters at these random effects, for the model. */
 static void set_parameters(struct local *local, const double *b)
 {
     struct joint_work *work = local->work;
-    for (size_t k = 0; k < local->s; k++)
+    const struct mixed_progress *progress = &local->mixed->progress;
+    size_t r = local->r, n = work->asker->map.n_free;
+    for (size_t k = 0; k < progress->s; k++)
         work->at.theta[work->order[k]] = local->at[k] + local->shift[k];
-    for (size_t a = 0; a < local->r; a++) {
+    for (size_t a = 0; a < progress->r; a++) {
         double *theta = &work->at.theta[work->order[local->random[a]]];
         for (size_t c = 0; c <= a; c++)
-            *theta += local->factor[a + c * local->r] * b[c];
+            *theta += local->factor[a + c * r] * b[c];
+    }
+    for (size_t a = progress->r; a < r; a++) {
+        size_t e = (a - progress->r) / progress->q, o = (a - progress->r) % progress->q;
+        local->by_experiment[work->order[local->mixed->random[progress->r + o]] + e * n] =
+            local->factor[a + a * r] * b[a] + local->shift[local->random[a]];
     }
 }
 
-/* The information of the measurements' rows, A'A. */
-static bool take_information(struct local *local, double *information)
+/* Adds the information of rows, A'A, and what they give to the gradient, A'c. Those of an
+ * experiment, e, also have columns of what it adds to its parameters. */
+static void add_rows(const struct local *local, size_t n_row, size_t e, struct place *place)
+{
+    const struct joint_work *work = local->work;
+    const struct mixed_progress *progress = &local->mixed->progress;
+    size_t s = local->s, q = progress->q;
+    for (size_t c = 0; c < progress->s + q; c++) {
+        bool is_added = c >= progress->s;
+        size_t above = is_added ? local->mixed->random[progress->r + c - progress->s] : c;
+        size_t place_c = is_added ? c + e * q : c;
+        const double *column = work->rows + work->order[above] * n_row;
+        if (is_added)
+            place->slope[place_c] += matrix_dot(n_row, column, work->rhs);
+        for (size_t d = c; d < progress->s + q; d++) {
+            size_t other = d < progress->s ? d : local->mixed->random[progress->r + d - progress->s];
+            size_t place_d = d < progress->s ? d : d + e * q;
+            double sum = matrix_dot(n_row, column, work->rows + work->order[other] * n_row);
+            place->information[place_c + place_d * s] += sum;
+            if (place_c != place_d)
+                place->information[place_d + place_c * s] += sum;
+        }
+    }
+}
+
+/* The information of the measurements' rows, and the gradient. */
+static bool take_rows(struct local *local, struct place *place)
 {
     struct joint_work *work = local->work;
-    const struct fit_objective *objective = &work->asker->objective;
-    struct fit_answer answer = fit_point_answer(work->asker, &work->at);
-    size_t s = local->s, n_row = fit_objective_n_row(objective);
-    bool is_finite = true;
-    fit_objective_rows(objective, &answer, CURVATURE_ABOVE, work->rows, work->rhs);
-    for (size_t c = 0; c < s; c++)
-        for (size_t d = c; d < s; d++) {
-            double sum = matrix_dot(n_row, work->rows + work->order[c] * n_row,
-                                    work->rows + work->order[d] * n_row);
-            information[c + d * s] = information[d + c * s] = sum;
-            is_finite = is_finite && isfinite(sum);
-        }
-    return is_finite;
+    const struct fit_asker *asker = work->asker;
+    const struct fit_objective *objective = &asker->objective;
+    struct fit_answer answer = fit_point_answer(asker, &work->at);
+    size_t s = local->s, n_experiment = asker->problem->n_experiment;
+    memset(place->information, 0, s * s * sizeof *place->information);
+    memset(place->slope, 0, s * sizeof *place->slope);
+    for (size_t k = 0; k < local->mixed->progress.s; k++)
+        place->slope[k] = work->at.gradient[work->order[k]];
+    if (!work->at.by_experiment) {
+        fit_objective_rows(objective, &answer, CURVATURE_ABOVE, work->rows, work->rhs);
+        add_rows(local, fit_objective_n_row(objective), 0, place);
+    }
+    for (size_t e = 0; work->at.by_experiment && e < n_experiment; e++) {
+        size_t first = asker->first_row[e], last = asker->first_row[e + 1];
+        fit_objective_rows_of(objective, &answer, CURVATURE_ABOVE, first, last, work->rows, work->rhs);
+        add_rows(local, fit_objective_n_row_of(objective, first, last), e, place);
+    }
+    for (size_t k = 0; k < s * s; k++)
+        if (!isfinite(place->information[k]))
+            return false;
+    return true;
 }
 
 /* Evaluates the objective at place->b. */
@@ -126,9 +211,7 @@ static enum asked evaluate(struct local *local, struct place *place)
     place->f = place->with_density = work->at.f;
     for (size_t a = 0; a < local->r; a++)
         place->with_density += 0.5 * place->b[a] * place->b[a];
-    for (size_t k = 0; k < local->s; k++)
-        place->slope[k] = work->at.gradient[work->order[k]];
-    return take_information(local, place->information)
+    return take_rows(local, place)
                ? ASKED_OK
                : fit_asker_miss(asker, OUTCOME_model_failed,
                                 "the derivatives of the residuals are too large to be used");
@@ -199,7 +282,7 @@ static enum asked find_mode(struct local *local)
     for (int i = 0; asked == ASKED_OK && !local->mixed->holds && i < MAX_STEP; i++) {
         bool is_good = set_hessian(local, local->here.information) && damp(local, damping);
         double promise = is_good ? promise_at(local, &local->here, local->step) : (double)NAN;
-        if (promise <= FOUND || !(damping < MOST_DAMPING))
+        if (promise <= (i == 0 ? AT_ONCE : FOUND) || !(damping < MOST_DAMPING))
             break;
         matrix_solve_upper(r, local->cholesky, local->step);
         for (size_t a = 0; a < r; a++)
@@ -248,8 +331,7 @@ static double both_product(const struct local *local, size_t b, size_t f)
  * by these: l_b e_a' + e_a l_b' for the entry in row a and column b. */
 static double factor_information(const struct local *local, size_t c, size_t d)
 {
-    const struct mixed *mixed = local->mixed;
-    size_t a = mixed->row[c], b = mixed->column[c], e = mixed->row[d], f = mixed->column[d];
+    size_t a = local->row[c], b = local->column[c], e = local->row[d], f = local->column[d];
     double ae = local->there.information[local->random[a] + local->random[e] * local->s];
     return ae * both_product(local, b, f)
            + side_product(local, a, f) * side_product(local, e, b);
@@ -260,8 +342,8 @@ static double factor_information(const struct local *local, size_t c, size_t d)
  * that of a normal distribution's covariance. information: of the parameters, s x s. */
 static void put_information(struct local *local, const double *information)
 {
-    size_t r = local->r, s = local->s, m = local->mixed->m;
-    double *left = local->there.information, *to = local->block->number + 1 + m;
+    size_t r = local->r, s = local->s, m = local->m;
+    double *left = local->there.information, *to = local->matrix;
     double *x = local->scratch; /* G^-1 L'A for I + L'AL = GG' */
     bool is_good = set_hessian(local, information);
     to_effects(local, information, s, x);
@@ -299,7 +381,7 @@ struct around {
 
 static bool make_around(struct around *around, const struct local *local)
 {
-    size_t r = local->r, s = local->s, m = local->mixed->m;
+    size_t r = local->r, s = local->s, m = local->m;
     return ARENA_DOUBLES(local->arena, {&around->second, s, s}, {&around->by, s, r * r},
                          {&around->spread, r, r}, {&around->mode_by, m, r},
                          {&around->factor_by, m, r * r}, {&around->true_factor, r, r},
@@ -309,8 +391,11 @@ static bool make_around(struct around *around, const struct local *local)
 /* A step for differences of parameter k of those above the block. */
 static double difference_of(const struct local *local, size_t k)
 {
-    size_t j = local->work->order[k], r = local->r;
-    double size = fit_map_size(&local->work->asker->map, j, local->at[k]), squares = 0;
+    const struct mixed_progress *progress = &local->mixed->progress;
+    size_t r = local->r, above = k < progress->s
+                                   ? k : local->mixed->random[progress->r + (k - progress->s) % progress->q];
+    double size = fit_map_size(&local->work->asker->map, local->work->order[above], local->at[above]);
+    double squares = 0;
     for (size_t a = 0; a < r; a++)
         for (size_t c = 0; local->random[a] == k && c <= a; c++)
             squares += local->factor[a + c * r] * local->factor[a + c * r];
@@ -362,10 +447,9 @@ static enum asked differ(struct local *local, struct around *around, size_t k)
  * for shared ones. */
 static const uint32_t *moved_by(const struct local *local, size_t j, double *by)
 {
-    const struct mixed *mixed = local->mixed;
-    *by = j < local->s ? 1 : local->here.b[mixed->column[j - local->s]];
+    *by = j < local->s ? 1 : local->here.b[local->column[j - local->s]];
     if (j >= local->s)
-        return &local->random[mixed->row[j - local->s]];
+        return &local->random[local->row[j - local->s]];
     for (size_t a = 0; a < local->r; a++)
         if (local->random[a] == j)
             return &local->random[a];
@@ -376,7 +460,6 @@ static const uint32_t *moved_by(const struct local *local, size_t j, double *by)
  * derivatives H~, whose factor is known. */
 static void move_mode(struct local *local, struct around *around, size_t j)
 {
-    const struct mixed *mixed = local->mixed;
     size_t r = local->r, s = local->s;
     double by, *mode_by = around->mode_by + j * r;
     const uint32_t *random = moved_by(local, j, &by);
@@ -384,7 +467,7 @@ static void move_mode(struct local *local, struct around *around, size_t j)
     for (size_t c = 0; c < r; c++)
         mode_by[c] *= -by;
     if (j >= s)
-        mode_by[mixed->column[j - s]] -= local->here.slope[*random];
+        mode_by[local->column[j - s]] -= local->here.slope[*random];
     matrix_solve_lower(r, around->true_factor, mode_by);
     matrix_solve_upper(r, around->true_factor, mode_by);
 }
@@ -392,7 +475,6 @@ static void move_mode(struct local *local, struct around *around, size_t j)
 /* F = lower half of G^-1 dH G^-T by estimate j. */
 static void move_factor(struct local *local, struct around *around, size_t j)
 {
-    const struct mixed *mixed = local->mixed;
     size_t r = local->r, s = local->s;
     double by, *change = around->change, *factor_by = around->factor_by + j * r * r;
     const uint32_t *random = moved_by(local, j, &by);
@@ -407,7 +489,7 @@ static void move_factor(struct local *local, struct around *around, size_t j)
             change[k] += moved * around->by[local->random[a] * r * r + k];
     }
     for (size_t d = 0; j >= s && d < r; d++) {
-        size_t a = mixed->row[j - s], c = mixed->column[j - s];
+        size_t a = local->row[j - s], c = local->column[j - s];
         change[c + d * r] += around->spread[a + d * r];
         change[d + c * r] += around->spread[a + d * r];
     }
@@ -448,7 +530,7 @@ static enum asked look_around(struct local *local, struct around *around)
     if (set_hessian(local, around->second))
         memcpy(around->true_factor, local->cholesky, r * r * sizeof *around->true_factor);
     memcpy(local->cholesky, around->change, r * r * sizeof *around->change);
-    for (size_t j = 0; j < local->mixed->m; j++) {
+    for (size_t j = 0; j < local->m; j++) {
         move_mode(local, around, j);
         move_factor(local, around, j);
     }
@@ -468,7 +550,7 @@ static double trace(size_t r, const double *matrix)
 static void describe(const struct local *local, const double *effects, const double *covariance)
 {
     size_t r = local->r;
-    for (size_t a = 0; a < r; a++) {
+    for (size_t a = 0; a < local->mixed->progress.r; a++) {
         double variance = 0;
         local->block->mean[a] = local->at[local->random[a]];
         for (size_t c = 0; c <= a; c++) {
@@ -501,9 +583,9 @@ static void put_laplace(struct local *local, const struct around *around)
     double by;
     block->number[0] = local->here.with_density + half_log_det(local);
     block->effective = NAN;
-    for (size_t j = 0; j < local->mixed->m; j++) {
+    for (size_t j = 0; j < local->m; j++) {
         const uint32_t *random = moved_by(local, j, &by);
-        block->number[1 + j] = by * local->here.slope[random ? *random : j]
+        local->gradient[j] = by * local->here.slope[random ? *random : j]
                                + trace(r, around->factor_by + j * r * r);
     }
     invert_hessian(local, around->change);
@@ -525,7 +607,7 @@ struct sums {
 
 static bool make_sums(struct sums *sums, const struct local *local)
 {
-    size_t r = local->r, s = local->s, m = local->mixed->m;
+    size_t r = local->r, s = local->s, m = local->m;
     double *next;
     sums->n = 2 + m + s * s + 2 * r + 2 * r * r;
     if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
@@ -554,7 +636,6 @@ static void clear_sums(struct sums *sums)
 static void add_point(struct sums *sums, const struct local *local, const double *deviate,
                       double rule_weight, double logarithm)
 {
-    const struct mixed *mixed = local->mixed;
     const struct place *there = &local->there;
     size_t r = local->r, s = local->s;
     double *pull = local->step, *solved = local->scratch;
@@ -572,9 +653,9 @@ static void add_point(struct sums *sums, const struct local *local, const double
     *sums->squares += weight * weight;
     for (size_t k = 0; k < s; k++)
         sums->gradient[k] += weight * there->slope[k];
-    for (size_t k = 0; k < mixed->m - s; k++)
+    for (size_t k = 0; k < local->m - s; k++)
         sums->gradient[s + k] +=
-            weight * there->slope[local->random[mixed->row[k]]] * there->b[mixed->column[k]];
+            weight * there->slope[local->random[local->row[k]]] * there->b[local->column[k]];
     for (size_t k = 0; k < s * s; k++)
         sums->information[k] += weight * there->information[k];
     to_effects(local, there->slope, 1, pull);
@@ -597,13 +678,13 @@ static enum asked add_points(struct local *local, unsigned level, struct sums *s
 {
     const struct joint *joint = local->work->joint;
     const struct rule *rule = &local->mixed->rule;
-    size_t r = local->r, n = rule_size(rule, level);
+    size_t r = local->r, n = rule_size(rule, r, level);
     uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
     double t[RULE_MOST], *b = local->there.b;
     enum asked asked = ASKED_OK;
     clear_sums(sums);
     for (size_t k = 0; k < n && asked != ASKED_END; k++) {
-        double weight = exp(rule_point(rule, level, dataset, k, t));
+        double weight = exp(rule_point(rule, r, level, dataset, k, t));
         double squares = matrix_squares(r, t);
         memcpy(b, t, r * sizeof *b);
         matrix_solve_upper(r, local->cholesky, b);
@@ -633,8 +714,8 @@ static enum asked choose_level(struct local *local, struct sums *sums)
             return asked;
         double value = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
         bool is_last = level + MIXED_FINEST + 1 >= RULE_LEVELS
-                       || rule_size(rule, level + 1) > MANY_POINTS;
-        bool are_few = !is_last && rule_size(rule, level + 1) <= FEW_POINTS;
+                       || rule_size(rule, local->r, level + 1) > MANY_POINTS;
+        bool are_few = !is_last && rule_size(rule, local->r, level + 1) <= FEW_POINTS;
         local->block->level = level;
         if (is_last || fabs(value - before) <= (are_few ? little : CHANGE))
             return asked;
@@ -647,7 +728,7 @@ static void put_gradient(const struct local *local, const struct around *around,
                          const struct sums *sums)
 {
     size_t r = local->r;
-    for (size_t j = 0; j < local->mixed->m; j++) {
+    for (size_t j = 0; j < local->m; j++) {
         const double *factor_by = around->factor_by + j * r * r;
         double sum = sums->gradient[j];
         for (size_t a = 0; a < r; a++) {
@@ -655,7 +736,7 @@ static void put_gradient(const struct local *local, const struct around *around,
             for (size_t e = a; e < r; e++)
                 sum -= factor_by[e + a * r] * sums->pulled[e + a * r];
         }
-        local->block->number[1 + j] = sum / *sums->weight + trace(r, factor_by);
+        local->gradient[j] = sum / *sums->weight + trace(r, factor_by);
     }
 }
 
@@ -694,6 +775,33 @@ static enum asked put_sample(struct local *local, const struct around *around)
     return ASKED_OK;
 }
 
+/* The fit's estimate that is this one of the dataset's; or none: the mean of what an experiment
+ * adds. */
+static size_t estimate_of(const struct local *local, size_t j)
+{
+    size_t s = local->mixed->progress.s;
+    return j < s ? j : j >= local->s ? local->estimate[j - local->s] : SIZE_MAX;
+}
+
+/* Sums the derivatives by the fit's estimates. */
+static void put_derivatives(const struct local *local)
+{
+    size_t m = local->mixed->m;
+    double *gradient = local->block->number + 1, *to = gradient + m;
+    const double *from = local->matrix;
+    memset(gradient, 0, (m + m * (m + 1) / 2) * sizeof *gradient);
+    for (size_t c = 0; c < local->m; c++) {
+        size_t k = estimate_of(local, c);
+        if (k < m)
+            gradient[k] += local->gradient[c];
+        for (size_t d = c; d < local->m; d++, from++) {
+            size_t l = estimate_of(local, d), low = k < l ? k : l, high = k < l ? l : k;
+            if (high < m) /* entries beside the diagonal of two that are one count twice */
+                to[low * m - low * (low + 1) / 2 + high] += (c != d && k == l ? 2 : 1) * *from;
+        }
+    }
+}
+
 /* The likelihood at the estimates that the pass evaluates. */
 static enum asked contribute(struct local *local)
 {
@@ -713,10 +821,13 @@ static enum asked contribute(struct local *local)
     memcpy(block->found, local->here.b, local->r * sizeof *block->found);
     if (look_around(local, &around) == ASKED_END)
         return ASKED_END;
-    if (local->mixed->progress.phase == MIXED_EXACT)
-        return put_sample(local, &around);
-    put_laplace(local, &around);
-    return ASKED_OK;
+    if (local->mixed->progress.phase != MIXED_EXACT)
+        put_laplace(local, &around);
+    else
+        asked = put_sample(local, &around);
+    if (asked == ASKED_OK)
+        put_derivatives(local);
+    return asked;
 }
 
 /* The mode for the record. */
@@ -728,10 +839,9 @@ static void keep(struct local *local)
     set_parameters(local, local->block->found);
     block->kept.is_there = fit_map_natural(map, work->at.theta, block->kept.p);
     fit_map_at_bound(map, block->kept.p, block->kept.at_bound);
-    fit_map_chain(map, block->kept.p, local->shift);
-    for (size_t k = 0; k < local->s; k++)
-        block->chain[k] = local->shift[work->order[k]];
-    memset(local->shift, 0, local->s * sizeof *local->shift);
+    fit_map_chain(map, block->kept.p, work->at.chain);
+    for (size_t k = 0; k < local->mixed->progress.s; k++)
+        block->chain[k] = work->at.chain[work->order[k]];
     block->best.f = local->block->number[0];
 }
 
@@ -740,8 +850,13 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     const struct joint *joint = work->joint;
     struct local local;
+    if (count_effects(work) > RULE_MOST) {
+        joint_block_end(block, OUTCOME_bad_data, "too many random effects: 32 can be in a dataset, "
+                        "those of its experiments included");
+        return;
+    }
     if (!block->mixed)
-        block->mixed = mixed_block_new(joint->mixed);
+        block->mixed = mixed_block_new(joint->mixed, count_effects(work));
     if (!block->mixed || !make_local(&local, work, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return;
@@ -760,52 +875,4 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
     }
     if (asked == ASKED_OK && joint->pass == JOINT_TELL)
         keep(&local);
-}
-
-struct mixed_block *mixed_block_new(const struct mixed *mixed)
-{
-    size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
-    struct mixed_block *block =
-        calloc(1, sizeof *block + (4 * r + n_number) * sizeof(double));
-    if (!block)
-        return NULL;
-    double *next = (double *)(block + 1);
-    block->mode = next;
-    block->found = next += r;
-    block->mean = next += r;
-    block->deviation = next += r;
-    block->number = next + r;
-    return block;
-}
-
-void mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct mixed_block *block)
-{
-    struct mixed_block none = {.mode = NULL}, *to = block ? block : &none;
-    size_t r = mixed->progress.r;
-    ARRAY(to->mode, r);
-    FIELD(to->level);
-    FIELD(to->value);
-}
-
-void mixed_record(const struct joint *joint, size_t i, struct fit_record *record)
-{
-    const struct mixed *mixed = joint->mixed;
-    const struct mixed_result *result = &mixed->result;
-    const struct joint_block *block = &joint->block[i];
-    const struct mixed_block *own = block->mixed;
-    if (!own || !mixed->has_result || block->is_out)
-        return;
-    record->minus_2_log_likelihood = 2 * own->number[0];
-    record->effective_samples = own->effective;
-    for (size_t k = 0; k < result->s; k++)
-        for (size_t j = 0; j < mixed->progress.s; j++)
-            if (block->file_index[j] == result->shared[k])
-                record->standard_error[result->shared[k]] =
-                    fabs(block->chain[j]) * result->standard_error[result->m - result->s + k];
-    for (size_t a = 0; a < result->r; a++) {
-        uint32_t file = result->random[a];
-        record->random_mean[file] = own->mean[a];
-        record->random_deviation[file] = own->deviation[a];
-        record->standard_error[file] = fabs(block->chain[mixed->random[a]]) * own->deviation[a];
-    }
 }

@@ -636,13 +636,42 @@ static enum asked ask_all(struct fit_asker *asker, struct fit_accuracy accuracy,
     return asked;
 }
 
+/* Moves theta in each experiment. */
+static bool move_experiments(struct fit_asker *asker, const struct fit_point *point)
+{
+    size_t n = asker->map.n_parameter;
+    return fit_map_model_by(&asker->map, point->theta, point->by_experiment, asker->compared,
+                            asker->compared + n, asker->of_model);
+}
+
+/* The derivatives are by natural parameters, and the chain is that of theta as it is: for that of an
+ * experiment's own theta they are multiplied by the ratio. */
+static void change_chain(const struct fit_asker *asker, const struct fit_point *point)
+{
+    const struct fit_map *map = &asker->map;
+    size_t n_row = asker->objective.n_row;
+    for (size_t e = 0; e < asker->problem->n_experiment; e++)
+        for (size_t j = 0; j < map->n_free; j++) {
+            double by = point->by_experiment[j + e * map->n_free];
+            double ratio = map->scale[j] == SCALE_LIN ? 1 : fit_scale_to_natural(map->scale[j], by);
+            for (size_t i = asker->first_row[e]; ratio != 1 && i < asker->first_row[e + 1]; i++) {
+                point->d_prediction[i + j * n_row] *= ratio;
+                if (point->d_noise)
+                    point->d_noise[i + j * n_row] *= ratio;
+            }
+        }
+}
+
 enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct fit_point *point, bool with_derivatives)
 {
     if (!fit_map_natural(&asker->map, point->theta, point->p))
         return fit_asker_miss(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
     if (with_derivatives)
         fit_map_chain(&asker->map, point->p, point->chain);
-    fit_map_model(&asker->map, point->p, asker->of_model);
+    if (!point->by_experiment)
+        fit_map_model(&asker->map, point->p, asker->of_model);
+    else if (!move_experiments(asker, point))
+        return fit_asker_miss(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
     size_t n_experiment = asker->problem->n_experiment;
     enum asked asked = ask_all(asker, accuracy, point, with_derivatives);
     if (asked != ASKED_OK)
@@ -655,5 +684,7 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_accuracy accuracy, struct
     }
     if (asker->meets_jump)
         return fit_asker_end(asker, OUTCOME_stalled, "the trajectory has no derivative at a switch or an event");
+    if (point->by_experiment && with_derivatives)
+        change_chain(asker, point);
     return judge_answer(asker, accuracy, point, with_derivatives);
 }

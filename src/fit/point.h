@@ -140,6 +140,10 @@ struct fit_point {
     int64_t n_step;                   /* of the integrations of its predictions */
     double *prediction, *d_prediction, *noise, *d_noise; /* as in struct evaluation */
     double *weight, *residual;                           /* as in struct fit_answer */
+    /* What is added to theta in each experiment, where fit_problem.varies: n_experiment x n_free,
+     * the caller's; NULL: nothing. Not with difference quotients or adjoint gradients. Derivatives
+     * are by theta, or by what is added in the row's experiment, which are the same. */
+    const double *by_experiment;
 };
 
 /* Room for a point of this kind of gradient. False: out of memory. */

@@ -57,14 +57,14 @@ static void refine(size_t n, double *x)
     }
 }
 
-bool rule_init(struct rule *rule, size_t r, uint64_t seed, struct arena *arena)
+bool rule_init(struct rule *rule, uint64_t seed, struct arena *arena)
 {
     double *x;
     size_t n = 0;
-    *rule = (struct rule){.r = r, .is_product = r <= PRODUCT_MOST, .seed = seed};
+    *rule = (struct rule){.seed = seed};
     if (!ARENA_DOUBLES(arena, {&x, N_NODE[RULE_LEVELS - 1], 1}))
         return false;
-    for (unsigned level = 0; level < RULE_LEVELS && rule->is_product; level++) {
+    for (unsigned level = 0; level < RULE_LEVELS; level++) {
         size_t m = rule->n_node[level] = N_NODE[level];
         if (!ARENA_DOUBLES(arena, {&rule->node[level], m, 1}, {&rule->log_weight[level], m, 1}))
             return false;
@@ -80,34 +80,35 @@ bool rule_init(struct rule *rule, size_t r, uint64_t seed, struct arena *arena)
     return true;
 }
 
-size_t rule_size(const struct rule *rule, unsigned level)
+size_t rule_size(const struct rule *rule, size_t r, unsigned level)
 {
     size_t n = 1;
-    if (!rule->is_product)
-        return (size_t)FIRST_POINTS << (level + (rule->r > 4));
-    for (size_t a = 0; a < rule->r; a++)
+    if (r > PRODUCT_MOST)
+        return (size_t)FIRST_POINTS << (level + (r > 4));
+    for (size_t a = 0; a < r; a++)
         n *= rule->n_node[level];
     return n;
 }
 
-static double product_point(const struct rule *rule, unsigned level, size_t k, double *t)
+static double product_point(const struct rule *rule, size_t r, unsigned level, size_t k, double *t)
 {
     double logarithm = 0;
-    for (size_t a = 0; a < rule->r; a++, k /= rule->n_node[level]) {
+    for (size_t a = 0; a < r; a++, k /= rule->n_node[level]) {
         t[a] = rule->node[level][k % rule->n_node[level]];
         logarithm += rule->log_weight[level][k % rule->n_node[level]];
     }
     return logarithm;
 }
 
-double rule_point(const struct rule *rule, unsigned level, uint64_t dataset, size_t k, double *t)
+double rule_point(const struct rule *rule, size_t r, unsigned level, uint64_t dataset, size_t k,
+                  double *t)
 {
-    if (rule->is_product)
-        return product_point(rule, level, k, t);
-    size_t n = rule_size(rule, level);
+    if (r <= PRODUCT_MOST)
+        return product_point(rule, r, level, k, t);
+    size_t n = rule_size(rule, r, level);
     uint64_t stream = random_stream(dataset, PURPOSE);
     double logarithm = -log((double)n);
-    for (size_t a = 0; a < rule->r; a++) {
+    for (size_t a = 0; a < r; a++) {
         double x = (double)((uint64_t)k * GENERATOR[a] % n) / (double)n
                    + random_uniform(rule->seed, stream, level * RULE_MOST + a);
         x = fmin(fmax(x < 1 ? x : x - 1, 1e-12), 1 - 1e-12);

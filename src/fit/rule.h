@@ -18,18 +18,18 @@
 /* Levels of growing accuracy, from 0. */
 enum { RULE_LEVELS = 10, RULE_MOST = 32 }; /* variables */
 
-/* For r variables. Const once it is made; any number of threads. */
+/* Const once it is made; any number of threads. */
 struct rule {
-    size_t r;
-    bool is_product;
     uint64_t seed;
     size_t n_node[RULE_LEVELS];            /* of a product, along each variable */
     double *node[RULE_LEVELS], *log_weight[RULE_LEVELS];
 };
 
 /* False: out of memory. */
-bool rule_init(struct rule *rule, size_t r, uint64_t seed, struct arena *arena);
-size_t rule_size(const struct rule *rule, unsigned level);
+bool rule_init(struct rule *rule, uint64_t seed, struct arena *arena);
+/* The number of points for r variables. */
+size_t rule_size(const struct rule *rule, size_t r, unsigned level);
 /* Writes point k of that level: r coordinates. Returns the logarithm of its weight. Lattices have a
  * shift of their own for each dataset and level. */
-double rule_point(const struct rule *rule, unsigned level, uint64_t dataset, size_t k, double *t);
+double rule_point(const struct rule *rule, size_t r, unsigned level, uint64_t dataset, size_t k,
+                  double *t);

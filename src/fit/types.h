@@ -47,6 +47,7 @@ struct fit_problem {
     uint32_t start_number;      /* 0: the given start; k: row k-1 of this dataset's Latin hypercube */
     uint32_t n_start;
     bool seeks_pulses;          /* NOTE_hidden_pulses is to be found out */
+    bool varies;                /* parameters differ between the experiments: fit_point.by_experiment */
     uint32_t notes;             /* bits of enum note known beforehand */
 };
 

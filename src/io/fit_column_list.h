@@ -83,9 +83,9 @@
     X(MINUS_2_LOG_LIKELIHOOD, "/fits/minus_2_log_likelihood", DOUBLE, PER_FIT, minus_2_log_likelihood, \
       "the dataset's contribution to -2 log L, integrated over its random parameters", \
       .part = FIT_PART_RANDOM, .line = 2, .label = "contribution to -2 log L", .n_digit = 10, .table = 5) \
-    X(EFFECTIVE_SAMPLES, "/fits/effective_samples", DOUBLE, PER_FIT, effective_samples, \
-      "effective size of the sample that the dataset's likelihood is integrated with; NaN: Laplace's approximation", \
-      .part = FIT_PART_RANDOM, .line = 2, .label = "effective samples", .table = 5) \
+    X(EFFECTIVE_POINTS, "/fits/effective_points", DOUBLE, PER_FIT, effective_points, \
+      "effective number of the points that the likelihood is integrated with; NaN: Laplace's approximation", \
+      .part = FIT_PART_RANDOM, .line = 2, .label = "effective points", .table = 5) \
     X(TIGHT_CHANGE, "/fits/tight_objective_change", DOUBLE, PER_FIT, tight_change, \
       "certificate: objective at tighter integrator tolerances minus objective, or a bound of it", \
       .sigma_power = 1, .table = 10) \

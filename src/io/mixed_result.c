@@ -19,10 +19,12 @@ bool mixed_result_init(struct mixed_result *result, struct arena *arena)
     size_t r = result->r, s = result->s, m = result->m;
     result->random = arena_calloc(arena, r + 1, sizeof *result->random);
     result->shared = arena_calloc(arena, s + 1, sizeof *result->shared);
+    result->occasion = arena_calloc(arena, result->q + 1, sizeof *result->occasion);
     result->is_estimated = arena_calloc(arena, r * r + 1, 1);
-    return result->random && result->shared && result->is_estimated
+    return result->random && result->shared && result->is_estimated && result->occasion
            && ARENA_DOUBLES(arena, {&result->mean, r, 1}, {&result->covariance, r, r},
-                            {&result->value, s, 1}, {&result->standard_error, m, 1},
+                            {&result->value, s, 1}, {&result->variance, result->q, 1},
+                            {&result->standard_error, m, 1},
                             {&result->by_scores, m, 1}, {&result->sandwich, m, 1},
                             {&result->error_covariance, m, m}, {&result->shrinkage, r, 1});
 }
@@ -56,6 +58,7 @@ static void pass_sizes(struct passing *passing, struct mixed_result *result)
     PASS(r);
     PASS(s);
     PASS(m);
+    PASS(q);
 }
 
 static void pass_rest(struct passing *passing, struct mixed_result *result)
@@ -67,6 +70,8 @@ static void pass_rest(struct passing *passing, struct mixed_result *result)
     PASS_ARRAY(mean, r);
     PASS_ARRAY(covariance, r * r);
     PASS_ARRAY(value, s);
+    PASS_ARRAY(occasion, result->q);
+    PASS_ARRAY(variance, result->q);
     PASS_ARRAY(standard_error, m);
     PASS_ARRAY(by_scores, m);
     PASS_ARRAY(sandwich, m);
@@ -111,7 +116,7 @@ bool mixed_result_read(struct mixed_result *result, const char *journal,
     *result = (struct mixed_result){.r = 0};
     if (bytes)
         pass_sizes(&in, result);
-    in.is_bad = in.is_bad || result->r > MOST || result->s > MOST || result->m > MOST
+    in.is_bad = in.is_bad || result->r > MOST || result->s > MOST || result->m > MOST || result->q > MOST
                 || !mixed_result_init(result, arena);
     if (!in.is_bad)
         pass_rest(&in, result);

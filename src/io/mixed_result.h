@@ -18,16 +18,19 @@ const char *likelihood_name(int number); /* NULL beyond the last */
 
 /* Numbers are on the optimiser's scale (log, log10 or lin, by parameter). Matrices are symmetric.
  * Estimates are, in this order: the means of the random parameters, in their order; the entries
- * (row i >= column j) of the covariance that are estimated, column after column; the values of the
- * shared parameters. */
+ * (row i >= column j) of the covariance that are estimated, column after column; the variances over
+ * the experiments of a dataset; the values of the shared parameters. */
 struct mixed_result {
     size_t r, s, m;         /* random parameters; shared ones that are fitted; estimates */
+    size_t q;               /* parameters that vary between the experiments of a dataset */
     uint32_t *random;       /* r: the file's indices, increasing; */
     uint32_t *shared;       /* s: likewise */
     uint8_t *is_estimated;  /* r x r: the entries of the covariance; the others are 0 */
     double *mean;           /* r */
     double *covariance;     /* r x r; a variance that went to zero is 0 with its row and column */
     double *value;          /* s */
+    uint32_t *occasion;     /* q: the file's indices, increasing */
+    double *variance;       /* q: over the experiments */
     double *standard_error; /* m: from the second derivatives of the log-likelihood; NaN: unknown,
                              * or it is held by a bound */
     double *by_scores;      /* m: from the outer products of its gradients by dataset */
@@ -35,7 +38,7 @@ struct mixed_result {
     double *error_covariance; /* m x m: squares of standard_error on its diagonal */
     double *shrinkage;      /* r: 1 - variance of the conditional means / variance */
     double minus_2_log_likelihood; /* with all constants */
-    double likelihood_error;       /* its Monte-Carlo standard error; 0 for Laplace's */
+    double likelihood_error;       /* its error, by what more points changed; 0: Laplace's */
     double condition;       /* number of the correlation matrix of the estimates */
     uint64_t n_dataset, n_left_out, n_row; /* datasets that count; others; measurements of these */
     int likelihood;         /* enum likelihood */
@@ -43,7 +46,7 @@ struct mixed_result {
     int64_t n_iteration;
 };
 
-/* Room for r, s and m, which are set, in `arena`, all zeros. False: out of memory. */
+/* Room for r, s, m and q, which are set, in `arena`, all zeros. False: out of memory. */
 bool mixed_result_init(struct mixed_result *result, struct arena *arena);
 /* The file in the journal's folder; survives a power failure when this returns. */
 enum status mixed_result_write(const struct mixed_result *result, const char *journal,

@@ -73,6 +73,7 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
         {"/parameters/upper", NULL, p ? header->upper : NULL, real, p, 0},
         {"/parameters/scale", NULL, p ? header->scale : NULL, 0, p, 0},
         {"/parameters/fixed", NULL, p && !header->fixed_per_dataset ? header->fixed : NULL, byte, p, 0},
+        {"/parameters/level", NULL, p ? header->level : NULL, 0, p, 0},
         {"/parameters/from_model", NULL, p ? header->from_model : NULL, real, p, N_FROM_MODEL},
         {"/parameters/prior", NULL, p ? header->prior : NULL, 0, p, 0},
         {"/parameters/prior_on", NULL, p && header->prior ? header->prior_on : NULL, 0, p, 0},

@@ -20,6 +20,7 @@ struct problem_header {
     bool fixed_per_dataset;           /* the same for `fixed`; only with start_per_dataset */
     const char *const *scale;         /* or NULL */
     const uint8_t *fixed;             /* or NULL */
+    const char *const *level;         /* or NULL */
     const double *from_model;         /* n_parameter x N_FROM_MODEL (problem_adopt.h), or NULL */
     const char *const *prior, *const *prior_on; /* n_parameter words each; prior NULL: the model's own, if any */
     const double *prior_number[4];    /* location, scale, lower, upper: n_parameter each if there are priors */

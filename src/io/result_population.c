@@ -167,6 +167,9 @@ static void set_matrices(struct result_population *made, const struct mixed_resu
     size_t r = made->r, m = made->m;
     memcpy(made->covariance, from->covariance, r * r * sizeof *made->covariance);
     memcpy(made->error_covariance, from->error_covariance, m * m * sizeof *made->error_covariance);
+    for (size_t i = 0; i < m; i++) /* not known, either */
+        for (size_t j = 0; j < m && isnan(from->standard_error[i]); j++)
+            made->error_covariance[i * m + j] = made->error_covariance[j * m + i] = NAN;
     for (size_t i = 0; i < r; i++)
         made->standard_deviation[i] = sqrt(from->covariance[i * r + i]);
     for (size_t i = 0; i < r; i++)

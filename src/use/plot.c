@@ -1,61 +1,19 @@
-/* Chooses the dataset, writes gnuplot's script into a temporary file and runs it. The script takes
- * numbers as they are and all text in quotes, with characters that could have a meaning by their
- * numbers; no shell is involved. Gnuplot writes into memory, because it does not report failed
- * writes.
+/* Chooses the dataset and writes gnuplot's script.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plot.h"
 
-#include "base/words.h"
 #include "fit/goodness.h"
 #include "use/curves.h"
+#include "use/gnuplot.h"
 #include "use/values.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
 
 #define MOST_PANELS 16
-enum { N_GRID = 400, ROWS_AT_ONCE = 4096, MOST_KEYS = 10, TEXT_HEIGHT = 24, MOST_LABEL = 60 };
+enum { N_GRID = 400, ROWS_AT_ONCE = 4096, MOST_KEYS = 10 };
 
-/* Okabe and Ito's colours (2008), which the colour-blind can tell apart; points differ in shape, too. */
-static const char *const color[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A4F9E", "#6B6B6B"};
-enum { N_COLOR = sizeof color / sizeof *color };
-
-/* One quoted word: letters, digits and what is beyond ASCII as they are, other characters by their
- * numbers, so that none has a meaning for gnuplot; control characters and what is not UTF-8 as '?';
- * long ones are cut. */
-static void put_quoted(FILE *file, const char *text)
-{
-    int n_shown = 0;
-    putc('"', file);
-    for (const unsigned char *s = (const unsigned char *)text; *s; n_shown++) {
-        int n = utf8_length(s);
-        bool is_plain = n > 0 && *s >= 0x20 && *s != 0x7f && !(*s == 0xc2 && s[1] < 0xa0);
-        if (n_shown == MOST_LABEL) {
-            fputs("...", file);
-            break;
-        }
-        if (is_plain && n == 1 && !isalnum(*s) && !strchr(" :,.-_", *s))
-            fprintf(file, "\\%03o", *s);
-        else
-            is_plain ? fwrite(s, 1, (size_t)n, file) : (size_t)putc('?', file);
-        s += n ? n : 1;
-    }
-    putc('"', file);
-}
-
-static void put_number(FILE *file, double value)
-{
-    char text[NUMBER_SIZE];
-    fprintf(file, " %s", isfinite(value) ? number_text(text, value) : "NaN");
-}
 
 /* A block of rows of numbers, $NAME_e_k. Gnuplot wants at least one row. */
 static void begin_block(FILE *file, const char *name, size_t e, size_t k) { fprintf(file, "$%s_%zu_%zu <<EOD\n", name, e, k); }
@@ -73,62 +31,18 @@ static void put_data(FILE *file, const struct curves *curves)
                 if (point->observable != curves->shown[k])
                     continue;
                 for (size_t j = 0; j < sizeof number / sizeof *number; j++)
-                    put_number(file, number[j]);
+                    gnuplot_number(file, number[j]);
                 fputc('\n', file);
             }
             end_block(file);
             begin_block(file, "curve", e, k);
             for (size_t i = 0; i < curve->n_time; i++) {
-                put_number(file, curve->time[i]);
-                put_number(file, curve->value[k * curve->n_time + i]);
+                gnuplot_number(file, curve->time[i]);
+                gnuplot_number(file, curve->value[k * curve->n_time + i]);
                 fputc('\n', file);
             }
             end_block(file);
         }
-}
-
-/* The panels and their places. */
-struct layout {
-    size_t n_column, n_row, n_panel, shown[MOST_PANELS]; /* indices of struct curves' shown */
-    double width, height; /* of all, in pixels or characters */
-    bool is_text;
-};
-
-static void place_panels(struct layout *layout, const struct plot_options *options)
-{
-    size_t n_panel = layout->n_panel;
-    layout->is_text = options->format == PLOT_TEXT;
-    layout->n_column = layout->is_text ? 1 : n_panel < 4 ? n_panel : (size_t)ceil(sqrt((double)n_panel));
-    layout->n_row = (n_panel + layout->n_column - 1) / layout->n_column;
-    layout->width = layout->is_text ? options->width : n_panel == 1 ? 640 : 460 * (double)layout->n_column;
-    layout->height = layout->is_text ? TEXT_HEIGHT * (double)layout->n_row : 60 + 400 * (double)layout->n_row;
-}
-
-static void put_terminal(FILE *file, const struct plot_options *options, const struct layout *layout)
-{
-    int width = (int)layout->width, height = (int)layout->height;
-    if (options->format == PLOT_TEXT)
-        fprintf(file, "set terminal dumb noenhanced size %d,%d%s\n", width, height, options->color ? " ansi" : "");
-    else if (options->format == PLOT_PDF)
-        fprintf(file, "set terminal pdfcairo noenhanced size %gin,%gin font 'sans,10'\n", width / 96., height / 96.);
-    else if (options->format == PLOT_PNG)
-        fprintf(file, "set terminal pngcairo noenhanced size %d,%d font 'sans,10'\n", width, height);
-    else
-        fprintf(file, "set terminal svg noenhanced size %d,%d dynamic background rgb 'white' font 'sans-serif,12'\n", width,
-                height);
-}
-
-/* top, bottom: parts of the panel's height. Gnuplot counts from the lower left corner. */
-static void put_margins(FILE *file, const struct layout *layout, size_t panel, double top, double bottom)
-{
-    double title = layout->is_text ? 1 : 34, left = layout->is_text ? 11 : 74, right = layout->is_text ? 2 : 18;
-    double width = layout->width / (double)layout->n_column, height = (layout->height - title) / (double)layout->n_row;
-    double x = width * (double)(panel % layout->n_column);
-    double y = layout->height - title - height * (double)(panel / layout->n_column);
-    fprintf(file, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n", (x + left) / layout->width,
-            (x + width - right) / layout->width);
-    fprintf(file, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n", (y - top * height) / layout->height,
-            (y - bottom * height) / layout->height);
 }
 
 /* Whether the curve has any points of the observable; with error bars, or with residuals. */
@@ -172,7 +86,7 @@ static void put_elements(FILE *file, const struct curves *curves, size_t k, bool
     fputs(residuals ? "plot 0 lt -1 dt 3 notitle" : any ? "plot 1/0 notitle" : "plot [0:1] [0:1] -1 notitle", file);
     for (size_t e = 0; e < curves->n_curve; e++) {
         const struct curve *curve = &curves->curve[e];
-        const char *rgb = color[e % N_COLOR];
+        const char *rgb = gnuplot_color[e % GNUPLOT_N_COLOR];
         int shape = 5 + 2 * (int)((e + 1) % 5); /* filled ones */
         if (!residuals && curve->n_time && is_text)
             fprintf(file, ", $curve_%zu_%zu using 1:2 with points pt '.' lc rgb '%s' notitle", e, k, rgb);
@@ -184,16 +98,22 @@ static void put_elements(FILE *file, const struct curves *curves, size_t k, bool
             continue;
         fprintf(file, ", $points_%zu_%zu using 1:%d with points ", e, k, residuals ? 5 : 2);
         if (is_text)
-            fprintf(file, "pt '%s'", curves->n_curve > 1 ? symbol[e % N_COLOR] : "o");
+            fprintf(file, "pt '%s'", curves->n_curve > 1 ? symbol[e % GNUPLOT_N_COLOR] : "o");
         else
             fprintf(file, "pt %d ps 0.7", shape);
         fprintf(file, " lc rgb '%s' ", rgb);
         fputs(has_key ? "title " : "notitle", file);
         if (has_key)
-            put_quoted(file, curves->curve[e].experiment);
+            gnuplot_quoted(file, curves->curve[e].experiment);
     }
     fputc('\n', file);
 }
+
+/* The panels and their places. */
+struct layout {
+    struct gnuplot_layout place;
+    size_t shown[MOST_PANELS]; /* indices of struct curves' shown */
+};
 
 /* Lines that the names of experiments take above a chart in characters. */
 static size_t count_key_lines(const struct curves *curves, const struct layout *layout)
@@ -203,7 +123,7 @@ static size_t count_key_lines(const struct curves *curves, const struct layout *
         size_t n = strlen(curves->curve[e].experiment);
         longest = n > longest ? n : longest;
     }
-    size_t each = longest + 5, room = (size_t)(layout->width / (double)layout->n_column) - 11; /* name, symbol, gaps; axis */
+    size_t each = longest + 5, room = (size_t)(layout->place.width / (double)layout->place.n_column) - 11; /* name, symbol, gaps; axis */
     size_t per_line = room > each ? room / each : 1;
     return curves->n_curve > 1 && curves->n_curve <= MOST_KEYS ? (curves->n_curve + per_line - 1) / per_line : 0;
 }
@@ -212,22 +132,22 @@ static void put_panel(FILE *file, const struct plot_options *options, const stru
                       const struct model *model, size_t panel)
 {
     size_t k = layout->shown[panel];
-    bool is_text = layout->is_text, has_curve = curves->record->parameter && !curves->reason[0];
-    double line = (double)layout->n_row / layout->height, top = is_text ? 0.04 : curves->n_curve > 1 ? 0.1 : 0.04;
+    bool is_text = layout->place.is_text, has_curve = curves->record->parameter && !curves->reason[0];
+    double line = (double)layout->place.n_row / layout->place.height, top = is_text ? 0.04 : curves->n_curve > 1 ? 0.1 : 0.04;
     top += is_text ? line * (double)count_key_lines(curves, layout) : 0;
-    put_margins(file, layout, panel, top, has_curve ? 0.62 : 0.86);
+    gnuplot_margins(file, &layout->place, panel, top, has_curve ? 0.62 : 0.86);
     if (has_curve)
         fputs("set format x ''\nunset xlabel\n", file);
     else
         fputs("set format x '% h'\nset xlabel 'time'\n", file);
     fputs(options->log_values ? "set logscale y\n" : is_text ? "" : "set offsets 0, 0, graph 0.04, graph 0.04\n", file);
     fputs("set key at graph 1, graph 1.03 right bottom horizontal samplen 1\nset ylabel ", file);
-    put_quoted(file, model->abi.observable_name[curves->shown[k]]);
+    gnuplot_quoted(file, model->abi.observable_name[curves->shown[k]]);
     fputc('\n', file);
     put_elements(file, curves, k, false, is_text);
     if (!has_curve)
         return;
-    put_margins(file, layout, panel, is_text ? 0.68 : 0.67, is_text ? 0.87 : 0.86);
+    gnuplot_margins(file, &layout->place, panel, is_text ? 0.68 : 0.67, is_text ? 0.87 : 0.86);
     fputs("unset logscale y\nset format x '% h'\nset xlabel 'time'\nset ylabel 'residual'\n", file);
     fputs("unset offsets\n", file);
     put_residual_axis(file, curves, curves->shown[k]);
@@ -250,7 +170,7 @@ static void put_script(FILE *file, const struct plot_options *options, const str
         first = curve->n_time ? fmin(first, curve->time[0]) : first;
     }
     fputs("set encoding utf8\nset border 3\nset xtics nomirror\nset ytics nomirror\nset datafile missing 'NaN'\n", file);
-    put_terminal(file, options, layout);
+    gnuplot_terminal(file, &layout->place, options->format, options->color);
     put_data(file, curves);
     snprintf(title, sizeof title, "%.60s: %s, %s %.4g", curves->id, outcome_name(record->outcome),
              fit_has_reduced(record) ? "reduced chi-square" : "R squared",
@@ -258,65 +178,15 @@ static void put_script(FILE *file, const struct plot_options *options, const str
     if (!isfinite(fit_badness(record)))
         snprintf(title, sizeof title, "%.60s: %s", curves->id, outcome_name(record->outcome));
     fputs("set multiplot title ", file);
-    put_quoted(file, title);
-    fputs(layout->is_text ? "\n" : " offset 0,0.3\n", file);
+    gnuplot_quoted(file, title);
+    fputs(layout->place.is_text ? "\n" : " offset 0,0.3\n", file);
     if (curves->is_log)
         fputs("set logscale x\n", file);
     if (last > first)
         fprintf(file, "set xrange [%.10g:%.10g]\n", first, last + (curves->is_log ? 0.05 * last : 0.02 * (last - first)));
-    for (size_t k = 0; k < layout->n_panel; k++)
+    for (size_t k = 0; k < layout->place.n_panel; k++)
         put_panel(file, options, curves, layout, model, k);
     fputs("unset multiplot\n", file);
-}
-
-/* Copies what gnuplot wrote. In SVG it leaves the > of "]]>" as it is, which XML forbids in text. */
-static enum status copy_picture(FILE *picture, bool is_svg, FILE *out, struct error *error)
-{
-    int c, before[2] = {0, 0};
-    rewind(picture);
-    while ((c = getc(picture)) != EOF) {
-        if (is_svg && c == '>' && before[0] == ']' && before[1] == ']')
-            fputs("&gt;", out);
-        else
-            putc(c, out);
-        before[0] = before[1];
-        before[1] = c;
-    }
-    if (ferror(picture))
-        return error_system(error, errno, "cannot read gnuplot's picture");
-    return STATUS_OK;
-}
-
-static enum status run_gnuplot(FILE *script, FILE *out, struct error *error)
-{
-    static char name[] = "gnuplot", defaults[] = "--default-settings";
-    char *const arguments[] = {name, defaults, NULL};
-    posix_spawn_file_actions_t files;
-    pid_t child;
-    int wait_status = 0;
-    bool is_written = !fflush(script) && !ferror(script) && lseek(fileno(script), 0, SEEK_SET) == 0 && !fflush(out);
-    int failure = is_written ? posix_spawn_file_actions_init(&files) : errno;
-    if (failure)
-        return error_system(error, failure, "cannot write a script for gnuplot");
-    setenv("LC_ALL", "C.UTF-8", 1); /* the script is UTF-8; in the C locale gnuplot warns of its own degree sign */
-    failure = posix_spawn_file_actions_adddup2(&files, fileno(script), 0);
-    if (!failure)
-        failure = posix_spawn_file_actions_adddup2(&files, fileno(out), 1);
-    if (!failure)
-        failure = posix_spawnp(&child, name, &files, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (failure == ENOENT)
-        return error_set(error, STATUS_SYSTEM, "gnuplot, which draws the plots, was not found\nInstall it (Debian: apt-get "
-                         "install gnuplot-nox; Fedora, conda, Homebrew: gnuplot), or take the numbers from `stiffit export "
-                         "--what residuals` and `stiffit simulate`.");
-    if (failure)
-        return error_system(error, failure, "cannot run gnuplot");
-    while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
-        continue;
-    if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status))
-        return error_set(error, STATUS_SYSTEM, "gnuplot failed; its message is above (without its cairo terminals it writes no "
-                         ".png and .pdf)");
-    return STATUS_OK;
 }
 
 /* The wanted dataset, or the worst one: failed without a best point counts only if there is nothing else. */
@@ -379,11 +249,11 @@ static enum status choose_panels(struct layout *layout, const struct curves *cur
 {
     const struct option_list *wanted = &options->observable;
     size_t n = wanted->n ? wanted->n : curves->n_shown;
-    layout->n_panel = n < MOST_PANELS ? n : MOST_PANELS;
+    layout->place.n_panel = n < MOST_PANELS ? n : MOST_PANELS;
     if (n > MOST_PANELS && options->files.listener.tell)
         options->files.listener.tell(options->files.listener.context,
                                      "note: " OPTION_TEXT(MOST_PANELS) " observables are drawn; --observable chooses");
-    for (size_t i = 0; i < layout->n_panel; i++) {
+    for (size_t i = 0; i < layout->place.n_panel; i++) {
         size_t index, k = i;
         if (wanted->n) {
             enum status status = values_name(wanted->item[i], "observable", "observable", model->abi.observable_name,
@@ -405,9 +275,9 @@ enum status plot_write(const struct plot_options *options, struct output *output
 {
     struct fitted fitted = {.n_room = 0};
     struct curves curves = {.n_curve = 0};
-    struct layout layout = {.n_panel = 0};
+    struct layout layout = {.place = {.n_panel = 0}};
     char *worst = NULL;
-    FILE *script = NULL, *picture = NULL;
+    FILE *script = NULL;
     enum status status = options->rows.id ? STATUS_OK : choose(options, &worst, error);
     if (!status)
         status = fitted_open(&fitted, &options->files, error);
@@ -417,24 +287,19 @@ enum status plot_write(const struct plot_options *options, struct output *output
         status = find_dataset(&fitted, worst ? worst : options->rows.id, &curves, error);
     if (!status)
         status = choose_panels(&layout, &curves, options, &fitted.model, error);
-    if (!status && (!(script = temporary_small_file(error)) ||
-                    !(picture = temporary_small_file(error))))
+    if (!status && !(script = temporary_small_file(error)))
         status = STATUS_SYSTEM;
     if (!status) {
         char line[sizeof curves.reason + 20];
         snprintf(line, sizeof line, "note: no curve: %s", curves.reason);
         if (curves.reason[0] && options->files.listener.tell)
             options->files.listener.tell(options->files.listener.context, line);
-        place_panels(&layout, options);
+        gnuplot_place(&layout.place, options->format, options->width);
         put_script(script, options, &curves, &layout, &fitted.model);
-        status = run_gnuplot(script, picture, error);
+        status = gnuplot_draw(script, options->format, output->file, error);
     }
-    if (!status)
-        status = copy_picture(picture, options->format == PLOT_SVG, output->file, error);
     if (script)
         fclose(script);
-    if (picture)
-        fclose(picture);
     curves_fini(&curves);
     fitted_close(&fitted);
     free(worst);

@@ -53,6 +53,8 @@ enum status report_write(const struct report_options *options, struct output *ou
         status = show_summarise(report.fitted.result, &words, &report.summary, error);
     }
     if (!status)
+        status = report_population_open(&report, error);
+    if (!status)
         status = report_choose(&report, error);
     if (!status)
         status = report_rows(&report, error);
@@ -66,6 +68,8 @@ enum status report_write(const struct report_options *options, struct output *ou
     free(report.pick);
     free(report.pair);
     free(report.residual);
+    population_check_fini(&report.check);
+    arena_fini(&report.arena);
     fitted_close(&report.fitted);
     return status;
 }

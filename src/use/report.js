@@ -127,17 +127,46 @@ const errorPlugin = {id: "errors", beforeDatasetsDraw(chart) {
             }
     ctx.restore();
 }};
-if (hasCharts) Chart.register(barsPlugin, cellsPlugin, errorPlugin);
+/* Areas between two curves of points that share their x. */
+const bandsPlugin = {id: "bands", beforeDatasetsDraw(chart) {
+    const {ctx, scales: {x, y}} = chart;
+    ctx.save();
+    ctx.globalAlpha = 0.25;
+    for (const band of chart.options.bands || []) {
+        const points = band.points.filter(point => point.every(Number.isFinite));
+        ctx.fillStyle = colour(band.colour);
+        ctx.beginPath();
+        points.forEach(([at, low]) => ctx.lineTo(x.getPixelForValue(at), y.getPixelForValue(low)));
+        points.reverse().forEach(([at, , high]) =>
+            ctx.lineTo(x.getPixelForValue(at), y.getPixelForValue(high)));
+        ctx.fill();
+    }
+    ctx.restore();
+}};
+if (hasCharts) Chart.register(barsPlugin, cellsPlugin, errorPlugin, bandsPlugin);
 
 function edges(low, high, n, log) {
     if (!(high > low)) [low, high] = low > 0 ? [low * 0.9, low * 1.1] : low < 0 ? [low * 1.1, low * 0.9] : [-1, 1];
     return Array.from({length: n + 1}, (_, i) => log ? low * (high / low) ** (i / n) : low + (high - low) * i / n);
 }
-function histogram(parent, spread) {
+/* How many of n fits a bin of the histogram holds if parameter j has the population's distribution. */
+function expected(spread, j, n) {
+    const random = data.population && data.population.random.find(one => one.parameter === j);
+    if (!random || !(random.deviation > 0) || !(spread.high > spread.low)) return [];
+    const isLog = random.scale !== "lin", unit = random.scale === "log10" ? Math.LN10 : 1;
+    return edges(spread.low, spread.high, 96, spread.log).filter(x => !isLog || x > 0).map(x => {
+        const z = ((isLog ? Math.log(x) / unit : x) - random.mean) / random.deviation;
+        const width = spread.log ? x * Math.log(spread.high / spread.low) / BINS : (spread.high - spread.low) / BINS;
+        const density = Math.exp(-z * z / 2) / Math.sqrt(2 * Math.PI) / random.deviation / (isLog ? x * unit : 1);
+        return {x, y: n * density * width};
+    });
+}
+function histogram(parent, spread, j) {
     if (spread.median === null) return;
     const at = edges(spread.low, spread.high, BINS, spread.log);
+    const line = expected(spread, j, spread.bins.reduce((a, b) => a + b, 0));
     addChart(parent, `Distribution of ${spread.name}: median ${short(spread.median)}`, () => ({type: "scatter",
-        data: {datasets: [{data: []}]},
+        data: {datasets: [{data: line, showLine: true, radius: 0, borderColor: colour("c1")}]},
         options: {...frame(label(spread) + (spread.cut ? " (98 %)" : ""),
             range("", spread.log, at[0], at[BINS]), axis("", false, {min: 0, suggestedMax: Math.max(...spread.bins) * 1.05})),
         bars: {edges: at, counts: spread.bins}}}));
@@ -245,6 +274,68 @@ function showResiduals() {
     show(0);
 }
 
+/* Each random parameter over a covariate. */
+function showCovariates(box) {
+    const {covariates, individuals, random} = data.population;
+    if (!individuals.length) return;
+    const bar = add(box, "div", null, {class: "bar"});
+    const place = add(box, "div", null, {class: "charts wide"});
+    const show = c => {
+        dropCharts(place);
+        random.forEach((one, i) => {
+            const parameter = data.parameters[one.parameter], name = label(parameter);
+            const points = individuals.map(row => ({x: row[c], y: row[covariates.length + i]}))
+                .filter(point => point.x !== null && point.y !== null);
+            addChart(place, `${parameter.name} of the datasets over ${covariates[c]}`, () => ({type: "scatter",
+                data: {datasets: [{data: points, backgroundColor: colour("c0"), borderColor: colour("c0"), radius: 2}]},
+                options: frame("", axis(covariates[c], false), axis(name, one.scale !== "lin"))}));
+        });
+    };
+    if (covariates.length > 1) select(bar, "covariate", covariates, 0, show);
+    show(0);
+}
+function showPopulation() {
+    const {checks, replicates, datasets} = data.population;
+    const box = byId("population-box"), bar = add(box, "div", null, {class: "bar"});
+    const place = add(box, "div", null, {class: "charts wide"});
+    if (!checks.length) return;
+    const dots = (points, x, y) => ({data: points.map(point => ({x: point[x], y: point[y]})),
+        backgroundColor: colour("c0"), borderColor: colour("c0"), radius: 1.5});
+    const line = (points, name, dash) => ({data: points, showLine: true, radius: 0,
+        borderColor: colour(name), borderDash: dash || []});
+    const show = k => {
+        dropCharts(place);
+        const {bins, points: flat} = checks[k], points = [];
+        for (let i = 0; i < flat.length; i += 5) points.push(flat.slice(i, i + 5));
+        const finite = (i, j) => points.filter(point => point[i] !== null && point[j] !== null);
+        addChart(place, "Quantiles of the measurements over time, and of replicates", () => ({type: "scatter",
+            data: {datasets: [...[1, 5, 9].map(at => line(bins.map(bin => ({x: bin[0], y: bin[at]})), "fore",
+                at === 5 ? [] : [4, 4])), dots(finite(0, 1), 0, 1)]},
+            options: {...frame("5, 50 and 95 % of the data (lines) and of replicates (areas)", axis("time", false),
+                axis("", false)), bands: [1, 5, 9].map((at, q) => ({colour: q === 1 ? "c1" : "c0",
+                points: bins.map(bin => [bin[0], bin[at + 1], bin[at + 3]])}))}}), "tall");
+        for (const [name, at] of [["population", 2], ["individual", 3]])
+            addChart(place, `Measurements over predictions (${name})`, () => {
+                const kept = finite(at, 1), values = kept.flatMap(point => [point[1], point[at]]);
+                const low = values.reduce((a, b) => Math.min(a, b), Infinity);
+                const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
+                return {type: "scatter", data: {datasets: [dots(kept, at, 1),
+                    line([{x: low, y: low}, {x: high, y: high}], "soft", [4, 4])]},
+                options: frame("", axis(`prediction (${name})`, false), axis("measurement", false))};
+            }, "tall");
+        for (const [name, at] of [["time", 0], ["prediction (population)", 2]])
+            addChart(place, `Scores over ${name}`, () => ({type: "scatter",
+                data: {datasets: [dots(finite(at, 4), at, 4)]},
+                options: frame("scores", axis(name, false), axis("", false, {suggestedMin: -3, suggestedMax: 3}))}), "tall");
+    };
+    add(bar, "span", `A visual predictive check: ${replicates} replicates of ${datasets} datasets; areas have 90 % of ` +
+        "their quantiles. Scores are the normal deviates of the measurements' ranks among their replicates.",
+        {class: "soft"});
+    if (checks.length > 1) select(bar, "observable", checks.map(set => set.observable), 0, show);
+    show(0);
+    showCovariates(box);
+}
+
 /* The panels above each other have the same width of labels. */
 const LEFT = {afterFit: scale => { scale.width = 52; }};
 
@@ -259,6 +350,9 @@ function fitChart(parent, fit, k, title, size) {
             if (experiment.curve[k])
                 sets.push({data: pairs(experiment.time, experiment.curve[k]), showLine: true, radius: 0, borderWidth: 1.8,
                     borderColor: series(e), label: ""});
+            if (experiment.typical && experiment.typical[k])
+                sets.push({data: pairs(experiment.time, experiment.typical[k]), showLine: true, radius: 0,
+                    borderWidth: 1.2, borderColor: series(e), borderDash: [4, 4], label: ""});
         });
         return {type: "scatter", data: {datasets: sets}, options: frame(title, axis("", fit.log),
             axis("", false, size ? LEFT : {}), {plugins: {legend: {display: !!size && fit.experiments.length > 1,
@@ -448,7 +542,8 @@ function showTable() {
 
 if (hasCharts) {
     document.documentElement.classList.add("on");
-    data.parameters.forEach(spread => histogram(byId("parameter-charts"), spread));
+    data.parameters.forEach((spread, j) => histogram(byId("parameter-charts"), spread, j));
+    if (data.population) showPopulation();
     data.quality.forEach(spread => histogram(byId("quality-charts"), spread));
     data.costs.forEach(spread => histogram(byId("cost-charts"), spread));
     showPairs();

@@ -276,8 +276,10 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
     report_text(file, words_file(report->info->path));
     fprintf(file, "</title>\n<style>%s</style></head><body>\n<header><h1>", report_css);
     report_text(file, words_file(report->info->path));
-    fputs("</h1><p>Report of stiffit " STIFFIT_VERSION "</p><nav><a href=#health>Health</a> "
-          "<a href=#parameters>Parameters</a> "
+    fputs("</h1><p>Report of stiffit " STIFFIT_VERSION "</p><nav><a href=#health>Health</a> ", file);
+    if (report->population)
+        fputs("<a href=#population>Population</a> ", file);
+    fputs("<a href=#parameters>Parameters</a> "
           "<a class=script href=#pairs>Pairs</a> <a class=script href=#quality>Quality</a> "
           "<a class=script href=#residuals>Residuals</a> <a href=#costs>Costs</a> <a class=script href=#gallery>Gallery</a> "
           "<a href=#fits>Fits</a> <a href=#provenance>Provenance</a></nav></header>\n<main>\n"
@@ -291,6 +293,7 @@ enum status report_page(struct report *report, FILE *file, struct error *error)
         fputs("</p>\n", file);
     }
     put_health(file, report);
+    report_population_section(report, file);
     put_tables(file, report);
     put_rows(file, report);
     fputs("</main>\n", file);

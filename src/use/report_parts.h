@@ -4,7 +4,9 @@
 
 #include "base/json.h"
 #include "fit/goodness.h"
+#include "io/result_population.h"
 #include "use/curves.h"
+#include "use/population_check.h"
 #include "use/report_options.h"
 #include "use/show.h"
 
@@ -52,6 +54,9 @@ struct report {
     uint64_t n_residual_dataset;
     size_t n_gallery;
     FILE *rows, *gallery, *table;      /* temporary files: JSON, JSON, HTML */
+    struct arena arena;                /* of the population */
+    const struct result_population *population; /* NULL: no random parameters */
+    struct population_check check;     /* empty without model */
 };
 
 /* report_pick.c: the second pass over the result. */
@@ -64,6 +69,11 @@ enum status report_rows(struct report *report, struct error *error);
 
 /* report_summary.c: all that is not about single fits. */
 void report_summary(struct report *report, FILE *file);
+
+/* report_population.c: nothing if there are no random parameters. */
+enum status report_population_open(struct report *report, struct error *error);
+void report_population_section(const struct report *report, FILE *file);
+void report_population_json(const struct report *report, struct json *json);
 
 /* report_page.c: text of HTML, and the page. */
 void report_text(FILE *file, const char *text);

@@ -1,5 +1,6 @@
 /* Walks through the result, and the problem beside it if there is one: rows of the tables, curves of the gallery, residuals.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/population_draw.h"
 #include "use/report_parts.h"
 
 #include "io/result_tables.h"
@@ -23,6 +24,8 @@ struct walk {
     struct row_filter filter;
     struct result_table_source *kept[N_KEPT_TABLE];
     struct curves curves;
+    struct population_draw draw; /* with random parameters: for the typical ones, at which are */
+    struct curves typical;       /* these curves */
     struct json rows, gallery;
     size_t n_number;           /* in the gallery */
 };
@@ -85,7 +88,20 @@ static void put_numbers(struct walk *walk, const char *key, const double *number
     walk->n_number += n;
 }
 
-static void put_curve(struct walk *walk, const struct curve *curve)
+/* The curves at the typical parameters, if they can be computed, at the same times. */
+static void put_typical(struct walk *walk, const struct curve *curve, size_t e)
+{
+    const struct curve *typical = e < walk->typical.n_curve ? &walk->typical.curve[e] : NULL;
+    if (!typical || typical->n_time != curve->n_time
+        || walk->typical.n_shown != walk->curves.n_shown)
+        return;
+    json_array_begin(&walk->gallery, "typical");
+    for (size_t k = 0; k < walk->curves.n_shown && curve->n_time; k++)
+        put_numbers(walk, NULL, typical->value + k * curve->n_time, curve->n_time);
+    json_array_end(&walk->gallery);
+}
+
+static void put_curve(struct walk *walk, const struct curve *curve, size_t e)
 {
     struct json *json = &walk->gallery;
     json_object_begin(json, NULL);
@@ -95,6 +111,7 @@ static void put_curve(struct walk *walk, const struct curve *curve)
     for (size_t k = 0; k < walk->curves.n_shown && curve->n_time; k++)
         put_numbers(walk, NULL, curve->value + k * curve->n_time, curve->n_time);
     json_array_end(json);
+    put_typical(walk, curve, e);
     json_array_begin(json, "data"); /* of each point: place among the shown, time, value, low, high, residual, censored */
     for (size_t i = 0; i < curve->n_point; i++) {
         const struct curve_point *point = &curve->point[i];
@@ -158,7 +175,7 @@ static void put_gallery(struct walk *walk, unsigned why)
     json_array_end(json);
     json_array_begin(json, "experiments");
     for (size_t e = 0; e < curves->n_curve; e++)
-        put_curve(walk, &curves->curve[e]);
+        put_curve(walk, &curves->curve[e], e);
     json_array_end(json);
 }
 
@@ -179,6 +196,18 @@ static enum status add_residuals(struct report *report, const struct curves *cur
     return STATUS_OK;
 }
 
+static enum status make_typical(struct walk *walk, struct error *error)
+{
+    struct fit_record record = *walk->record;
+    struct fitted_dataset there = walk->dataset;
+    enum status status = population_draw_dataset(&walk->draw, &walk->dataset, error);
+    record.parameter = walk->draw.start;
+    there.record = &record;
+    there.p = record.parameter;
+    return status ? status
+                  : curves_make(&walk->typical, &walk->report->fitted, &there, N_GRID, error);
+}
+
 /* One dataset that was picked, or of which nothing but the kept tables is read. */
 static enum status take(struct walk *walk, unsigned why, struct error *error)
 {
@@ -188,6 +217,8 @@ static enum status take(struct walk *walk, unsigned why, struct error *error)
     enum status status = STATUS_OK;
     if (report->has_model && (in_gallery || why & PICKED_RESIDUAL))
         status = curves_make(&walk->curves, &report->fitted, &walk->dataset, in_gallery ? N_GRID : 0, error);
+    if (!status && in_gallery && report->population)
+        status = make_typical(walk, error);
     if (!status && report->has_model && why & PICKED_RESIDUAL)
         status = add_residuals(report, &walk->curves, error);
     if (!status && (report->all_rows || why))
@@ -223,6 +254,8 @@ enum status report_rows(struct report *report, struct error *error)
         struct result_table_shape shape = kept_shape((enum kept_table)table, report->info->n_parameter);
         status = result_table_source_open(&walk.kept[table], report->fitted.result, &shape, KEPT_BYTES, error);
     }
+    if (!status && report->has_model && report->population)
+        status = population_draw_init(&walk.draw, &report->fitted, 1, "report", error);
     while (!status && next_row(&walk, &status, error)) {
         bool picked = next < report->n_pick && report->pick[next].row == walk.row;
         unsigned why = picked ? report->pick[next++].why : 0;
@@ -238,6 +271,8 @@ enum status report_rows(struct report *report, struct error *error)
     for (int table = KEPT_PROFILES; table < N_KEPT_TABLE; table++)
         result_table_source_close(walk.kept[table]);
     curves_fini(&walk.curves);
+    curves_fini(&walk.typical);
+    population_draw_fini(&walk.draw);
     row_filter_fini(&walk.filter);
     result_block_fini(&walk.block);
     return status;

@@ -197,5 +197,6 @@ void report_summary(struct report *report, FILE *file)
     put_spreads(&json, report);
     put_pairs(&json, report);
     put_residuals(&json, report);
+    report_population_json(report, &json);
     json_end(&json);
 }

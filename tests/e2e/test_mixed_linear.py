@@ -164,5 +164,39 @@ def test_level_in_file(tmp):
     mixed.agree(by_file, data.reference(), mixed.FINE, names=ENTRIES)
 
 
+def polynomial(tmp, r, n, blocks, words, seed):
+    """log y is a polynomial of t with r random coefficients."""
+    rng = np.random.default_rng(seed)
+    names = [f"a{i}" for i in range(r)]
+    text = "".join(f"parameter {name} = 0.5\n" for name in names) + "parameter s = 0.3 in [1e-4, 100] scale log\n" \
+        + "observe y = exp(" + " + ".join(f"{name}*(t - 1)^{i}" for i, name in enumerate(names)) + ") lognormal sd s\n"
+    t = rng.uniform(0, 2, (n, 2 * r))
+    x = np.stack([(t - 1) ** i for i in range(r)], axis=-1)
+    phi = rng.normal(1, np.linspace(0.2, 0.5, r), (n, r))
+    z = np.einsum("nti,ni->nt", x, phi) + 0.15 * rng.normal(size=t.shape)
+    mask = rng.uniform(size=t.shape) < 0.9
+    d, k = np.nonzero(mask)
+    problem = mixed.write(tmp / "p.h5", text, np.column_stack([d, t[d, k], 0 * d, np.exp(z[d, k]), np.full(len(d), np.nan)]))
+    model = mo.Linear(z, x, mask, blocks=blocks, jacobian=2 * np.sum(np.where(mask, z, 0), axis=1))
+    reference = mo.maximise(model, np.full(r, 0.9), 0.1 * np.eye(r), [np.log(0.2)])
+    return problem, reference, ("--random", ",".join(names), "--share", "s", *words)
+
+
+def test_blocks(tmp):
+    """Three random parameters, two of which are correlated."""
+    problem, reference, words = polynomial(tmp, 3, 40, [[0, 2], [1]], ("--random-covariance", "a0.a2,a1"), 12)
+    both(problem, reference, *words, names=["mean(a0)", "mean(a1)", "mean(a2)", "var(a0)", "cov(a0,a2)", "var(a1)", "var(a2)",
+                                            "s"])
+
+
+def test_five_random(tmp):
+    """More than products of nodes can integrate: points of a lattice, whose errors are below what the tests ask of quadrature."""
+    problem, reference, words = polynomial(tmp, 5, 24, [[i] for i in range(5)], ("--random-covariance", "diagonal"), 13)
+    found = mixed.run(problem, *words, "--likelihood", "laplace")
+    mixed.agree(found, reference, mixed.FINE)
+    found = mixed.run(problem, *words, "--overwrite")
+    mixed.agree(found, reference, mixed.NEAR, errors=0.02)
+
+
 if __name__ == "__main__":
     h.main()

@@ -95,7 +95,7 @@ class Case:
         off = np.abs(fits["random_deviation"][:, columns] / deviation - 1)
         assert np.max(off) < 0.1, f"a conditional deviation is off by {np.max(off):.2g}"
         np.testing.assert_allclose(fits["minus_2_log_likelihood"], reference.by_dataset, atol=0.02)
-        assert np.all(fits["effective_samples"] > 1), fits["effective_samples"]
+        assert np.all(fits["effective_points"] > 1), fits["effective_points"]
         return found, reference
 
 

@@ -2,6 +2,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import re
+
 import h5py
 import numpy as np
 
@@ -15,6 +17,7 @@ parameter s = 0.1 in [1e-3, 10] scale log
 observe y = V*exp(-k*t) + A sd s
 """
 NAMES = ["k", "V", "A", "s"]
+BRIEF = ("--max-evaluations", 3)  # what a run finds is not looked at here
 T = np.array([0.25, 0.5, 1, 2, 4, 6, 9, 12.0])
 
 
@@ -27,7 +30,7 @@ def problem(path, n=4, **parameters):
 
 def described(path, model, *words, code=(0, 1)):
     """The part of the run's identity that says what is shared and random, as a dict."""
-    h.stiffit("run", path, "--model", model, "--overwrite", *words, code=code)
+    h.stiffit("run", path, "--model", model, "--overwrite", *BRIEF, *words, code=code)
     with h5py.File(h.result_path(path)) as f:
         text = f["provenance"].attrs["identity_description"].decode()
         shared = [name.decode() for name in f["shared/name"][()]] if "shared" in f else []
@@ -72,7 +75,26 @@ def test_levels_of_the_file(tmp):
     assert "'k' is neither random nor shared" in done.stderr, done.stderr
     # that failed datasets are left out is implied, and no other run
     assert described(path, model, "--leave-out-failed") == plain
-    assert "already complete" in h.stiffit("run", path, "--model", model, code=(0, 1)).stderr
+    assert "already complete" in h.stiffit("run", path, "--model", model, *BRIEF,
+                                           code=(0, 1)).stderr
+
+
+def test_levels_of_a_table(tmp):
+    """import --parameters has a column for them."""
+    (tmp / "m.ode").write_text(MODEL)
+    (tmp / "y.csv").write_text("dataset,time,value\n" + "".join(
+        f"{d},{t},{(1 + d / 10) * 2 * np.exp(-0.3 * t) + 1 + 0.05 * np.cos(9 * t + d)}\n"
+        for d in range(4) for t in T))
+    (tmp / "p.csv").write_text("parameter,level,start\nk,random,\nV,random,\nA,shared,\ns,shared,0.2\n")
+    h.stiffit("import", tmp / "y.csv", "--model", tmp / "m.ode", "-p", tmp / "p.csv", "-o",
+              tmp / "a.h5")
+    shown = h.stiffit("show", tmp / "a.h5").stdout
+    assert re.search(r"^levels +4: random random shared shared$", shown, re.M), shown
+    assert described(tmp / "a.h5", tmp / "m.ode")["random"] == "k,V"
+    (tmp / "p.csv").write_text("parameter,level\nk,randm\n")
+    done = h.stiffit("import", tmp / "y.csv", "--model", tmp / "m.ode", "-p", tmp / "p.csv", "-o",
+                     tmp / "b.h5", code=3)
+    assert '"randm" is not a level' in done.stderr, done.stderr
 
 
 def test_levels_in_options_of_the_file(tmp):
@@ -92,6 +114,7 @@ def test_refused(tmp):
     for words, text in (
             (("--random", "k,W", "--share", "A,s"), "there is no parameter 'W'"),
             (("--random", "", "--share", "A,s"), "a name is empty"),
+            (("--random", "k@experiment", "--share", "V,A,s"), "for each experiment or group"),
             (("--random", "k,V,A", "--share", "A,s"), "'A' is both shared (--share) and random"),
             (("--random", "k,V", "--share", "s"), "'A' is neither random nor shared"),
             (base + ("--random-covariance", "k.A"), "'A' is not a random parameter"),

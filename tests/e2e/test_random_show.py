@@ -73,10 +73,49 @@ def test_columns(tmp):
     head, row = h.stiffit("export", result).stdout.splitlines()[:2]
     row = dict(zip(head.split(","), row.split(",")))
     assert row["random_mean_k"] == "0.5" and row["minus_2_log_likelihood"] == "7.25", row
-    assert "effective_samples" in row and "random_deviation_V" in row
+    assert "effective_points" in row and "random_deviation_V" in row
     shown = h.stiffit("show", result, "--where", "minus_2_log_likelihood > 7").stdout
     assert "4 of 4" in shown or "4 fits" in shown, shown
     assert "contribution to -2 log L 7.25" in h.stiffit("show", result, "--id", "d0").stdout
+
+
+def test_the_group_of_a_run(tmp):
+    """What the finisher writes agrees with itself and with /fits; in the problem file, too."""
+    path, model = problem(tmp / "a.h5", 12)
+    words = ("--model", model, "--random", "k,V", "--share", "A,s")
+    h.stiffit("run", path, *words)
+    h.stiffit("run", path, *words, "--in-place")
+    h.stiffit("run", path, *words, "--in-place", "--overwrite")
+    for file in (h.result_path(path), path):
+        with h5py.File(file) as f:
+            g = {name: data[()] for name, data in f["population"].items()}
+            at = dict(f["population"].attrs)
+            fits = {name: f["fits"][name][()] for name in (
+                "random_mean", "random_deviation", "minus_2_log_likelihood", "parameters")}
+        assert [n.decode() for n in g["estimate_name"]] == [
+            "mean(k)", "mean(V)", "var(k)", "cov(k,V)", "var(V)", "A", "s"]
+        assert (at["n_estimate"], at["n_dataset"], at["n_left_out"], at["n_measurement"]) == (
+            7, 12, 0, 96)
+        np.testing.assert_allclose(g["natural_mean"], np.exp(g["mean"]), rtol=1e-14)
+        np.testing.assert_allclose(g["standard_deviation"]**2, np.diag(g["covariance"]), rtol=1e-14)
+        np.testing.assert_allclose(g["estimate"][:5], np.concatenate(
+            [g["mean"], g["covariance"][np.tril_indices(2)]]), rtol=1e-14)
+        np.testing.assert_allclose(g["estimate"][5:], [g["shared"][0], np.log(g["shared"][1])],
+                                   rtol=1e-14)
+        np.testing.assert_allclose(g["standard_error"]**2, np.diag(g["estimate_covariance"]),
+                                   rtol=1e-12)
+        np.testing.assert_allclose(g["natural_standard_error"], g["natural_mean"]
+                                   * g["standard_error"][:2], rtol=1e-14)
+        np.testing.assert_allclose(fits["minus_2_log_likelihood"].sum(), at["minus_2_log_likelihood"],
+                                   rtol=1e-12)
+        np.testing.assert_allclose([at["aic"], at["bic"]], at["minus_2_log_likelihood"] + 7 * np.array(
+            [2, np.log(12)]), rtol=1e-14)
+        # conditional means are near the modes, and shrunken towards the mean
+        mean = fits["random_mean"]
+        assert np.all(np.isnan(mean[:, 2:])) and np.all(np.isnan(fits["random_deviation"][:, 2:]))
+        assert np.all(abs(mean[:, :2] - np.log(fits["parameters"][:, :2]))
+                      <= fits["random_deviation"][:, :2] + 1e-12)
+        assert np.all(fits["parameters"][:, 2:] == g["shared"])
 
 
 def test_other_commands(tmp):

@@ -37,6 +37,7 @@ static bool make_example(struct mixed_result *mixed, struct arena *arena)
         for (size_t j = 0; j < mixed->m; j++)
             mixed->error_covariance[i * mixed->m + j] = 1e-4 * (double)((i + 1) * (j + 1));
     }
+    mixed->standard_error[5] = NAN; /* of the variance that is 0 */
     mixed->minus_2_log_likelihood = 100;
     mixed->likelihood_error = 0.05;
     mixed->condition = 7;
@@ -63,7 +64,9 @@ static void check_values(const struct result_population *population)
     for (size_t i = 0; i < 8; i++) {
         assert_string_equal(population->estimate_name[i], estimates[i]);
         assert_true(population->estimate[i] == values[i]);
-        assert_true(population->error[i] == 0.01 * (double)(i + 1));
+        for (size_t j = 0; j < 8; j++)
+            assert_int_equal(isnan(population->error_covariance[i * 8 + j]) != 0, i == 5 || j == 5);
+        assert_true(population->error[i] == 0.01 * (double)(i + 1) || i == 5);
     }
     assert_true(fabs(population->natural_mean[0] - exp(-1.0)) < 1e-15);
     assert_true(fabs(population->natural_mean[1] - sqrt(10.0)) < 1e-14);

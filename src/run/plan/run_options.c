@@ -96,8 +96,8 @@ static const struct option table[] = {
      .offset = FIELD(recipe.fit.likelihood), .choice = likelihood_words, .default_text = "exact",
      .in_file = true,
      .help = "with random parameters: the likelihood that is maximised, integrated over them for "
-             "each dataset; exact: by importance sampling, after Laplace's approximation; laplace: "
-             "by that alone"},
+             "each dataset; exact: by quadrature, after Laplace's approximation; laplace: by that "
+             "alone"},
     {.name = "leave-out-failed", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .offset = FIELD(recipe.leave_out_failed),
      .in_file = true,
      .help = "with shared parameters: datasets that cannot be used or evaluated are left out of the "

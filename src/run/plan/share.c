@@ -88,6 +88,10 @@ static enum status find_random(struct words *words, const struct problem *proble
                                struct error *error)
 {
     bool is_all = !strcmp(words->random, "all");
+    if (strchr(words->random, '@'))
+        return error_set(error, STATUS_USAGE, "--random: '%.100s': a random parameter has one "
+                         "value for each dataset; values for each experiment or group are not "
+                         "possible yet", words->random);
     memset(words->wanted, 0, n);
     enum status status =
         refit_mark_names("random", words->random, words->names, n, words->wanted, error);

@@ -1,0 +1,209 @@
+/* What a fit with random parameters keeps: the estimates' layout, its state, and records.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/mixed.h"
+
+#include "fit/joint_bytes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Standard deviations at the start: of a logarithm, and of others relative to the mean. */
+static const double DEVIATION = 0.5, RELATIVE = 0.3;
+
+void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor)
+{
+    size_t r = mixed->progress.r;
+    memset(factor, 0, r * r * sizeof *factor);
+    for (size_t k = 0; k < mixed->progress.n_factor; k++)
+        factor[mixed->row[k] + mixed->column[k] * r] = estimates[mixed->progress.s + k];
+}
+
+bool mixed_init(struct joint *joint)
+{
+    struct mixed *mixed = joint->mixed = arena_calloc(&joint->arena, 1, sizeof *mixed);
+    if (mixed)
+        mixed->joint = joint;
+    return mixed != NULL;
+}
+
+static uint8_t group_of(const struct joint *joint, size_t k)
+{
+    return joint->levels.random[joint->above.list[k].file_index];
+}
+
+static bool is_occasion(const struct joint *joint, size_t k)
+{
+    return joint->levels.occasion && joint->levels.occasion[joint->above.list[k].file_index];
+}
+
+/* Adds parameter k to a list of n, in the file's order. */
+static void insert(const struct joint *joint, uint32_t *list, size_t n, uint32_t k)
+{
+    for (; n > 0 && joint->above.list[list[n - 1]].file_index > joint->above.list[k].file_index; n--)
+        list[n] = list[n - 1];
+    list[n] = k;
+}
+
+/* The random parameters, in the file's order, and the factor's entries: those of parameters that
+ * are correlated with each other. */
+static bool find_random(struct mixed *mixed)
+{
+    const struct joint *joint = mixed->joint;
+    struct arena *arena = &mixed->joint->arena;
+    size_t s = joint->above.s, r = 0, q = 0, n = 0;
+    uint32_t *random = mixed->random = arena_calloc(arena, 2 * s + 1, sizeof *mixed->random);
+    mixed->row = arena_calloc(arena, s * s + s + 1, sizeof *mixed->row);
+    mixed->column = arena_calloc(arena, s * s + s + 1, sizeof *mixed->column);
+    if (!random || !mixed->row || !mixed->column)
+        return false;
+    for (uint32_t k = 0; k < s; k++)
+        if (group_of(joint, k))
+            insert(joint, random, r++, k);
+    for (uint32_t k = 0; k < s; k++)
+        if (is_occasion(joint, k))
+            insert(joint, random + r, q++, k);
+    for (uint32_t c = 0; c < r; c++)
+        for (uint32_t a = c; a < r; a++) {
+            if (group_of(joint, random[a]) != group_of(joint, random[c]))
+                continue;
+            mixed->row[n] = a;
+            mixed->column[n++] = c;
+        }
+    for (uint32_t a = 0; a < q; a++)
+        mixed->row[n + a] = mixed->column[n + a] = (uint32_t)r + a;
+    mixed->progress.q = q;
+    mixed->progress.r = r;
+    mixed->progress.s = s;
+    mixed->progress.n_factor = n;
+    mixed->m = s + n + q;
+    return true;
+}
+
+double mixed_first_deviation(const struct mixed *mixed, const double *theta, size_t a)
+{
+    const struct joint_above *above = &mixed->joint->above.list[mixed->random[a]];
+    double mean = fabs(theta[mixed->random[a]]);
+    if (above->scale != SCALE_LIN)
+        return above->scale == SCALE_LOG ? DEVIATION : DEVIATION / log(10);
+    return mean > 0 ? RELATIVE * mean : above->start != 0 ? RELATIVE * fabs(above->start) : 1;
+}
+
+/* The map of all estimates. */
+static bool make_map(struct mixed *mixed)
+{
+    const struct fit_map *from = &mixed->joint->asker.map;
+    struct fit_map *map = &mixed->asker.map;
+    struct arena *arena = &mixed->joint->arena;
+    size_t m = mixed->m, s = mixed->progress.s;
+    const double *theta = mixed->joint->above.theta;
+    *map = (struct fit_map){.n_free = m, .scale = arena_calloc(arena, m + 1, sizeof *map->scale),
+                            .file_index = arena_calloc(arena, m + 1, sizeof *map->file_index)};
+    if (!map->scale || !map->file_index
+        || !ARENA_DOUBLES(arena, {&map->start, m, 1}, {&map->lower, m, 1}, {&map->upper, m, 1},
+                          {&map->size, m, 1}))
+        return false;
+    for (size_t k = 0; k < m; k++) {
+        bool is_diagonal = k >= s && mixed->row[k - s] == mixed->column[k - s];
+        double size = k < s ? 0 : mixed_first_deviation(mixed, theta, mixed->row[k - s]);
+        map->scale[k] = k < s ? from->scale[k] : SCALE_LIN;
+        map->lower[k] = k < s ? from->lower[k] : is_diagonal ? 0 : -INFINITY;
+        map->upper[k] = k < s ? from->upper[k] : INFINITY;
+        map->start[k] = k < s ? theta[k]
+                              : is_diagonal ? size : 0;
+        map->size[k] = k < s ? from->size[k] : size;
+    }
+    return true;
+}
+
+bool mixed_make(struct mixed *mixed)
+{
+    struct joint *joint = mixed->joint;
+    struct arena *arena = &joint->arena;
+    if (!find_random(mixed) || !make_map(mixed))
+        return false;
+    size_t m = mixed->m;
+    if (!rule_init(&mixed->rule, joint->seed, arena))
+        return false;
+    mixed->asker.problem = &joint->problem;
+    mixed->options = *joint->options;
+    mixed->asker.options = &mixed->options;
+    mixed->asker.accuracy = joint->asker.accuracy;
+    mixed->asker.is_near = true; /* the pooled fit was the first step */
+    mixed->asker.objective.has_offset = true;
+    mixed->search.asker = &mixed->asker;
+    mixed->search.best = &mixed->point;
+    mixed->search.requested = mixed->asker.accuracy;
+    mixed->point.theta = arena_calloc(arena, m + 1, sizeof(double));
+    if (!mixed->point.theta || !trust_model_init(&mixed->search.model, &mixed->asker, arena)
+        || !ARENA_DOUBLES(arena, {&mixed->point.gradient, m, 1}, {&mixed->trial, m, 1},
+                          {&mixed->slope, m, 1}, {&mixed->curvature, m, m},
+                          {&mixed->sum, mixed_n_number(m), 1}))
+        return false;
+    memcpy(mixed->point.theta, mixed->asker.map.start, m * sizeof(double));
+    return true;
+}
+
+void mixed_pass_search(struct cursor *cursor, struct mixed *mixed)
+{
+    const struct mixed_progress *progress = &mixed->progress;
+    size_t m = progress->s + progress->n_factor + progress->q;
+    ARRAY(mixed->point.theta, m);
+    ARRAY(mixed->curvature, m * m);
+    ARRAY(mixed->search.model.scale, m);
+}
+
+struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect)
+{
+    size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
+    struct mixed_block *block =
+        calloc(1, sizeof *block + (2 * n_effect + 2 * r + n_number) * sizeof(double));
+    if (!block)
+        return NULL;
+    double *next = (double *)(block + 1);
+    block->n_effect = n_effect;
+    block->mode = next;
+    block->found = next += n_effect;
+    block->mean = next += n_effect;
+    block->deviation = next += r;
+    block->number = next + r;
+    return block;
+}
+
+bool mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct mixed_block **block)
+{
+    struct mixed_block none = {.mode = NULL}, *to = block && *block ? *block : &none;
+    size_t n = to->n_effect;
+    FIELD(n);
+    if (block && !*block && cursor->from) /* what another process has left */
+        to = *block = mixed_block_new(mixed, n);
+    if (!to || cursor->is_bad || n > RULE_MOST)
+        return false;
+    ARRAY(to->mode, n);
+    FIELD(to->level);
+    FIELD(to->value);
+    return true;
+}
+
+void mixed_record(const struct joint *joint, size_t i, struct fit_record *record)
+{
+    const struct mixed *mixed = joint->mixed;
+    const struct mixed_result *result = &mixed->result;
+    const struct joint_block *block = &joint->block[i];
+    const struct mixed_block *own = block->mixed;
+    if (!own || !mixed->has_result || block->is_out)
+        return;
+    record->minus_2_log_likelihood = 2 * own->number[0];
+    record->effective_points = own->effective;
+    for (size_t k = 0; k < result->s; k++)
+        for (size_t j = 0; j < mixed->progress.s; j++)
+            if (block->file_index[j] == result->shared[k])
+                record->standard_error[result->shared[k]] =
+                    fabs(block->chain[j]) * result->standard_error[result->m - result->s + k];
+    for (size_t a = 0; a < result->r; a++) {
+        uint32_t file = result->random[a];
+        record->random_mean[file] = own->mean[a];
+        record->random_deviation[file] = own->deviation[a];
+        record->standard_error[file] = fabs(block->chain[mixed->random[a]]) * own->deviation[a];
+    }
+}

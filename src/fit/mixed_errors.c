@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/mixed_errors.h"
+
+#include "fit/matrix.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
+ * where datasets are so many that third derivatives matter little, and have many points. */
+static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
+enum { ENOUGH = 200, FEW_RANDOM = 2 };
+
+static double error_of(const struct joint_block *block)
+{
+    return block->mixed->number[0] - block->mixed->value;
+}
+
+static double square_of(const struct joint_block *block) { return error_of(block) * error_of(block); }
+
+/* The estimates that a bound holds, or a variance of 0: `loose` lists the others. */
+static size_t find_loose(const struct mixed *mixed, uint32_t *loose)
+{
+    size_t n = 0, s = mixed->progress.s;
+    for (uint32_t k = 0; k < mixed->m; k++) {
+        bool is_zero = k >= s && mixed->asker.map.lower[k] == 0 && mixed->point.theta[k] == 0;
+        if (!is_zero && !fit_point_is_held(&mixed->asker.map, &mixed->point, k))
+            loose[n++] = k;
+    }
+    return n;
+}
+
+/* The inverse of the rows and columns `index` of a matrix. False: it is not positive definite. */
+static bool invert(size_t m, const double *matrix, size_t k, const uint32_t *index, double *factor,
+                   double *inverse)
+{
+    if (!matrix_factor(m, matrix, k, index, factor))
+        return false;
+    for (size_t c = 0; c < k; c++) {
+        double *x = inverse + c * k;
+        memset(x, 0, k * sizeof *x);
+        x[c] = 1;
+        matrix_solve_lower(k, factor, x);
+        matrix_solve_upper(k, factor, x);
+    }
+    return true;
+}
+
+/* What the errors are computed from: m x m each but the indices. */
+struct errors {
+    size_t n;
+    uint32_t *loose;
+    double *second, *products, *inverse, *factor, *work;
+    double *estimate_by; /* derivatives of the result's estimates by those of the search */
+};
+
+/* Second derivatives of the objective at the best estimates, by differences of the gradient. */
+static enum asked differ(struct mixed *mixed, struct errors *errors)
+{
+    size_t m = mixed->m;
+    bool is_one_sided = mixed->joint->part.n_all >= ENOUGH && mixed->progress.r > FEW_RANDOM;
+    double part = is_one_sided ? ONE_SIDE : BOTH_SIDES;
+    bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor,
+                          errors->inverse);
+    mixed->progress.finer = 0; /* enough for two or three digits */
+    enum asked asked = is_one_sided ? mixed_run(mixed, JOINT_MIXED, mixed->point.theta) : ASKED_OK;
+    if (asked != ASKED_OK)
+        return asked;
+    memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
+    for (size_t c = 0; c < errors->n; c++) {
+        uint32_t k = errors->loose[c];
+        double *column = errors->second + k * m, width = 0;
+        double variance = is_good ? errors->inverse[c + c * errors->n]
+                                  : 1 / fmax(mixed->curvature[k + k * m], DBL_MIN);
+        memset(column, 0, m * sizeof *column);
+        for (int side = 1; side >= (is_one_sided ? 0 : -1); side--) {
+            const double *gradient = mixed->slope;
+            double h = side ? part * sqrt(variance) : 0;
+            if (side == 0 && !is_one_sided)
+                continue;
+            memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
+            mixed->trial[k] += side * h;
+            if (side != 0) {
+                asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+                if (asked != ASKED_OK)
+                    return asked;
+                gradient = mixed->sum + 1;
+            }
+            width += h;
+            for (size_t j = 0; j < m; j++)
+                column[j] += (side > 0 ? 1 : -1) * gradient[j];
+        }
+        for (size_t j = 0; j < m; j++)
+            column[j] /= width;
+    }
+    for (size_t c = 0; c < m; c++)
+        for (size_t d = 0; d < c; d++)
+            errors->second[d + c * m] = errors->second[c + d * m] =
+                0.5 * (errors->second[d + c * m] + errors->second[c + d * m]);
+    return ASKED_OK;
+}
+
+/* The place of covariance entry k in the result's estimates; means and shared values are in the
+ * file's order there. */
+static size_t place_of(const struct mixed *mixed, size_t k)
+{
+    const struct mixed_result *result = &mixed->result;
+    size_t s = mixed->progress.s;
+    if (k >= s)
+        return result->r + (k - s);
+    for (size_t a = 0; a < result->r; a++)
+        if (mixed->random[a] == k)
+            return a;
+    size_t at = result->m - result->s;
+    while (result->shared[at - (result->m - result->s)] != mixed->joint->above.list[k].file_index)
+        at++;
+    return at;
+}
+
+/* How the result's estimates change with the search's: covariances L L' with the factor. */
+static void set_derivatives(const struct mixed *mixed, const double *factor, double *by)
+{
+    size_t m = mixed->m, s = mixed->progress.s, r = mixed->progress.r, n = mixed->progress.n_factor;
+    memset(by, 0, m * m * sizeof *by);
+    for (size_t k = 0; k < s; k++)
+        by[place_of(mixed, k) + k * m] = 1;
+    for (size_t k = s + n; k < m; k++)
+        by[place_of(mixed, k) + k * m] = 2 * mixed->point.theta[k];
+    for (size_t e = 0; e < n; e++)
+        for (size_t k = 0; k < n; k++) {
+            size_t i = mixed->row[e], j = mixed->column[e], a = mixed->row[k], c = mixed->column[k];
+            by[place_of(mixed, s + e) + (s + k) * m] =
+                (i == a ? factor[j + c * r] : 0) + (j == a ? factor[i + c * r] : 0);
+        }
+}
+
+/* Errors of the result's estimates from a covariance of the search's loose ones. */
+static void put_errors(const struct mixed *mixed, const struct errors *errors,
+                       const double *covariance, double *error, double *matrix)
+{
+    size_t m = mixed->m, n = errors->n;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double sum = 0, own = 0;
+            for (size_t c = 0; c < n; c++) {
+                double by = errors->estimate_by[i + errors->loose[c] * m];
+                own += fabs(by);
+                for (size_t d = 0; d < n && by != 0; d++)
+                    sum += by * covariance[c + d * n] * errors->estimate_by[j + errors->loose[d] * m];
+            }
+            sum = covariance == NULL || own == 0 ? NAN : sum;
+            if (i == j)
+                error[i] = sqrt(sum);
+            if (matrix)
+                matrix[i + j * m] = matrix[j + i * m] = sum;
+        }
+}
+
+static bool make_errors(const struct mixed *mixed, struct errors *errors, struct arena *arena)
+{
+    size_t m = mixed->m;
+    errors->loose = arena_calloc(arena, m + 1, sizeof *errors->loose);
+    return errors->loose
+           && ARENA_DOUBLES(arena, {&errors->second, m, m}, {&errors->products, m, m},
+                            {&errors->inverse, m, m}, {&errors->factor, m, m},
+                            {&errors->work, m, 3 * m}, {&errors->estimate_by, m, m});
+}
+
+static void set_missing(double *numbers, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        numbers[k] = NAN;
+}
+
+/* Standard errors from the second derivatives, from the outer products, and robust ones. */
+static void find_errors(struct mixed *mixed, struct errors *errors)
+{
+    struct mixed_result *result = &mixed->result;
+    size_t m = mixed->m, n = errors->n;
+    double *left = errors->work, *robust = left + m * m, *inverse = errors->inverse;
+    bool has_second = invert(m, errors->second, n, errors->loose, errors->factor, inverse);
+    set_missing(result->standard_error, m);
+    set_missing(result->error_covariance, m * m);
+    set_missing(result->by_scores, m);
+    set_missing(result->sandwich, m);
+    if (has_second) {
+        put_errors(mixed, errors, inverse, result->standard_error, result->error_covariance);
+        for (size_t c = 0; c < n; c++)
+            for (size_t d = 0; d < n; d++) {
+                double sum = 0;
+                for (size_t e = 0; e < n; e++)
+                    sum += errors->products[errors->loose[c] + errors->loose[e] * m] * inverse[e + d * n];
+                left[c + d * n] = sum;
+            }
+        for (size_t c = 0; c < n; c++)
+            for (size_t d = 0; d < n; d++)
+                robust[c + d * n] = matrix_dot(n, inverse + c * n, left + d * n);
+        put_errors(mixed, errors, robust, result->sandwich, NULL);
+    }
+    if (mixed->joint->part.n_all > n
+        && invert(m, errors->products, n, errors->loose, errors->factor, inverse))
+        put_errors(mixed, errors, inverse, result->by_scores, NULL);
+}
+
+/* The ratio of the largest to the smallest eigenvalue of the estimates' correlation matrix. */
+static double condition_of(const struct mixed_result *result, struct arena *arena)
+{
+    size_t m = result->m, n = 0;
+    double *matrix, *values, *vectors;
+    uint32_t *known = arena_calloc(arena, m + 1, sizeof *known);
+    if (!known || !ARENA_DOUBLES(arena, {&matrix, m, m}, {&values, m, 1}, {&vectors, m, m}))
+        return NAN;
+    for (uint32_t k = 0; k < m; k++)
+        if (result->standard_error[k] > 0)
+            known[n++] = k;
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = 0; d < n; d++)
+            matrix[d + c * n] = result->error_covariance[known[d] + known[c] * m]
+                                / (result->standard_error[known[c]] * result->standard_error[known[d]]);
+    if (n == 0)
+        return NAN;
+    matrix_singular(n, n, matrix, NULL, values, vectors);
+    return values[0] / values[n - 1];
+}
+
+static void means_of(const void *context, const struct joint_block *block, double *number)
+{
+    size_t r = ((const struct mixed *)context)->progress.r;
+    for (size_t a = 0; a < r; a++) {
+        double by = block->mixed->mean[a] - ((const struct mixed *)context)->result.mean[a];
+        number[a] = by;
+        number[r + a] = by * by;
+    }
+}
+
+/* Mean, covariance, shared values, and shrinkage. */
+static enum asked put_estimates(struct mixed *mixed, const double *factor, struct arena *arena)
+{
+    struct mixed_result *result = &mixed->result;
+    const struct joint *joint = mixed->joint;
+    size_t r = result->r, s = mixed->progress.s, n_shared = 0;
+    double n = (double)joint->part.n_all, *sum;
+    if (!ARENA_DOUBLES(arena, {&sum, 2 * r, 1}))
+        return joint_end_short(mixed->joint);
+    for (size_t a = 0; a < r; a++) {
+        result->random[a] = joint->above.list[mixed->random[a]].file_index;
+        result->mean[a] = mixed->point.theta[mixed->random[a]];
+    }
+    for (size_t a = 0; a < r; a++)
+        for (size_t e = 0; e < r; e++)
+            for (size_t c = 0; c < r; c++)
+                result->covariance[e + a * r] += factor[e + c * r] * factor[a + c * r];
+    for (size_t o = 0; o < result->q; o++) {
+        double deviation = mixed->point.theta[s + mixed->progress.n_factor + o];
+        result->occasion[o] = joint->above.list[mixed->random[r + o]].file_index;
+        result->variance[o] = deviation * deviation;
+    }
+    for (size_t k = 0; k < mixed->progress.n_factor; k++)
+        result->is_estimated[mixed->row[k] + mixed->column[k] * r] =
+            result->is_estimated[mixed->column[k] + mixed->row[k] * r] = 1;
+    for (uint32_t j = 0; j < joint->n_parameter; j++)
+        for (size_t k = 0; k < s; k++)
+            if (joint->above.list[k].file_index == j && !joint->levels.random[j]) {
+                result->shared[n_shared] = j;
+                result->value[n_shared++] = mixed->point.theta[k];
+            }
+    if (!joint_totals(joint, 2 * r, means_of, mixed, sum))
+        return joint_end_short(mixed->joint);
+    for (size_t a = 0; a < r; a++) {
+        double mean = sum[a] / n, variance = (sum[r + a] - n * mean * mean) / fmax(n - 1, 1);
+        double population = result->covariance[a + a * r];
+        result->shrinkage[a] = population > 0 ? 1 - variance / population : NAN;
+    }
+    return ASKED_OK;
+}
+
+enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
+{
+    struct joint *joint = mixed->joint;
+    struct mixed_result *result = &mixed->result;
+    struct arena *arena = &joint->arena;
+    struct errors errors = {.n = 0};
+    size_t r = mixed->progress.r, m = mixed->m;
+    double *factor;
+    *result = (struct mixed_result){.r = r, .q = mixed->progress.q,
+                                    .s = mixed->progress.s - r, .m = m};
+    if (!mixed_result_init(result, arena) || !make_errors(mixed, &errors, arena)
+        || !ARENA_DOUBLES(arena, {&factor, r, r}))
+        return joint_end_short(joint);
+    errors.n = find_loose(mixed, errors.loose);
+    enum asked asked = joint->options->statistics ? differ(mixed, &errors) : ASKED_FAILED;
+    bool has_errors = asked == ASKED_OK;
+    mixed->progress.finer = MIXED_FINEST;
+    if (asked != ASKED_END)
+        asked = mixed_run_at_best(mixed, JOINT_TELL);
+    mixed_factor(mixed, mixed->point.theta, factor);
+    if (asked == ASKED_OK)
+        asked = put_estimates(mixed, factor, arena);
+    if (asked != ASKED_OK)
+        return asked;
+    if (!mixed_products(mixed, errors.products))
+        return joint_end_short(joint);
+    set_derivatives(mixed, factor, errors.estimate_by);
+    if (has_errors)
+        find_errors(mixed, &errors);
+    else
+        set_missing(result->standard_error, m);
+    result->minus_2_log_likelihood = 2 * mixed->point.f;
+    if (mixed->progress.phase == MIXED_EXACT)
+        result->likelihood_error =
+            2 * fmax(fabs(joint_total(joint, error_of)), sqrt(joint_total(joint, square_of)));
+    result->condition = condition_of(result, arena);
+    result->n_dataset = joint->part.n_all;
+    result->n_left_out = joint->ranks.n_block - joint->part.n_all;
+    result->n_row = joint->asker.objective.n_row;
+    result->likelihood = mixed->progress.phase == MIXED_EXACT ? LIKELIHOOD_EXACT : LIKELIHOOD_LAPLACE;
+    result->outcome = (int)outcome;
+    result->n_iteration = mixed->search.n_iteration;
+    mixed->has_result = true;
+    return ASKED_OK;
+}

@@ -1,0 +1,19 @@
+/* Passes over the datasets of a fit with random parameters, and sums of what they give.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "fit/joint_pass.h"
+#include "fit/mixed.h"
+
+/* A pass at these estimates; the sums are in mixed->sum. ASKED_FAILED: some dataset cannot be
+ * evaluated there. */
+enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *estimates);
+/* The same at the best estimates, where it must succeed; sets the value and gradient there. */
+enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass);
+/* What datasets found in the latest pass belongs to the best estimates. */
+void mixed_keep_found(struct mixed *mixed);
+/* The outer products of the datasets' gradients, less that of their mean: m x m. False: out of
+ * memory. */
+bool mixed_products(const struct mixed *mixed, double *matrix);
+/* A packed lower triangle as a matrix. */
+void mixed_unpack(size_t m, const double *packed, double *matrix);

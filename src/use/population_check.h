@@ -1,0 +1,49 @@
+/* Whether a population describes its data: quantiles of the measurements over time, beside those
+ * of new datasets of the population (a visual predictive check: Holford 2005; Karlsson & Holford
+ * 2008), and where each measurement lies among its replicates.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "use/fitted.h"
+
+enum { CHECK_N_QUANTILE = 3 }; /* 5, 50 and 95 % */
+extern const double check_share[CHECK_N_QUANTILE];
+
+/* A measurement that is not missing. */
+struct check_point {
+    uint32_t observable;
+    double time, value;
+    double typical, individual; /* predictions: at the population's mean, at the dataset's mode */
+    double middle;              /* median of its replicates */
+    double score;               /* normal deviate of its rank among the replicates */
+    size_t row;                 /* of its replicates in struct population_check */
+};
+
+/* Measurements of an observable at about one time; at most CHECK_MOST_BIN for each. */
+enum { CHECK_MOST_BIN = 20, CHECK_N_BIN = 12 };
+struct check_bin {
+    uint32_t observable;
+    size_t n;
+    double time, first, last;   /* the median, the least and the largest */
+    double data[CHECK_N_QUANTILE];
+    /* of the replicates' quantiles: median, and 5 and 95 % */
+    double middle[CHECK_N_QUANTILE], lower[CHECK_N_QUANTILE], upper[CHECK_N_QUANTILE];
+};
+
+struct population_check {
+    size_t n_replicate, n_point, n_bin;
+    uint64_t n_dataset;         /* those that were used: all, or every so many */
+    struct check_point *point;  /* by observable, then time */
+    struct check_bin *bin;
+    double *replicate;          /* n_point x n_replicate; NaN: cannot be computed */
+    size_t n_covariate, r;      /* of the model; random parameters */
+    double *dataset;            /* n_dataset x (n_covariate + r): covariates of its first
+                                 * experiment, then its random parameters, natural scale (NaN: there
+                                 * is no best fit) */
+};
+
+/* `fitted` is open, at its beginning, and has a population. Goes through all of it.
+ * Zero-initialise; population_check_fini is legal after a failure. */
+enum status population_check_make(struct population_check *check, struct fitted *fitted,
+                                  uint64_t seed, struct error *error);
+void population_check_fini(struct population_check *check);

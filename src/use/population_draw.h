@@ -1,0 +1,37 @@
+/* Draws new datasets of a population: random parameters, and measurements at the times of a
+ * result's datasets.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "io/result_population.h"
+#include "use/fitted.h"
+
+struct population_draw {
+    struct fitted *fitted;
+    const struct result_population *population;
+    uint64_t seed;
+    struct arena arena;          /* of all but what is of a dataset's measurements */
+    double *factor;              /* r x r, column-major: lower, of the covariance */
+    double *deviate;             /* r */
+    size_t *random, *shared;     /* r, s: the file's parameters */
+    double *p, *start;           /* n_parameter: the drawn ones, and the typical ones */
+    int8_t *fixed;               /* n_parameter: of the dataset */
+    double *value, *prediction, *noise; /* n_room: of a dataset's measurements */
+    size_t n_room, n_lost;       /* n_lost: values that the model could not give */
+};
+
+/* `fitted` is open. STATUS_USAGE: its result has no population; the message begins with `who`.
+ * Zero-initialise; population_draw_fini is legal after a failure. */
+enum status population_draw_init(struct population_draw *draw, struct fitted *fitted, uint64_t seed,
+                                 const char *who, struct error *error);
+void population_draw_fini(struct population_draw *draw);
+/* Goes on to this dataset: sets `start` and `fixed`. */
+enum status population_draw_dataset(struct population_draw *draw,
+                                    const struct fitted_dataset *data, struct error *error);
+/* Replicate k of this dataset, a function of the seed, the dataset and k: p and value. */
+void population_draw_replicate(struct population_draw *draw, const struct fitted_dataset *data,
+                               uint64_t k);
+/* Predictions of all measurements at p (n_parameter); false: the model cannot be simulated there,
+ * and they are NaN. */
+bool population_draw_predict(struct population_draw *draw, const struct fitted_dataset *data,
+                             double *p);
