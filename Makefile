@@ -100,7 +100,7 @@ TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/
 ZOO := $(patsubst tests/zoo/%.c,$(B)/tests/zoo/%.so,$(wildcard tests/zoo/*.c))
 # What tests in Python run: a fuzz target as a plain program, a writer of many models' C sources, stiffit with other engines.
 ENGINES := $(addprefix $(B)/tests/engine/stiffit-,four failing lanes failing-lanes wrong-lanes noisy-lanes)
-TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(addprefix $(B)/tests/property/,write_model_sources judge_lanes simulate_events evaluate_many) $(ENGINES)
+TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(addprefix $(B)/tests/property/,write_model_sources judge_lanes judge_turns simulate_events evaluate_many) $(ENGINES)
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
 .PHONY: all

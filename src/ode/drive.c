@@ -610,6 +610,13 @@ const char *drive_linear_solver(const struct engine_pool *base)
     return pool->integrator->linear_solver(pool->plan);
 }
 
+uint32_t drive_cost(const struct engine_pool *base, size_t n)
+{
+    const struct drive_pool *pool = (const struct drive_pool *)base;
+    const struct integrator_seats *seats = pool->integrator->seats;
+    return seats ? seats->cost(pool->plan, n) : 0;
+}
+
 /* A simulation is always free, but another worker may take the one tried here; hence the loop. */
 static size_t take_slot(struct drive_pool *pool, size_t preferred)
 {

@@ -103,6 +103,7 @@ struct integrator_seats {
     bool (*take_back)(struct batch *batch, int k, double part);
     void (*saw_step)(struct batch *batch, int k); /* positive.h has seen it */
     void (*attend)(struct batch *batch, int k);   /* before the next step: what forcing.h says of it */
+    uint32_t (*cost)(const void *plan, size_t n); /* of attempts for n evaluations, as of an engine */
 };
 
 /* The beginning of an integration at simulation.t: how far it goes, and looks at steady states
@@ -117,6 +118,7 @@ struct engine_pool *drive_pool_new(const struct engine_table *table, const struc
                                    size_t n_worker, struct error *error);
 void drive_pool_free(struct engine_pool *pool);
 const char *drive_linear_solver(const struct engine_pool *pool);
+uint32_t drive_cost(const struct engine_pool *pool, size_t n);
 struct engine *drive_new(struct engine_pool *pool, struct error *error);
 void drive_free(struct engine *engine);
 void drive_submit(struct engine *engine, struct evaluation *evaluation);
@@ -128,6 +130,6 @@ void drive_discard(struct engine_pool *pool, struct evaluation *evaluation);
 #define ENGINE_OF_SEATS(own, width, own_refusal, is_only_plain, own_suits) \
     {.capacity = width, .integrator = own, .refusal = own_refusal, .only_plain = is_only_plain, \
      .suits = own_suits, .pool_new = drive_pool_new, .pool_free = drive_pool_free, \
-     .linear_solver = drive_linear_solver, .engine_new = drive_new, .engine_free = drive_free, \
-     .submit = drive_submit, .work = drive_work, .withdraw = drive_withdraw, \
+     .linear_solver = drive_linear_solver, .cost = drive_cost, .engine_new = drive_new, \
+     .engine_free = drive_free, .submit = drive_submit, .work = drive_work, .withdraw = drive_withdraw, \
      .discard = drive_discard}

@@ -120,6 +120,12 @@ static bool tell(const struct engine_pool *base, bool is_end, char *line, size_t
     return engine_pool_tell(pool->of[pool->kind], is_end, line, size);
 }
 
+static uint32_t cost(const struct engine_pool *base, size_t n)
+{
+    const struct both_pool *pool = (const struct both_pool *)base;
+    return engine_cost(pool->of[pool->kind], n);
+}
+
 static void both_free(struct engine *base)
 {
     struct both *both = (struct both *)base;
@@ -287,7 +293,7 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 /* Each evaluation goes to the one that it is for. */
 static const struct engine_table both_table = {
     .pool_new = pool_new, .pool_free = pool_free, .tell = tell, .linear_solver = linear_solver,
-    .engine_new = both_new, .engine_free = both_free, .submit = submit, .work = work,
+    .cost = cost, .engine_new = both_new, .engine_free = both_free, .submit = submit, .work = work,
     .withdraw = withdraw,
     .discard = discard};
 

@@ -44,6 +44,8 @@ struct engine_table {
      * NULL: it never tells. */
     bool (*tell)(const struct engine_pool *pool, bool is_end, char *line, size_t size);
     const char *(*linear_solver)(const struct engine_pool *pool);
+    /* What it costs to work on n evaluations at once, in any unit; NULL: they share no work. */
+    uint32_t (*cost)(const struct engine_pool *pool, size_t n);
     struct engine *(*engine_new)(struct engine_pool *pool, struct error *error);
     void (*engine_free)(struct engine *engine);
     void (*submit)(struct engine *engine, struct evaluation *evaluation);
@@ -96,6 +98,12 @@ static inline void engine_pool_free(struct engine_pool *pool)
 }
 /* One of linear_solver_word. */
 static inline const char *engine_pool_linear_solver(const struct engine_pool *pool) { return pool->table->linear_solver(pool); }
+/* What it costs a worker to work on n evaluations of the pool's own engine at once, in any unit;
+ * 0: they share no work. */
+static inline uint32_t engine_cost(const struct engine_pool *pool, size_t n)
+{
+    return pool->table->cost ? pool->table->cost(pool, n) : 0;
+}
 /* A line about the engine for the user, at the beginning or at the end of a run. False: there is
  * none. */
 static inline bool engine_pool_tell(const struct engine_pool *pool, bool is_end, char *line,

@@ -162,6 +162,44 @@ def test_many_experiments(tmp):
     assert np.all(gap <= 0.02*np.nan_to_num(both[0]["standard_error"])), gap.max(axis=0)
 
 
+# Stiff between t = 3 and t = 8, and on the slow branches of an oscillation: the method changes several times.
+TURNS = """parameter k = 3000 in [10, 1e6] scale log, a = 1 in [0.01, 100] scale log, mu = 12 in [1, 50] scale log
+x(0) = 1; u(0) = 2; v(0) = 0
+x' = -k*(x - sin(t))/(1 + exp(-10*(t - 3)))/(1 + exp(10*(t - 8))) - a*x
+u' = v
+v' = mu*(1 - u^2)*v - u
+observe x, u
+"""
+
+
+def test_methods_that_change(tmp):
+    """Whatever else is in the lanes when an evaluation changes its method: workers, kernels, shards, resume."""
+    (tmp / "m.ode").write_text(TURNS)
+    problem, n = tmp / "p.h5", 60 if not h.SANITIZE else 8
+    h.stiffit("simulate", "-m", tmp / "m.ode", "--times", "0.5:20:0.5", "-n", n, "--noise", 0.02, "--spread", 0.05, "--seed", 3,
+              "-o", problem)
+
+    def bits(*words, output=tmp / "r.h5", **environment):
+        h.stiffit("run", problem, "--trust", "-o", output, "--overwrite", *words, code=(0, 1), env=h.environment(**environment))
+        return fits_bytes(output)
+    straight = bits("-j", 1)
+    for words in ("-j", 2), ("-j", 7):
+        assert_same(straight, bits(*words), " ".join(map(str, words)))
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        known = file.read().split()
+    for kernel, flag in ("plain", None), ("x86-64-v3", "avx2"), ("x86-64-v4", "avx512dq"):
+        if flag is None or flag in known:
+            assert_same(straight, bits("-j", 2, STIFFIT_LANES_KERNEL=kernel), f"the kernel {kernel}")
+    parts = [tmp / f"part{k}.h5" for k in (1, 2, 3)]
+    for k, part in enumerate(parts):
+        bits("-j", 1 + k, f"--shard={k + 1}/3", output=part)
+    h.stiffit("merge", *parts, "-o", tmp / "merged.h5", code=(0, 1))
+    assert_same(straight, fits_bytes(tmp / "merged.h5"), "shards")
+    killed = tmp / "killed.h5"
+    assert kill_in_the_middle(problem, killed, n // 10), "the run ended before it could be killed"
+    assert_same(straight, bits("-j", 7, output=killed), "straight and killed")
+
+
 def test_journal_of_other_options_is_refused(tmp):
     robertson_problem(tmp / "p.h5", 500 if not h.SANITIZE else 60)
     assert kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 20)

@@ -207,6 +207,46 @@ static void test_closed_form(void **state)
     side_fini(&s);
 }
 
+/* A certificate compares the errors of two tolerances: they must not be the same because measurements cut the steps. Decays with
+ * so much of a time constant between two measurements, up to the last. */
+static void test_tighter_is_other_steps(void **state)
+{
+    (void)state;
+    enum { N_LAST = 6 };
+    static struct request loose, tight;
+    int n_land = 0, n_off = 0, n_same = 0;
+    for (double rtol = 1e-7; rtol < 2e-5; rtol *= 10) {
+        struct side s;
+        side_init(&s, &engine_lanes, &zoo, &zoo_lanes, rtol, 1);
+        for (double between = 0.3; between < 3; between *= 1.01) {
+            double p = between, times[N_LAST];
+            for (int i = 0; i < N_LAST; i++)
+                times[i] = i + 1;
+            request_init(&loose, &zoo, &p, &mode_value[DECAY], N_LAST, times);
+            request_init(&tight, &zoo, &p, &mode_value[DECAY], N_LAST, times);
+            tight.evaluation.tighter = 10;
+            run(&s, &loose);
+            run(&s, &tight);
+            double last = (loose.prediction[N_LAST - 1] / loose.prediction[N_LAST - 2] * exp(p) - 1) / rtol;
+            double other = (tight.prediction[N_LAST - 1] / tight.prediction[N_LAST - 2] * exp(p) - 1) / rtol;
+            n_off += fabs(last) > 0.1;
+            request_init(&tight, &zoo, &p, &mode_value[DECAY], N_LAST, times);
+            tight.evaluation.tighter = 0.1;
+            run(&s, &tight);
+            double third = (tight.prediction[N_LAST - 1] / tight.prediction[N_LAST - 2] * exp(p) - 1) / rtol;
+            n_land += fabs(last) > 0.1 && !(fabs(third - last) > 0.7 * fabs(last));
+            /* the error goes with the sixth power of the steps or more: 0.68^6 */
+            n_same += fabs(last) > 0.1 && !(fabs(other) < 0.7 * fabs(last));
+        }
+        side_fini(&s);
+    }
+    print_message("%d of %d certificates would confirm their error\n", n_same, n_off);
+    print_message("of looser tolerances %d would\n", n_land);
+    assert_true(n_off > 100);
+    assert_true(n_land <= n_off / 3); /* steps that are not halved are the same */
+    assert_true(n_same <= n_off / 20);
+}
+
 static void test_outcomes(void **state)
 {
     (void)state;
@@ -617,7 +657,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_methods),
 
-        cmocka_unit_test(test_closed_form), cmocka_unit_test(test_outcomes), cmocka_unit_test(test_company),
+        cmocka_unit_test(test_closed_form), cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_tighter_is_other_steps), cmocka_unit_test(test_company),
         cmocka_unit_test(test_cvodes), cmocka_unit_test(test_withdraw), cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_budgets), cmocka_unit_test(test_together), cmocka_unit_test(test_choice),
         cmocka_unit_test(test_refused)};

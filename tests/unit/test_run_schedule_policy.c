@@ -21,10 +21,12 @@ struct bench {
     int64_t now, since[8];
 };
 
-static struct bench *bench_new(size_t n_worker, uint32_t n_item)
+static struct bench *bench_of_lanes(size_t n_worker, size_t n_lane, const uint32_t *cost, uint32_t n_item)
 {
     struct schedule_options options = SCHEDULE_OPTIONS_DEFAULT;
     options.n_worker = n_worker;
+    options.n_lane = n_lane;
+    options.cost = cost;
     options.max_suspended = MOST;
     struct bench *bench = aligned_alloc(64, (sizeof *bench + 63) / 64 * 64);
     memset(bench, 0, sizeof *bench);
@@ -32,6 +34,7 @@ static struct bench *bench_new(size_t n_worker, uint32_t n_item)
     policy_offer(&bench->policy, 0, n_item);
     return bench;
 }
+static struct bench *bench_new(size_t n_worker, uint32_t n_item) { return bench_of_lanes(n_worker, 1, NULL, n_item); }
 static void bench_free(struct bench *bench)
 {
     policy_fini(&bench->policy);
@@ -114,6 +117,70 @@ static void half_of_the_workers(void **state)
     assert_int_equal(next(bench, 0), long_job[0]);
     assert_int_equal(atomic_load(&bench->policy.n_waiting), 0);
     bench_free(bench);
+}
+
+/* Two workers with four lanes each, of which `first` and `second` have jobs; all have used a turn, and nothing is fresh. */
+static struct bench *two_with_few(const uint32_t *cost, size_t first, size_t second)
+{
+    struct bench *bench = bench_of_lanes(2, 4, cost, (uint32_t)(first + second));
+    for (size_t lane = 0; lane < 8; lane++)
+        if (lane < 4 ? lane < first : lane - 4 < second)
+            assert_true(next(bench, lane) >= 0);
+    policy_no_more(&bench->policy);
+    for (size_t lane = 0; lane < 8; lane++)
+        if (!bench->on[lane])
+            assert_int_equal(next(bench, lane), -1);
+    bench->now += 100 * MS;
+    return bench;
+}
+
+static bool any_is_over(struct bench *bench)
+{
+    bool any = false;
+    for (size_t lane = 0; lane < 8; lane++)
+        any = (bench->on[lane] && over(bench, lane)) || any;
+    return any;
+}
+
+/* Long jobs go to the worker that has more of them, where that costs it nothing. */
+static void few_gather(void **state)
+{
+    (void)state;
+    static const uint32_t flat[] = {0, 1, 1, 1, 1}, steep[] = {0, 1, 2, 3, 4}, step[] = {0, 1, 1, 2, 2};
+    struct bench *bench = two_with_few(flat, 1, 2);
+    struct job *job = bench->on[0];
+    assert_false(over(bench, 4));
+    assert_false(over(bench, 5));
+    assert_true(over(bench, 0));
+    leave(bench, 0, JOB_YIELDS);
+    assert_int_equal(next(bench, 0), -1); /* it is for the other worker, */
+    assert_int_equal(next(bench, 6), job - bench->job);
+    bench->on[0] = NULL;
+    bench->now += 100 * MS;
+    assert_false(any_is_over(bench)); /* and stays there */
+    bench_free(bench);
+    bench = two_with_few(flat, 2, 2); /* of equal ones the first gets them */
+    assert_false(over(bench, 0));
+    assert_true(over(bench, 4));
+    leave(bench, 4, JOB_YIELDS);
+    assert_int_equal(next(bench, 4), -1);
+    leave(bench, 0, JOB_DONE); /* who has no more than another one does not wait for it */
+    leave(bench, 1, JOB_DONE);
+    assert_int_equal(next(bench, 0), bench->on[4] - bench->job);
+    bench_free(bench);
+    const struct { const uint32_t *cost; size_t first, second; } apart[] = {
+        {NULL, 1, 1}, {steep, 1, 1}, {step, 1, 2}, {flat, 3, 2}};
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+        bench = two_with_few(apart[i].cost, apart[i].first, apart[i].second);
+        assert_false(any_is_over(bench));
+        bench_free(bench);
+    }
+    for (size_t lane = 0; lane <= 4; lane += 4) { /* what shares no work neither goes nor is joined */
+        bench = two_with_few(flat, 1, 1);
+        policy_begin(&bench->policy, bench->on[lane], lane, true);
+        assert_false(any_is_over(bench));
+        bench_free(bench);
+    }
 }
 
 static void one_worker_gives_half_of_its_time(void **state)
@@ -254,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lone_job_goes_on), cmocka_unit_test(half_of_the_workers),
+        cmocka_unit_test(few_gather),
         cmocka_unit_test(one_worker_gives_half_of_its_time), cmocka_unit_test(too_many_suspended),
         cmocka_unit_test(nothing_left_lying),
         cmocka_unit_test(stop_ends_turns), cmocka_unit_test(median_of_ends), cmocka_unit_test(growth_without_a_median),

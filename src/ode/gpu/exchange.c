@@ -65,7 +65,6 @@ static void put_control(const struct exchange *own, double *to)
     const struct record *at = own->record;
     struct lane *lane = own->lane;
     const struct evaluation *evaluation = lane->sim.evaluation;
-    double tighter = evaluation->tighter;
     enum lanes_method_kind method = lane->method;
     lane->method = METHOD_IMPLICIT;
     lane_set_accepted(lane);
@@ -76,13 +75,8 @@ static void put_control(const struct exchange *own, double *to)
     to[at->by_inside] = lane->by_inside;
     lane->method = method;
     put_long(to, at->method, method);
-    put_long(to, at->is_tight, tighter > 1);
-    to[at->tight_explicit] = tighter > 1
-                               ? pow(tighter, -1.0 / lanes_methods[METHOD_EXPLICIT]->order)
-                               : 1;
-    to[at->tight_implicit] = tighter > 1
-                               ? pow(tighter, -1.0 / lanes_methods[METHOD_IMPLICIT]->order)
-                               : 1;
+    to[at->part_explicit] = lane_part(evaluation, METHOD_EXPLICIT);
+    to[at->part_implicit] = lane_part(evaluation, METHOD_IMPLICIT);
     put_long(to, at->is_stiff, evaluation->course.is_stiff);
     to[at->stiff_from] = evaluation->course.stiff_from;
     put_long(to, at->n_step, evaluation->n_step);

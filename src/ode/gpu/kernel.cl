@@ -96,15 +96,16 @@ static void plan_step(__global double *r)
     long i = L(i_time), n_time = L(n_time);
     double next = A(time)[i], later = i + 1 < n_time ? A(time)[i + 1] : INFINITY;
     double before = i > 0 ? A(time)[i - 1] : D(t0);
-    double part_of = L(method) == EXPLICIT ? D(tight_explicit) : D(tight_implicit);
-    double t_part = L(is_tight) ? (next - before) * part_of : INFINITY;
+    double part_of = L(method) == EXPLICIT ? D(part_explicit) : D(part_implicit);
+    double t_part = next > before ? (next - before) * part_of : INFINITY;
     double t = D(t), step = D(h), stop = D(t_stop);
-    bool lands = next > t && next < stop && later > t + step;
-    bool limited = lands && step > t_part;
-    step = limited ? t_part : step;
+    bool lands = next > t && next <= stop && later > t + step;
+    double longest = lands ? t_part : INFINITY;
+    bool limited = step > longest;
+    step = limited ? longest : step;
     double end = lands ? next : stop, left = end - t;
     bool reaches = ROOM_STRETCH * step >= left, halves = !reaches && 2 * step > left;
-    step = reaches ? left : halves ? 0.5 * left : step;
+    step = reaches ? left : !halves ? step : longest < INFINITY ? smaller(step, 0.5 * longest) : 0.5 * left;
     D(now_h) = step;
     L(cut) = reaches || halves || limited;
     D(end) = reaches ? end : t + step;
@@ -131,14 +132,33 @@ static void look_for_calm(__global double *r, __global const double *y)
     L(sign) = calm ? SIGN : 0;
 }
 
+/* lanes/kernel.c. */
+static double released(__global double *r, int i, double inverse, double per_h)
+{
+    const int last = N_STAGE - 1;
+    double u = STAGE(last - 1)[i], own = 0, change = inverse * (STAGE(last)[i] - u);
+    for (int k = jacobian_start[i]; k < jacobian_start[i + 1]; k++) {
+        int column = jacobian_row[k];
+        double entry = DERIVED(0)[jacobian_value[k]];
+        change = fused(-entry, STAGE(last)[column], change);
+        if (column == i)
+            own = entry * u;
+    }
+    for (int j = 0; j < last - 1; j++)
+        change = fused(implicit_c[last - 1][j] * per_h - implicit_c[last][j] * per_h, STAGE(j)[i], change);
+    change = fused(-(implicit_c[last][last - 1] * per_h), u, change);
+    double size = fabs(u) * inverse, after = fabs(own + change);
+    return larger((size + fabs(own)) / (size + after + TOLERANCE_TINY), 1.0);
+}
+
 /* A step's end, and its error: the states. */
 static void state_end(__global double *r, __global const double *y, __global double *y_new, const double *argument)
 {
-    double rtol = D(rtol), worst = 0, finite = 0;
+    double rtol = D(rtol), worst = 0, finite = 0, per_h = 1 / D(now_h), inverse = per_h * (1 / IMPLICIT_GAMMA);
     for (int i = 0; i < N; i++) {
         double error = STAGE(N_STAGE - 1)[i], end = argument[i] + error;
         double size = larger(fabs(y[i]), fabs(end)), beyond = A(beyond)[i];
-        double ratio = error * reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
+        double ratio = error * released(r, i, inverse, per_h) * reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
         y_new[i] = end;
         A(base)[i] = TOLERANCE_EFFECT * rtol * size + beyond;
         worst = larger(ratio * ratio, worst);
@@ -439,7 +459,8 @@ static double check_inside(__global double *r)
     solve(A(factor), f, x);
     for (int i = 0; i < N; i++) {
         double size = larger(fabs(y[i]), fabs(y_new[i]));
-        double ratio = x[i] * reciprocal_of(fused(rtol, size, A(beyond)[i] + TOLERANCE_TINY));
+        double weight = reciprocal_of(fused(rtol, size, A(beyond)[i] + TOLERANCE_TINY));
+        double ratio = x[i] * released(r, i, per_h * (1 / IMPLICIT_GAMMA), per_h) * weight;
         worst = larger(ratio * ratio, worst);
         finite += 0 * x[i];
     }

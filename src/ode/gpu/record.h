@@ -29,11 +29,11 @@ struct record_size {
     X(n_implicit, 1) X(n_attempt, 1) X(method, 1) X(n_rhs, 1) X(n_jacobian, 1)
 #define RECORD_INPUT(X) \
     X(n_column, 1) X(i_time, 1) X(n_time, 1) X(flip, 1) X(turned, 1) X(fresh, 1) X(rejected, 1) \
-    X(grows, 1) X(is_relative, 1) X(is_tight, 1) X(max_steps, 1) X(n_sign, 1) X(patience, 1) \
+    X(grows, 1) X(is_relative, 1) X(max_steps, 1) X(n_sign, 1) X(patience, 1) \
     X(patience_back, 1) X(trouble, 1) X(t0, 1) X(h, 1) X(t_stop, 1) X(longest, 1) X(since, 1) \
     X(until, 1) X(rtol, 1) X(fraction, 1) X(at_rest, 1) X(accepted_explicit, 1) X(by_inside, 1) \
     X(accepted_implicit, 1) X(log_h, 1) X(log_error, 1) X(t_turn, 1) X(t_calm, 1) \
-    X(tight_explicit, 1) X(tight_implicit, 1) X(p, n_parameter) X(covariate, n_covariate) \
+    X(part_explicit, 1) X(part_implicit, 1) X(p, n_parameter) X(covariate, n_covariate) \
     X(work, n_work) X(y, n) X(size, n) X(guess, n) X(beyond, n) X(born, n) X(reach, n) X(noise, n) \
     X(time, n_time) X(row_of, n_time + 1) X(observable, n_row) X(id, n_column) X(active, n_column) \
     X(unit, n_column) X(sens, n * n_column)

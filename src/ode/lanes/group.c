@@ -12,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The first of two unlike steps, in halves of both: its error is then twice that of two like
+ * ones. */
+static const double UNEVEN = 1.24;
+
 /* The column of the sensitivity by an id, and its lane, counted from the evaluation's first one;
  * n_share is a power of 2. */
 static size_t column_of(const struct group *group, uint32_t id)
@@ -52,21 +56,33 @@ bool group_init(struct group *group, const struct lanes_plan *plan,
            group->observed && group->is_wanted;
 }
 
-struct layout group_choose_layout(const struct lanes_kernel *kernel, int n, size_t n_parameter)
+static size_t layout_cost(const struct lanes_kernel *kernel, struct layout layout,
+                          size_t n_parameter)
 {
     enum { OTHER = 2 }; /* what is not a sensitivity costs about as much as so many columns */
+    size_t n_share = (size_t)layout.n_share, n_column = (n_parameter + n_share - 1) / n_share;
+    return (size_t)(layout.n_lane / kernel->width) * (OTHER + n_column);
+}
+
+struct layout group_choose_layout(const struct lanes_kernel *kernel, int n, size_t n_parameter)
+{
     struct layout best = {N_LANE, 1};
     size_t least = SIZE_MAX;
     for (int n_lane = kernel->width; n_lane <= N_LANE; n_lane *= 2)
         for (int n_share = 1; n * n_share <= n_lane; n_share *= 2) {
-            size_t n_column = (n_parameter + (size_t)n_share - 1) / (size_t)n_share;
-            size_t cost = (size_t)(n_lane / kernel->width) * (OTHER + n_column);
+            const struct layout layout = {n_lane, n_share};
+            size_t cost = layout_cost(kernel, layout, n_parameter);
             if (cost < least) {
-                best = (struct layout){n_lane, n_share};
+                best = layout;
                 least = cost;
             }
         }
     return best;
+}
+
+size_t group_cost(const struct lanes_kernel *kernel, int n, size_t n_parameter)
+{
+    return layout_cost(kernel, group_choose_layout(kernel, n, n_parameter), n_parameter);
 }
 
 bool group_arrange(struct group *group, struct layout layout, const bool *wanted, size_t n_id)
@@ -101,6 +117,14 @@ double lane_stop_time(const struct lane *lane)
     return fmin(lane->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
 }
 
+double lane_part(const struct evaluation *evaluation, enum lanes_method_kind method)
+{
+    double tighter = evaluation->tighter;
+    return tighter > 1                  ? pow(tighter, -1.0 / lanes_methods[method]->order)
+         : tighter > 0 && tighter < 1 ? UNEVEN
+                                      : INFINITY;
+}
+
 /* The next measurement. */
 static void set_next(const struct lane *lane, struct group *group, int l)
 {
@@ -109,9 +133,7 @@ static void set_next(const struct lane *lane, struct group *group, int l)
     const struct ode_task *task = sim->evaluation->task;
     size_t i = sim->rows.i_time;
     double next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
-    /* Steps that only the measurements limit would be the same for a certificate, which would
-     * confirm their error. */
-    double part = lane->by_tighter < INFINITY ? (next - before) * lane->by_tighter : INFINITY;
+    double part = next > before ? (next - before) * lane->by_tighter : INFINITY;
     EACH_LANE(group, l, k) {
         room->t_next[k] = next;
         room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;

@@ -41,6 +41,8 @@ void group_fini(struct group *group);
 /* The layout of the cheapest attempts, for n evaluations. What is not a sensitivity costs as
  * much as some columns; all of it is computed as often as there are registers in use. */
 struct layout group_choose_layout(const struct lanes_kernel *kernel, int n, size_t n_parameter);
+/* Of an attempt for n <= N_LANE evaluations in that layout, in columns of one register. */
+size_t group_cost(const struct lanes_kernel *kernel, int n, size_t n_parameter);
 /* Gives a column to each of n_id parameters that is wanted. No lane has an evaluation's numbers
  * then. False: out of memory. */
 bool group_arrange(struct group *group, struct layout layout, const bool *wanted, size_t n_id);

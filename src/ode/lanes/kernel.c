@@ -338,13 +338,39 @@ static void stage_do(struct lanes_room *room, struct attempt *now, struct points
     }
 }
 
+/* How many times larger an error of state i is than its estimate, which the Jacobian at the beginning of the step damps: where
+ * stiffness has ended within the step, a state stays where it was held, and the estimate is near zero. f at the last two
+ * stages, which are at the same time, shows the Jacobian at the end; its change counts as one of the state's own part. */
+INLINE part released(const struct lanes_room *room, const struct attempt *now, size_t i, int h)
+{
+    const struct lanes_rows *jacobian = &room->plan->jacobian;
+    const lanes *derived = room->scratch.derived[0];
+    lanes *const *stage = room->scratch.stage;
+    const int last = METHOD.n_stage - 1;
+    part u = PART(stage[last - 1], i), own = {0};
+    part change = now->inverse * (PART(stage[last], i) - u);
+    for (int32_t k = jacobian->start[i]; k < jacobian->start[i + 1]; k++) {
+        int32_t column = jacobian->term[k].row;
+        part entry = PART(derived, jacobian->term[k].value);
+        change = fused(-entry, PART(stage[last], column), change);
+        if (column == (int32_t)i)
+            own = entry * u;
+    }
+    /* by the equations of these stages */
+    for (int j = 0; j < last - 1; j++)
+        change = fused(now->c[last - 1][j] - now->c[last][j], PART(stage[j], i), change);
+    change = fused(-now->c[last][last - 1], u, change);
+    part size = magnitude(u) * now->inverse, after = magnitude(own + change);
+    return larger((size + magnitude(own)) / (size + after + TOLERANCE_TINY), spread(1));
+}
+
 static void state_end(struct lanes_room *room, struct attempt *now, int h)
 {
     part rtol = PART(&room->tolerance.rtol, 0), worst = {0}, finite = {0};
     for (size_t i = 0; i < room->plan->n; i++) {
         part error = PART(room->scratch.stage[METHOD.n_stage - 1], i), end = PART(room->scratch.argument, i) + error;
         part size = larger(magnitude(PART(room->y, i)), magnitude(end)), beyond = PART(room->tolerance.beyond, i);
-        part ratio = error * reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
+        part ratio = error * released(room, now, i, h) * reciprocal_of(fused(rtol, size, beyond + TOLERANCE_TINY));
         PART(room->y_before, i) = end;
         PART(room->scratch.base, i) = TOLERANCE_EFFECT * rtol * size + beyond;
         worst = larger(ratio * ratio, worst);
@@ -398,7 +424,8 @@ static void check_inside(const struct lanes_room *room, struct attempt *now, str
         part worst = {0}, finite = {0}, rtol = PART(&room->tolerance.rtol, 0);
         for (size_t i = 0; i < n; i++) {
             part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
-            part ratio = error * reciprocal_of(fused(rtol, size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY));
+            part weight = reciprocal_of(fused(rtol, size, PART(room->tolerance.beyond, i) + TOLERANCE_TINY));
+            part ratio = error * released(room, &now[h], i, h) * weight;
             worst = larger(ratio * ratio, worst);
             finite += 0 * error;
         }

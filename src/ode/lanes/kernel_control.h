@@ -28,14 +28,16 @@ static void plan_step(const struct lanes_room *room, struct attempt *now, int h)
 {
     part t = PART(&room->t, 0), step = PART(&room->h, 0), next = PART(&room->t_next, 0), stop = PART(&room->t_stop, 0);
     /* The end of a step is far more accurate than its inside: it is put onto a measurement, unless several are in reach. */
-    part_mask lands = (next > t) & (next < stop) & (PART(&room->t_later, 0) > t + step);
-    part_mask limited = lands & (step > PART(&room->t_part, 0));
-    step = pick(limited, PART(&room->t_part, 0), step);
+    part_mask lands = (next > t) & (next <= stop) & (PART(&room->t_later, 0) > t + step);
+    part longest = pick(lands, PART(&room->t_part, 0), spread((double)INFINITY));
+    part_mask limited = step > longest;
+    step = pick(limited, longest, step);
     now->end = pick(lands, next, stop);
     part left = now->end - t;
     part_mask live = MASK(&room->live, 0), reaches = (ROOM_STRETCH * step >= left) & live;
     part_mask halves = ~reaches & (2 * step > left) & live;
-    step = pick(reaches, left, pick(halves, 0.5 * left, step));
+    part half = pick(longest < (double)INFINITY, smaller(step, 0.5 * longest), 0.5 * left);
+    step = pick(reaches, left, pick(halves, half, step));
     now->h = step;
     now->cut = reaches | halves | limited;
     now->end = pick(reaches, now->end, t + step);

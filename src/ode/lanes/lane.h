@@ -41,5 +41,10 @@ void lane_free(struct simulation *simulation);
 bool lane_start(struct lane *lane, bool is_new);
 /* Where steps must end at the latest. */
 double lane_stop_time(const struct lane *lane);
+/* How long a step to the next measurement is at most, and how long two steps together, in the
+ * distance of the measurements. Steps that only these limit would be the same at two tolerances,
+ * and a comparison would confirm their errors: shorter at tighter ones; at looser ones two steps
+ * differ. INFINITY: there is no limit, and two steps are alike. */
+double lane_part(const struct evaluation *evaluation, enum lanes_method_kind method);
 /* Sets by_accepted, by_inside and by_tighter for its method. */
 void lane_set_accepted(struct lane *lane);

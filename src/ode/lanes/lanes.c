@@ -405,8 +405,7 @@ void lane_set_accepted(struct lane *lane)
     bool is_exact = lane->method == METHOD_EXPLICIT && abi->n_switching + abi->n_event == 0;
     lane->by_inside = is_exact ? growth * growth : 1;
     lane->by_accepted = 1 / (accepted * accepted * lane->by_inside);
-    double tighter = lane->sim.evaluation->tighter;
-    lane->by_tighter = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[lane->method]->order) : INFINITY;
+    lane->by_tighter = lane_part(lane->sim.evaluation, lane->method);
 }
 
 /* At the beginning. */
@@ -719,6 +718,14 @@ static void go_to(struct batch *b, unsigned seats, unsigned rooted)
         move_lanes(b, group, group_lanes(group, seats), group_lanes(group, rooted));
 }
 
+static uint32_t cost(const void *own, size_t n)
+{
+    const struct plan *plan = own;
+    size_t n_full = n / N_LANE, left = n % N_LANE, n_column = plan->abi->n_parameter;
+    return (uint32_t)(n_full * group_cost(plan->kernel, N_LANE, n_column) +
+                      (left ? group_cost(plan->kernel, (int)left, n_column) : 0));
+}
+
 static void attend(struct batch *b, int k)
 {
     struct lanes_batch *own = lanes_of(b);
@@ -813,7 +820,7 @@ static const struct integrator_seats lane_seats = {
     .leave = leave, .count = count,
     .at_end = at_end, .at_beginning = at_beginning, .answer = answer, .go_to = go_to,
     .take_back = take_back,
-    .saw_step = saw_step, .attend = attend};
+    .saw_step = saw_step, .attend = attend, .cost = cost};
 static const struct integrator lanes_integrator = {
     .name = "lanes", .width = N_SEAT, .closest = LANES_CLOSEST, .plan_new = plan_new,
     .plan_free = plan_free,

@@ -108,7 +108,7 @@ struct lanes_room {
     lanes longest;       /* of planned steps */
     lanes t_stop;        /* steps end there at the latest, exactly */
     lanes t_next, t_later; /* times of the next measurement, and of the one after it */
-    lanes t_part;        /* the longest step towards t_next if it is to end there */
+    lanes t_part;        /* lane_part, as a time */
     lanes *y, *y_before; /* y_before: at the beginning of the latest step (lanes that did not move: equal to y) */
     lanes t_before, h_used;
 };

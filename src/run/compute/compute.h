@@ -54,6 +54,7 @@ struct workers {
     struct engine_pool *pool;
     struct engine **engine;           /* n */
     struct counter **heartbeat, **thread; /* n */
+    uint32_t *cost;                   /* n_lane + 1: as for the scheduler, or NULL */
     struct compute_lane *lanes;       /* n x n_lane */
     struct board_slots slots;
 };

@@ -421,6 +421,8 @@ enum status compute_run_pass(struct compute *compute, const struct stage *stage,
     compute->board->is_apart = stage->apart;
     options.n_worker = stage->apart ? 1 : compute->workers.n;
     options.n_lane = stage->apart ? 1 : compute->workers.n_lane; /* no other fit may run at the same time */
+    options.kind = campaign->ode.engine;
+    options.cost = compute->workers.cost;
     options.engine = compute->workers.engine;
     options.heartbeat = compute->workers.heartbeat;
     options.thread = compute->workers.thread;

@@ -196,14 +196,18 @@ static enum status make_workers(struct compute *compute, struct error *error)
 {
     struct workers *workers = &compute->workers;
     size_t n = workers->n * workers->n_lane;
+    bool shares_work = engine_cost(workers->pool, 1) > 0;
     workers->lanes = calloc(n, sizeof *workers->lanes);
+    workers->cost = shares_work ? calloc(workers->n_lane + 1, sizeof *workers->cost) : NULL;
     workers->engine = calloc(workers->n, sizeof(struct engine *));
     workers->heartbeat = calloc(workers->n, sizeof(struct counter *));
     workers->thread = calloc(workers->n, sizeof(struct counter *));
-    if (!workers->lanes || !workers->engine || !workers->heartbeat || !workers->thread ||
+    if (!workers->lanes || (shares_work && !workers->cost) || !workers->engine || !workers->heartbeat || !workers->thread ||
         !board_slots_make(compute->board, n, workers->n_lane, compute->campaign.n_parameter,
                           &workers->slots))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", workers->n);
+    for (size_t i = 0; shares_work && i <= workers->n_lane; i++)
+        workers->cost[i] = engine_cost(workers->pool, i);
     for (size_t i = 0; i < n; i++)
         workers->lanes[i].slot = board_slot(&workers->slots, i);
     for (size_t i = 0; i < workers->n; i++) {
@@ -262,6 +266,7 @@ static void workers_fini(struct workers *workers, struct board *board)
         }
         engine_free(workers->engine[i]);
     }
+    free(workers->cost);
     free(workers->lanes);
     free(workers->engine);
     free(workers->heartbeat);

@@ -27,6 +27,7 @@ struct job {
     uint64_t cost_ticket;        /* of its sample in the running median; 0: none */
     _Atomic int64_t turn_start_ns;
     _Atomic bool is_over;
+    _Atomic bool is_apart;       /* its latest evaluation shares no work with others in an engine */
     bool is_long, is_first_turn;
 };
 

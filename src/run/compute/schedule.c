@@ -123,8 +123,10 @@ static const int64_t SAMPLES_KEPT_NS = 500000;
 bool policy_init(struct policy *policy, const struct schedule_options *options)
 {
     memset(policy, 0, sizeof *policy);
-    size_t n_lane = (options->n_worker ? options->n_worker : 1) *
-                    (options->n_lane ? options->n_lane : 1);
+    size_t n_worker = options->n_worker ? options->n_worker : 1;
+    policy->n_each = options->n_lane ? options->n_lane : 1;
+    policy->cost = options->cost;
+    size_t n_lane = n_worker * policy->n_each;
     policy->max_suspended = options->max_suspended ? options->max_suspended : 1;
     if (policy->max_suspended > MOST_SUSPENDED)
         policy->max_suspended = MOST_SUSPENDED;
@@ -135,9 +137,11 @@ bool policy_init(struct policy *policy, const struct schedule_options *options)
     policy->waiting_capacity = policy->max_suspended + 3 * n_lane;
     policy->waiting = malloc(policy->waiting_capacity * sizeof(struct job *));
     policy->lane = aligned_alloc(64, n_lane * sizeof *policy->lane);
-    if (!policy->waiting || !policy->lane || !monitor_init(&policy->monitor)) {
+    policy->n_awake = calloc(n_worker, sizeof *policy->n_awake);
+    if (!policy->waiting || !policy->lane || !policy->n_awake || !monitor_init(&policy->monitor)) {
         free(policy->waiting);
         free(policy->lane);
+        free(policy->n_awake);
         return false;
     }
     memset(policy->lane, 0, n_lane * sizeof *policy->lane);
@@ -151,14 +155,17 @@ void policy_set_n_lane(struct policy *policy, size_t n_lane)
 {
     policy->n_lane = n_lane;
     policy->long_share = n_lane > 1 ? n_lane / 2 : 1;
-    for (size_t i = 0; i < n_lane; i++)
+    for (size_t i = 0; i < n_lane; i++) {
         policy->lane[i].victim = (i + 1) % n_lane;
+        policy->n_awake[i / policy->n_each] = policy->n_each;
+    }
 }
 
 void policy_fini(struct policy *policy)
 {
     free(policy->waiting);
     free(policy->lane);
+    free(policy->n_awake);
     monitor_fini(&policy->monitor);
 }
 
@@ -252,6 +259,42 @@ static bool ranges_hold_items(const struct policy *policy)
     return false;
 }
 
+/* Inside the monitor: whether a worker's awake lanes all have evaluations that share work. */
+static bool shares(const struct policy *policy, size_t worker)
+{
+    const struct policy_lane *lane = policy->lane + worker * policy->n_each;
+    size_t i = 0;
+    while (i < policy->n_each && (lane[i].asleep || !LOAD(lane[i].is_apart)))
+        i++;
+    return i == policy->n_each;
+}
+
+/* Inside the monitor: whether a lane's job is better off with another worker, which has as many
+ * or more of them and whose engine does both workers' at the cost of its own. */
+static bool gathers_elsewhere(const struct policy *policy, size_t lane, const struct job *job)
+{
+    if (!policy->cost || !policy->no_more || LOAD(job->is_apart) || LOAD(policy->offered) ||
+        ranges_hold_items(policy))
+        return false;
+    size_t worker = lane / policy->n_each, n = policy->n_awake[worker];
+    for (size_t i = 0; i < policy->n_lane / policy->n_each; i++) {
+        size_t other = policy->n_awake[i];
+        bool is_larger = other > n || (other == n && i < worker);
+        if (i != worker && other > 0 && is_larger && other + n <= policy->n_each &&
+            policy->cost[other + n] <= policy->cost[other] && shares(policy, i))
+            return true;
+    }
+    return false;
+}
+
+/* Inside the monitor: whether there is a long job for an awake lane. Not all lanes decline, as
+ * the last worker that has jobs finds none that has more. */
+static bool may_take_long(const struct policy *policy, size_t lane)
+{
+    return LOAD(policy->n_waiting) > 0 &&
+           !gathers_elsewhere(policy, lane, policy->waiting[policy->waiting_first]);
+}
+
 /* Whether a lane that becomes free should run a long job even if there are fresh items. */
 static bool long_is_due(const struct policy *policy)
 {
@@ -302,11 +345,12 @@ static enum policy_action look(struct policy *policy, size_t lane, struct policy
 {
     if (LOAD(policy->stopped) || policy->finished)
         return POLICY_END;
-    if (long_is_due(policy))
+    bool is_long = may_take_long(policy, lane);
+    if (is_long && long_is_due(policy))
         return take_long(policy, choice);
     if (take_fresh(policy, lane, &choice->item))
         return POLICY_START;
-    if (LOAD(policy->n_waiting) > 0)
+    if (is_long)
         return take_long(policy, choice);
     for (choice->job = policy->open; choice->job; choice->job = choice->job->next_open)
         if ((choice->evaluation = job_help(choice->job)))
@@ -317,8 +361,11 @@ static enum policy_action look(struct policy *policy, size_t lane, struct policy
 /* Inside the monitor. */
 static void set_asleep(struct policy *policy, struct policy_lane *me, bool asleep)
 {
-    if (me->asleep != asleep)
+    size_t *n_awake = &policy->n_awake[(size_t)(me - policy->lane) / policy->n_each];
+    if (me->asleep != asleep) {
         STORE(policy->n_asleep, asleep ? LOAD(policy->n_asleep) + 1 : LOAD(policy->n_asleep) - 1);
+        *n_awake = asleep ? *n_awake - 1 : *n_awake + 1;
+    }
     me->asleep = asleep;
 }
 
@@ -390,9 +437,17 @@ void policy_enter(struct policy *policy, struct job *job, size_t lane, bool fres
     job->n_active = 1;
 }
 
-/* Whether the long job of a turn that has ended should yield. */
-static bool somebody_waits(const struct policy *policy)
+void policy_begin(struct policy *policy, struct job *job, size_t lane, bool is_apart)
 {
+    STORE(job->is_apart, is_apart);
+    STORE(policy->lane[lane].is_apart, is_apart);
+}
+
+/* Whether the long job of a turn that has ended should yield. */
+static bool somebody_waits(const struct policy *policy, const struct job *job)
+{
+    if (!job->is_open && gathers_elsewhere(policy, job->keeper, job))
+        return true;
     if (LOAD(policy->n_waiting) > 0)
         return true;
     if (LOAD(policy->n_long) >= policy->max_suspended)
@@ -426,7 +481,7 @@ bool policy_turn_is_over(struct policy *policy, struct job *job)
         job->cost_ticket = turn_length_add(&policy->length, TURN_CENSORED);
         STORE(policy->turn_ns, turn_length_ns(&policy->length));
     }
-    bool is_over = somebody_waits(policy);
+    bool is_over = somebody_waits(policy, job);
     if (!is_over) {
         STORE(job->turn_start_ns, used_ns);
         job->is_first_turn = false;
@@ -561,6 +616,7 @@ struct schedule {
     struct policy policy;
     struct schedule_client client;
     size_t n_worker, n_lane;
+    enum engine_kind kind;
     struct engine *const *engine;
     struct counter *const *heartbeat, *const *thread;
     struct lane *lane; /* n_worker x n_lane */
@@ -583,6 +639,7 @@ struct schedule *schedule_new(const struct schedule_options *options, const stru
     schedule->client = *client;
     schedule->n_worker = options->n_worker;
     schedule->n_lane = options->n_lane;
+    schedule->kind = options->kind;
     schedule->engine = options->engine;
     schedule->heartbeat = options->heartbeat;
     schedule->thread = options->thread;
@@ -670,6 +727,9 @@ static bool begin(struct worker *worker, struct lane *lane, struct evaluation *e
     lane->evaluation = evaluation;
     lane->since_ns = worker->each_ns;
     worker->n_busy++;
+    if (worker->schedule->policy.cost)
+        policy_begin(&worker->schedule->policy, lane->job, lane->number,
+                     engine_for(evaluation, worker->schedule->kind) == ENGINE_REFERENCE);
     client->begin(client->context, lane->number, lane->job, evaluation);
     engine_submit(worker->engine, evaluation);
     return true;

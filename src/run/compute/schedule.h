@@ -24,6 +24,9 @@ struct schedule_options {
     int64_t first_turn_ns;    /* before there is a median: 1 ms */
     size_t max_suspended;     /* yielded jobs beyond which fresh ones wait: 1024 */
     int64_t (*now_ns)(void);  /* a monotonic clock; NULL: the system's */
+    enum engine_kind kind;    /* the engines' */
+    const uint32_t *cost;     /* n_lane + 1: of what a worker's engine does, with so many
+                               * evaluations in it, in any unit; NULL: they share no work */
 };
 
 #define SCHEDULE_OPTIONS_DEFAULT \
@@ -74,6 +77,7 @@ enum { POLICY_N_SAMPLE = 16 };
 struct policy_lane {
     struct range range; /* fresh items of this lane; others steal from it */
     bool asleep;        /* was sent to wait; under the lock */
+    _Atomic bool is_apart; /* as its job's */
     size_t victim;      /* the worker to steal from first */
     int n_sample;       /* costs not yet shared with the others */
     int64_t sample_ns, sample[POLICY_N_SAMPLE];
@@ -86,6 +90,9 @@ struct policy {
     _Atomic uint64_t event;
     size_t n_lane, long_share, max_suspended;
     struct policy_lane *lane;
+    size_t n_each;        /* lanes of each worker, one worker's after the other's */
+    const uint32_t *cost; /* as in schedule_options */
+    size_t *n_awake;      /* lanes of each worker that were not sent to wait */
     uint32_t offered_first, offered_last; /* a block of fresh items that no worker has taken yet */
     bool no_more;                         /* no block will follow */
     bool finished;
@@ -134,6 +141,8 @@ enum policy_action policy_next(struct policy *policy, size_t lane, struct policy
 /* Around a job's stay on lanes, a turn or more; `fresh`: its first. The job's clock is
  * job->used_ns. After policy_leave with JOB_DONE the job is not touched. */
 void policy_enter(struct policy *policy, struct job *job, size_t lane, bool fresh);
+/* An evaluation begins in a lane; is_apart: it shares no work with others in the engine. */
+void policy_begin(struct policy *policy, struct job *job, size_t lane, bool is_apart);
 bool policy_turn_is_over(struct policy *policy, struct job *job);
 void policy_leave(struct policy *policy, struct job *job, size_t lane, enum job_state state);
 /* The job has evaluations that no lane has taken: others may. */
