@@ -173,8 +173,23 @@ static void set_missing(double *numbers, size_t n)
         numbers[k] = NAN;
 }
 
+/* The ratio of the largest to the smallest eigenvalue of the correlation matrix of n estimates of
+ * the search, which are not functions of each other. */
+static double condition_of(size_t n, const double *covariance, struct arena *arena)
+{
+    double *matrix, *values, *vectors;
+    if (n == 0 || !ARENA_DOUBLES(arena, {&matrix, n, n}, {&values, n, 1}, {&vectors, n, n}))
+        return NAN;
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = 0; d < n; d++)
+            matrix[d + c * n] = covariance[d + c * n]
+                                / sqrt(covariance[c + c * n] * covariance[d + d * n]);
+    matrix_singular(n, n, matrix, NULL, values, vectors);
+    return values[0] / values[n - 1];
+}
+
 /* Standard errors from the second derivatives, from the outer products, and robust ones. */
-static void find_errors(struct mixed *mixed, struct errors *errors)
+static void find_errors(struct mixed *mixed, struct errors *errors, struct arena *arena)
 {
     struct mixed_result *result = &mixed->result;
     size_t m = mixed->m, n = errors->n;
@@ -184,6 +199,7 @@ static void find_errors(struct mixed *mixed, struct errors *errors)
     set_missing(result->error_covariance, m * m);
     set_missing(result->by_scores, m);
     set_missing(result->sandwich, m);
+    result->condition = has_second ? condition_of(n, inverse, arena) : (double)NAN;
     if (has_second) {
         put_errors(mixed, errors, inverse, result->standard_error, result->error_covariance);
         for (size_t c = 0; c < n; c++)
@@ -201,27 +217,6 @@ static void find_errors(struct mixed *mixed, struct errors *errors)
     if (mixed->joint->part.n_all > n
         && invert(m, errors->products, n, errors->loose, errors->factor, inverse))
         put_errors(mixed, errors, inverse, result->by_scores, NULL);
-}
-
-/* The ratio of the largest to the smallest eigenvalue of the estimates' correlation matrix. */
-static double condition_of(const struct mixed_result *result, struct arena *arena)
-{
-    size_t m = result->m, n = 0;
-    double *matrix, *values, *vectors;
-    uint32_t *known = arena_calloc(arena, m + 1, sizeof *known);
-    if (!known || !ARENA_DOUBLES(arena, {&matrix, m, m}, {&values, m, 1}, {&vectors, m, m}))
-        return NAN;
-    for (uint32_t k = 0; k < m; k++)
-        if (result->standard_error[k] > 0)
-            known[n++] = k;
-    for (size_t c = 0; c < n; c++)
-        for (size_t d = 0; d < n; d++)
-            matrix[d + c * n] = result->error_covariance[known[d] + known[c] * m]
-                                / (result->standard_error[known[c]] * result->standard_error[known[d]]);
-    if (n == 0)
-        return NAN;
-    matrix_singular(n, n, matrix, NULL, values, vectors);
-    return values[0] / values[n - 1];
 }
 
 static void means_of(const void *context, const struct joint_block *block, double *number)
@@ -303,14 +298,14 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
         return joint_end_short(joint);
     set_derivatives(mixed, factor, errors.estimate_by);
     if (has_errors)
-        find_errors(mixed, &errors);
+        find_errors(mixed, &errors, arena);
     else
         set_missing(result->standard_error, m);
+    result->condition = has_errors ? result->condition : (double)NAN;
     result->minus_2_log_likelihood = 2 * mixed->point.f;
     if (mixed->progress.phase == MIXED_EXACT)
         result->likelihood_error =
             2 * fmax(fabs(joint_total(joint, error_of)), sqrt(joint_total(joint, square_of)));
-    result->condition = condition_of(result, arena);
     result->n_dataset = joint->part.n_all;
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;
     result->n_row = joint->asker.objective.n_row;

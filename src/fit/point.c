@@ -256,6 +256,7 @@ bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const
 
 bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, enum gradient_method gradient, struct arena *arena)
 {
+    point->by_experiment = NULL;
     size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
     size_t n_column = gradient != GRADIENT_adjoint ? n : 0;
     if (!ARENA_DOUBLES(arena, {&point->d_prediction, n_row, n_column}, {&point->d_noise, n_noise, n_column},

@@ -202,7 +202,8 @@ struct result_population *result_population_make(const struct mixed_result *from
     if (!made || !words)
         return NULL;
     *made = (struct result_population){
-        .r = r, .q = q, .s = s, .m = m, .name = words, .occasion_name = words + 2 * r + s + m, .scale = words + r, .shared_name = words + 2 * r,
+        .r = r, .q = q, .s = s, .m = m, .name = words, .scale = words + r,
+        .shared_name = words + 2 * r, .occasion_name = words + 2 * r + s + m,
         .estimate_name = words + 2 * r + s, .condition = from->condition,
         .minus_2_log_likelihood = from->minus_2_log_likelihood,
         .likelihood_error = from->likelihood_error, .aic = mixed_result_aic(from),
@@ -291,6 +292,8 @@ static enum status read_names(const struct hdf5_file *file, size_t i,
                    : names[i].n == Q ? &made->q
                    : names[i].n == S ? &made->s
                                      : &made->m;
+    if (names[i].n == Q && hdf5_kind(file, names[i].path) == HDF5_ABSENT)
+        return STATUS_OK; /* no parameter varies between experiments */
     enum status status = hdf5_column_open(&column, file, names[i].path, error);
     if (status)
         return status;

@@ -2,9 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "use/plot.h"
+#include "base/output.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+
+enum plot_format { PLOT_TEXT, PLOT_SVG, PLOT_PNG, PLOT_PDF };
 
 /* Okabe and Ito's colours (2008), which the colour-blind can tell apart. */
 enum { GNUPLOT_N_COLOR = 8 };

@@ -4,7 +4,6 @@
 
 #include "fit/goodness.h"
 #include "use/curves.h"
-#include "use/gnuplot.h"
 #include "use/values.h"
 
 #include <math.h>
@@ -123,7 +122,8 @@ static size_t count_key_lines(const struct curves *curves, const struct layout *
         size_t n = strlen(curves->curve[e].experiment);
         longest = n > longest ? n : longest;
     }
-    size_t each = longest + 5, room = (size_t)(layout->place.width / (double)layout->place.n_column) - 11; /* name, symbol, gaps; axis */
+    double width = layout->place.width / (double)layout->place.n_column;
+    size_t each = longest + 5, room = (size_t)width - 11; /* name, symbol, gaps; axis */
     size_t per_line = room > each ? room / each : 1;
     return curves->n_curve > 1 && curves->n_curve <= MOST_KEYS ? (curves->n_curve + per_line - 1) / per_line : 0;
 }

@@ -4,9 +4,8 @@
 
 #include "base/output.h"
 #include "use/fitted.h"
+#include "use/gnuplot.h"
 #include "use/row_filter.h"
-
-enum plot_format { PLOT_TEXT, PLOT_SVG, PLOT_PNG, PLOT_PDF };
 
 struct plot_options {
     struct fitted_options files;

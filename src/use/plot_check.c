@@ -1,7 +1,7 @@
 /* `stiffit plot --vpc`: quantiles of the measurements over time, and of replicates drawn from the
  * population.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "use/gnuplot.h"
+#include "use/plot.h"
 #include "use/population_check.h"
 #include "use/values.h"
 

@@ -75,14 +75,14 @@ enum status report_population_open(struct report *report, struct error *error);
 void report_population_section(const struct report *report, FILE *file);
 void report_population_json(const struct report *report, struct json *json);
 
-/* report_page.c: text of HTML, and the page. */
+/* report_text.c: text as HTML. */
 void report_text(FILE *file, const char *text);
+/* Rounded to 6 digits, which is more than a screen shows. */
+double report_rounded(double value);
+/* report_page.c: a row of the table that needs no scripts, and the page. */
 void report_static_row(FILE *file, const struct report *report, const char *id, const char *message,
                        const struct fit_record *record);
 enum status report_page(struct report *report, FILE *file, struct error *error);
-
-/* Rounded to 6 digits, which is more than a screen shows. */
-double report_rounded(double value);
 
 /* Files that the page carries: report.css, report.js, and the library of charts (empty if the program was built without). */
 extern const char report_css[], report_js[], report_charts[];

@@ -12,15 +12,6 @@ enum { MOST_POINTS = 3000, N_ACROSS = 40, N_UP = 30, N_QUANTILE = 99 };
 /* Residuals beyond are counted in the outermost bins. */
 static const double RESIDUAL_END = 5, EARLY = 0.02;
 
-double report_rounded(double value)
-{
-    char text[40];
-    if (!isfinite(value))
-        return value;
-    snprintf(text, sizeof text, "%.5e", value);
-    return strtod(text, NULL);
-}
-
 static void put(struct json *json, const char *key, double value) { json_number(json, key, report_rounded(value)); }
 
 static void put_spread(struct json *json, const char *name, const char *unit, const struct show_spread *spread)

@@ -24,7 +24,8 @@ def write(path, text, rows, covariates=None, ids=None, censored=None, **paramete
             f["measurements/censored"] = np.asarray(censored, np.int8)
         for name, value in parameters.items():
             is_text = name in ("name", "scale", "level")
-            f.require_group("parameters").create_dataset(name, data=value, **({"dtype": h5py.string_dtype()} if is_text else {}))
+            kind = {"dtype": h5py.string_dtype()} if is_text else {}
+            f.require_group("parameters").create_dataset(name, data=value, **kind)
     return path, "--model", model
 
 

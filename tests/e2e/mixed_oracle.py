@@ -210,7 +210,8 @@ class Found:
         inverse, outer = np.linalg.inv(self.information), self.scores.T @ self.scores
         self.error_covariance = inverse
         self.standard_error = np.sqrt(np.diag(inverse))
-        self.by_scores = np.sqrt(np.diag(np.linalg.inv(outer))) if len(self.scores) >= len(theta) else np.full(len(theta), np.nan)
+        are_enough = len(self.scores) >= len(theta)
+        self.by_scores = np.sqrt(np.diag(np.linalg.inv(outer))) if are_enough else np.full(len(theta), np.nan)
         self.sandwich = np.sqrt(np.diag(inverse @ outer @ inverse))
 
 

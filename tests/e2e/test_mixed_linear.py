@@ -190,7 +190,8 @@ def test_blocks(tmp):
 
 
 def test_five_random(tmp):
-    """More than products of nodes can integrate: points of a lattice, whose errors are below what the tests ask of quadrature."""
+    """More than products of nodes can integrate: points of a lattice, whose errors are below what the tests ask of
+    quadrature."""
     problem, reference, words = polynomial(tmp, 5, 24, [[i] for i in range(5)], ("--random-covariance", "diagonal"), 13)
     found = mixed.run(problem, *words, "--likelihood", "laplace")
     mixed.agree(found, reference, mixed.FINE)

@@ -1,5 +1,5 @@
-"""Random parameters that vary between the experiments of a dataset, too (occasions): log-normal errors around A exp(-k t), where
-log y is linear in log A and k, so that the likelihood has a closed form.
+"""Random parameters that vary between the experiments of a dataset, too (occasions): log-normal errors around A exp(-k t),
+where log y is linear in log A and k, so that the likelihood has a closed form.
 
 SPDX-License-Identifier: BSD-3-Clause
 """

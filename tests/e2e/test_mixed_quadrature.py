@@ -174,7 +174,8 @@ def test_units(tmp):
     for k, factor in enumerate((1e6, 1e-6)):
         case = theophylline(["Ka", "Cl"])
         case.y, case.covariates = case.y * factor, {"dose": np.array(case.covariates["dose"]) * factor}
-        case.text = case.text.replace("sigma = 1 in [1e-3, 1e3]", f"sigma = {factor!r} in [{1e-3 * factor!r}, {1e3 * factor!r}]")
+        case.text = case.text.replace("sigma = 1 in [1e-3, 1e3]",
+                                      f"sigma = {factor!r} in [{1e-3 * factor!r}, {1e3 * factor!r}]")
         found = case.run(tmp / f"{k}.h5")
         shift = np.append(np.zeros(5), np.log(factor))
         assert np.max(np.abs(found["estimate"] - shift - first["estimate"]) / first["standard_error"]) < 1e-4

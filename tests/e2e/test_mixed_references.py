@@ -76,7 +76,8 @@ def test_theophylline_beside_nlme(tmp):
 
 
 class Phenobarbital(quadrature.Case):
-    """59 infants, 155 concentrations, 589 doses: clearance and volume random, proportional to estimated powers of the weight."""
+    """59 infants, 155 concentrations, 589 doses: clearance and volume random, proportional to estimated powers of the
+    weight."""
 
     def __init__(self):
         study = studies.Phenobarbital()

@@ -1,4 +1,5 @@
-"""Mixed effects of a stiff model: Robertson's kinetics with random rate constants, against quadrature over SciPy's Radau method.
+"""Mixed effects of a stiff model: Robertson's kinetics with random rate constants, against quadrature over SciPy's Radau
+method.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -85,7 +86,8 @@ def check(tmp, n, r, degree, q):
         flat = surrogate(phi).reshape(*phi.shape[:2], -1)
         return mo.normal_loglik(y.reshape(n, -1), mask.reshape(n, -1), flat, np.exp(shared[0]))
 
-    rows = [(d, TIMES[i], o, y[d, i, o], np.nan) for d in range(n) for i in range(len(TIMES)) for o in range(3) if mask[d, i, o]]
+    rows = [(d, TIMES[i], o, y[d, i, o], np.nan) for d in range(n) for i in range(len(TIMES)) for o in range(3)
+            if mask[d, i, o]]
     text = TEXT if r == 2 else TEXT.replace("parameter p3 = 2e7 scale log", "constant p3 = 3e7")
     path = tmp / "p.h5"
     (tmp / "p.ode").write_text(text)

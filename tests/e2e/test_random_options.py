@@ -114,7 +114,7 @@ def test_refused(tmp):
     for words, text in (
             (("--random", "k,W", "--share", "A,s"), "there is no parameter 'W'"),
             (("--random", "", "--share", "A,s"), "a name is empty"),
-            (("--random", "k@experiment", "--share", "V,A,s"), "for each experiment or group"),
+            (("--random", "k@experiment", "--share", "V,A,s"), "name it without @experiment"),
             (("--random", "k,V,A", "--share", "A,s"), "'A' is both shared (--share) and random"),
             (("--random", "k,V", "--share", "s"), "'A' is neither random nor shared"),
             (base + ("--random-covariance", "k.A"), "'A' is not a random parameter"),

@@ -14,12 +14,13 @@ static const uint32_t plate[N_BLOCK] = {0, 1, 2, 0, 1, 2, 3, 3, 0, 1, 2}, batch[
 static const uint32_t *const columns[] = {plate, batch};
 static const size_t n_groups[] = {4, 2};
 static const struct joint_levels all_levels[] = {
-    {.level = is_shared}, {one_group, 1, columns, n_groups, NULL}, {two_groups, 2, columns, n_groups, NULL},
-    {only_group, 1, columns, n_groups, NULL}};
+    {.level = is_shared}, {one_group, 1, columns, n_groups, NULL, NULL},
+    {two_groups, 2, columns, n_groups, NULL, NULL},
+    {only_group, 1, columns, n_groups, NULL, NULL}};
 /* Only parameters with the same start and bounds everywhere. */
 static const struct joint_levels hard_levels[] = {
-    {.level = is_shared}, {one_group, 1, columns, n_groups, NULL},
-    {crossed, 2, columns, n_groups, NULL}, {grouped, 1, columns, n_groups, NULL}};
+    {.level = is_shared}, {one_group, 1, columns, n_groups, NULL, NULL},
+    {crossed, 2, columns, n_groups, NULL, NULL}, {grouped, 1, columns, n_groups, NULL, NULL}};
 enum { N_LEVELS = sizeof all_levels / sizeof *all_levels };
 
 static int line(const struct stiffit_point *at, double *h)

@@ -77,7 +77,9 @@ static void check_values(const struct result_population *population)
     assert_true(fabs(population->correlation[2] - 0.1) < 1e-15 && population->correlation[0] == 1);
     assert_true(isnan(population->correlation[1]) && isnan(population->correlation[4]));
     /* d sqrt(v) = dv / (2 sqrt(v)) */
-    assert_true(fabs(result_population_deviation_error(population, 0) - 0.04 / 0.4) < 1e-15);
+    double error = result_population_deviation_error(population, population->name[0], "",
+                                                     population->standard_deviation[0]);
+    assert_true(fabs(error - 0.04 / 0.4) < 1e-15);
     assert_true(population->aic == 116 && population->likelihood_error == 0.05);
     assert_true(fabs(population->bic - (100 + 8 * log(20.0))) < 1e-12);
     assert_true(population->condition == 7 && population->n_dataset == 20);

@@ -111,7 +111,7 @@ static enum status find_occasions(struct words *words, char *text, size_t n, str
         if (!*entry)
             break;
     }
-    if (!status && used == 0)
+    if (!status && used == 0 && *words->random)
         status = error_set(error, STATUS_USAGE, "--random: some parameter must differ between the "
                            "datasets, too: name it without @experiment");
     return status;

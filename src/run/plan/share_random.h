@@ -17,8 +17,8 @@ struct share_random {
     char *covariance; /* as --random-covariance, in that order; NULL: full */
 };
 
-/* From marked parameters, those that vary between experiments, and --random-covariance (NULL: full). share_random_fini is legal after a
- * failure. */
+/* From marked parameters, those that vary between experiments, and --random-covariance (NULL:
+ * full). share_random_fini is legal after a failure. */
 enum status share_random_init(struct share_random *random, const bool *is_random,
                               const bool *varies, const char *const *names, size_t n_parameter, const char *covariance,
                               struct error *error);
