@@ -29,11 +29,9 @@ static struct arena_block *block_new(size_t size)
     return block;
 }
 
-void *arena_alloc(struct arena *arena, size_t bytes)
+/* Makes a block with room for so many bytes the current one. NULL: out of memory. */
+static struct arena_block *go_on(struct arena *arena, size_t bytes)
 {
-    if (bytes > SIZE_MAX - ALIGNMENT)
-        return NULL;
-    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     struct arena_block *block = arena->current;
     while (block && block->size - block->used < bytes) {
         block = block->next;
@@ -52,7 +50,17 @@ void *arena_alloc(struct arena *arena, size_t bytes)
             arena->first = block;
         }
     }
-    arena->current = block;
+    return arena->current = block;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    struct arena_block *block = arena->current;
+    if (bytes > SIZE_MAX - ALIGNMENT)
+        return NULL;
+    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if ((!block || block->size - block->used < bytes) && !(block = go_on(arena, bytes)))
+        return NULL;
     void *piece = block->data + block->used;
     block->used += bytes;
     arena->used += bytes;
@@ -69,13 +77,17 @@ void *arena_calloc(struct arena *arena, size_t count, size_t size)
     return piece;
 }
 
-bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n)
+bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n, bool zeroed)
 {
     size_t total = 1, count; /* never zero bytes */
     for (size_t i = 0; i < n; i++)
         if (__builtin_mul_overflow(array[i].rows, array[i].columns, &count) || __builtin_add_overflow(total, count, &total))
             return false;
-    double *numbers = arena_calloc(arena, total, sizeof *numbers);
+    if (total > SIZE_MAX / sizeof(double))
+        return false;
+    double *numbers = arena_alloc(arena, total * sizeof *numbers);
+    if (numbers && zeroed)
+        memset(numbers, 0, total * sizeof *numbers);
     for (size_t i = 0; numbers && i < n; i++) {
         *array[i].place = numbers;
         numbers += array[i].rows * array[i].columns;

@@ -22,11 +22,14 @@ struct arena_array {
     double **place;
     size_t rows, columns;
 };
-/* n arrays of zeros in one piece, the first one aligned to 64; empty ones are not NULL. False: no memory. */
-bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n);
-#define ARENA_DOUBLES(arena, ...) \
+/* n arrays in one piece, the first one aligned to 64; empty ones are not NULL. False: no memory. */
+bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n, bool zeroed);
+#define ARENA_ARRAYS(zeroed, arena, ...) \
     arena_doubles(arena, (const struct arena_array[]){__VA_ARGS__}, \
-                  sizeof((const struct arena_array[]){__VA_ARGS__}) / sizeof(struct arena_array))
+                  sizeof((const struct arena_array[]){__VA_ARGS__}) / sizeof(struct arena_array), zeroed)
+/* Of zeros, and of whatever is there. */
+#define ARENA_DOUBLES(...) ARENA_ARRAYS(true, __VA_ARGS__)
+#define ARENA_SPACE(...) ARENA_ARRAYS(false, __VA_ARGS__)
 /* A copy of the text, or of its first n bytes; NULL when memory is out. */
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_strndup(struct arena *arena, const char *text, size_t n);

@@ -305,48 +305,76 @@ static uint32_t observable_of(const struct fit_objective *objective, size_t i)
     return objective->measured.observable ? objective->measured.observable[i] : 0;
 }
 
-/* Adds what describes the plain residuals of an observable, and the sum of squares about the weighted mean of its values. */
-static void add_observable(const struct fit_objective *objective, const struct fit_answer *answer, uint32_t observable,
-                           struct fit_criteria *criteria)
+/* What describes the plain residuals of an observable. */
+struct observed {
+    double weight, sum, sizes, squares, before; /* before: the latest residual but 0 */
+};
+/* Observables that share a pass over the rows. */
+enum { OBSERVABLES_AT_ONCE = 16 };
+
+/* Adds n observables from `first` on, and the sums of squares about the weighted means of their
+ * values. */
+static void add_observables(const struct fit_objective *objective, const struct fit_answer *answer,
+                            uint32_t first, uint32_t n, struct fit_criteria *criteria)
 {
-    double weight = 0, sum = 0, before = 0, r, root, value;
+    struct observed all[OBSERVABLES_AT_ONCE];
+    size_t n_neighbour = 0, n_change = 0;
+    double r, root, value;
+    memset(all, 0, n * sizeof *all);
     for (size_t i = 0; i < objective->n_row; i++) {
-        if (observable_of(objective, i) != observable || !fit_objective_plain(objective, answer, i, &r, &root, &value))
+        uint32_t number = observable_of(objective, i) - first;
+        if (number >= n || !fit_objective_plain(objective, answer, i, &r, &root, &value))
             continue;
+        struct observed *one = &all[number];
         double size = fit_objective_loss(objective, i)->is_log ? root : root * value;
-        weight += root * root;
-        sum += root * root * value;
-        criteria->sizes += size * size;
-        criteria->n_neighbour += before != 0 && r != 0;
-        criteria->n_change += (before < 0 && r > 0) || (before > 0 && r < 0);
-        before = r != 0 ? r : before;
+        one->weight += root * root;
+        one->sum += root * root * value;
+        one->sizes += size * size;
+        /* Signs are random: without branches. */
+        n_neighbour += (size_t)(one->before != 0) & (size_t)(r != 0);
+        n_change += (size_t)(((one->before < 0) & (r > 0)) | ((one->before > 0) & (r < 0)));
+        one->before = r != 0 ? r : one->before;
     }
-    criteria->n_constant += weight > 0;
-    for (size_t i = 0; i < objective->n_row; i++)
-        if (observable_of(objective, i) == observable && fit_objective_plain(objective, answer, i, &r, &root, &value)) {
-            double deviation = (value - sum / weight) * root;
-            criteria->total_squares += deviation * deviation;
-        }
+    criteria->n_neighbour += n_neighbour;
+    criteria->n_change += n_change;
+    for (uint32_t k = 0; k < n; k++)
+        all[k].sum /= all[k].weight; /* the mean */
+    for (size_t i = 0; i < objective->n_row; i++) {
+        uint32_t number = observable_of(objective, i) - first;
+        if (number >= n || !fit_objective_plain(objective, answer, i, &r, &root, &value))
+            continue;
+        double deviation = (value - all[number].sum) * root;
+        all[number].squares += deviation * deviation;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        criteria->n_constant += all[k].weight > 0;
+        criteria->sizes += all[k].sizes;
+        criteria->total_squares += all[k].squares;
+    }
 }
 
+/* Products in this range have lost nothing to underflow or overflow. */
+static const double PRODUCT_LEAST = 1e-290, PRODUCT_MOST = 1e290;
+
 /* The sums over all rows of a plain objective, whose weights and residuals are known: the same
- * as below. */
+ * as below, with one logarithm for a product of many standard deviations. */
 static void add_plain(const struct fit_objective *objective, const struct fit_answer *answer,
                       struct fit_criteria *criteria)
 {
-    double sigma = NAN, log_sigma = NAN;
+    double product = 1, constants = 0, squares = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        double own = fit_objective_sigma(objective, answer, i), r = answer->residual[i];
-        if (own != sigma) { /* most have the one before */
-            sigma = own;
-            log_sigma = log(sigma);
-        }
-        double constant = log_sigma + fit_objective_loss(objective, i)->log_constant + 0;
-        criteria->deviance += 2 * (0.5 * r * r + constant);
-        criteria->chi_square += r * r;
-        criteria->squares += r * r;
-        criteria->constants += 2 * constant;
+        double r = answer->residual[i];
+        squares += r * r;
+        constants += fit_objective_loss(objective, i)->log_constant;
+        double sigma = fit_objective_sigma(objective, answer, i), next = product * sigma;
+        bool is_exact = next > PRODUCT_LEAST && next < PRODUCT_MOST;
+        constants += is_exact ? 0 : log(product) + log(sigma);
+        product = is_exact ? next : 1;
     }
+    constants += log(product);
+    criteria->deviance = squares + 2 * constants;
+    criteria->chi_square = criteria->squares = squares;
+    criteria->constants = 2 * constants;
     criteria->scaling = 1;
 }
 
@@ -380,8 +408,11 @@ struct fit_criteria fit_objective_criteria(const struct fit_objective *objective
                                            const struct fit_answer *answer, uint32_t n_observable)
 {
     struct fit_criteria criteria = {.total_squares = 0};
-    for (uint32_t observable = 0; observable < n_observable; observable++)
-        add_observable(objective, answer, observable, &criteria);
+    for (uint32_t first = 0; first < n_observable; first += OBSERVABLES_AT_ONCE)
+        add_observables(objective, answer, first,
+                        n_observable - first < OBSERVABLES_AT_ONCE ? n_observable - first
+                                                                   : OBSERVABLES_AT_ONCE,
+                        &criteria);
     if (objective->is_plain && objective->n_row > 0)
         add_plain(objective, answer, &criteria);
     else

@@ -120,7 +120,8 @@ bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena)
         asker->first_row[e + 1] = asker->first_row[e] + problem->task[e].n_row;
     return asker->first_row && asker->evaluation && asker->course && asker->asked &&
            ARENA_DOUBLES(arena, {&asker->of_model, map->n_of_model, 1},
-                         {&asker->compared, map->n_parameter, 2});
+                         {&asker->compared, map->n_parameter, 2},
+                         {&asker->excess, n == 1 ? problem->task->n_row : 0, 1});
 }
 
 const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task,
@@ -259,15 +260,18 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, enum
     point->by_experiment = NULL;
     size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
     size_t n_column = gradient != GRADIENT_adjoint ? n : 0;
-    if (!ARENA_DOUBLES(arena, {&point->d_prediction, n_row, n_column}, {&point->d_noise, n_noise, n_column},
-                       {&point->theta, n, 1}, {&point->gradient, n, 1}, {&point->chain, n, 1},
-                       {&point->p, asker->map.n_parameter, 1}, {&point->prediction, n_row, 1}, {&point->weight, n_row, 1},
-                       {&point->residual, n_row, 1}, {&point->noise, n_noise, 1}))
+    *point = (struct fit_point){.f = NAN};
+    /* An evaluation writes all of the large ones that it is asked for. */
+    if (!ARENA_SPACE(arena, {&point->d_prediction, n_row, n_column},
+                     {&point->d_noise, n_noise, n_column}, {&point->prediction, n_row, 1},
+                     {&point->weight, n_row, 1}, {&point->residual, n_row, 1},
+                     {&point->noise, n_noise, 1}) ||
+        !ARENA_DOUBLES(arena, {&point->theta, n, 1}, {&point->gradient, n, 1},
+                       {&point->chain, n, 1}, {&point->p, asker->map.n_parameter, 1}))
         return false;
     point->noise = n_noise ? point->noise : NULL;
     point->d_prediction = n_column ? point->d_prediction : NULL;
     point->d_noise = n_column && n_noise ? point->d_noise : NULL;
-    point->f = NAN;
     return true;
 }
 
@@ -299,6 +303,8 @@ double fit_point_misfit(const struct fit_asker *asker, const struct fit_point *p
 
 double fit_point_scale(const struct fit_asker *asker, const struct fit_point *point)
 {
+    if (!asker->objective.has_noise)
+        return asker->scale;
     struct fit_answer answer = fit_point_answer(asker, point);
     return fit_objective_scale(&asker->objective, &answer);
 }
@@ -521,6 +527,7 @@ static void fill_request(struct fit_asker *asker, enum gradient_method gradient,
 {
     const struct fit_map *map = &asker->map;
     size_t n_row = asker->objective.n_row, n_noise = point->d_noise ? n_row : 0;
+    size_t n_experiment = asker->problem->n_experiment;
     bool with_sens = with_derivatives && gradient != GRADIENT_differences, is_plain = true;
     fill_evaluations(asker, point->p, asker->of_model, point->prediction, point->noise, asker->evaluation);
     asker->asked_point = point;
@@ -528,6 +535,9 @@ static void fill_request(struct fit_asker *asker, enum gradient_method gradient,
         struct evaluation *evaluation = &asker->evaluation[e];
         const struct fit_binding *binding = fit_map_binding(map, e);
         asker->asked[e] = evaluation;
+        /* Other fits may begin at the same point. */
+        bool is_first = n_experiment == 1 && asker->used.n_evaluation == 0;
+        evaluation->excess = is_first ? asker->excess : NULL;
         is_plain = is_plain && !binding->column;
         evaluation->stride = n_row;
         evaluation->column = binding->column;

@@ -70,6 +70,7 @@ struct fit_asker {
     struct fit_map map;
     struct fit_objective objective;
     bool is_sigma_known;    /* every row has a sigma, its own or the model's */
+    double scale;           /* fit_objective_scale, if no standard deviation is modelled */
     size_t *first_row;      /* n_experiment + 1: rows of experiment e are [first_row[e],
                              * first_row[e + 1]) */
     struct evaluation *evaluation;     /* n_experiment: those of a point */
@@ -78,6 +79,7 @@ struct fit_asker {
     struct evaluation_course *course;  /* n_experiment: of the last point */
     double *of_model;                  /* of fit_map_model */
     double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
+    double *excess;         /* n_row of the only experiment, for its first evaluation */
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that
                                     * evaluation; NaN: none yet */
     double start_misfit;           /* fit_point_misfit there */

@@ -33,6 +33,7 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
                                         .loss = problem->loss, .prior = terms};
     objective->is_plain = fit_objective_is_plain(objective);
     objective->has_offset = objective->likelihood;
+    asker->scale = has_noise ? (double)NAN : fit_objective_scale(objective, NULL);
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
         const struct fit_prior *prior = &problem->prior[map->file_index[j]];
         if (prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM) /* that is in the bounds */

@@ -19,8 +19,9 @@ bool fit_spectrum_room(struct fit_spectrum *spectrum, size_t n, size_t n_row, st
 {
     *spectrum = (struct fit_spectrum){.loose = arena_calloc(arena, n + 1, sizeof *spectrum->loose)};
     return spectrum->loose
-           && ARENA_DOUBLES(arena, {&spectrum->rows, n_row, n}, {&spectrum->rhs, n_row, 1}, {&spectrum->triangle, n, n},
-                            {&spectrum->basis, n, n}, {&spectrum->v, n, n}, {&spectrum->q, n, 1}, {&spectrum->scale, n, 1},
+           && ARENA_SPACE(arena, {&spectrum->rows, n_row, n}, {&spectrum->rhs, n_row, 1})
+           && ARENA_DOUBLES(arena, {&spectrum->triangle, n, n}, {&spectrum->basis, n, n},
+                            {&spectrum->v, n, n}, {&spectrum->q, n, 1}, {&spectrum->scale, n, 1},
                             {&spectrum->s, n, 1}, {&spectrum->beyond, n, 1});
 }
 

@@ -28,12 +28,9 @@ static const double SLOWEST = 0.9;
 
 void stopping_init(struct stopping *stopping, struct fit_asker *asker)
 {
-    const struct fit_objective *objective = &asker->objective;
     *stopping = (struct stopping){.asker = asker, .noise = INFINITY, .least_promise = INFINITY, .last_promise = INFINITY,
                                   .slowness = 1};
     stopping->accuracy = fit_asker_rtol(asker, asker->accuracy.tighter);
-    if (!objective->has_noise)
-        stopping->objective_scale = fit_objective_scale(objective, NULL);
 }
 
 double stopping_misfit(const struct stopping *stopping, const struct fit_point *point)
@@ -43,9 +40,8 @@ double stopping_misfit(const struct stopping *stopping, const struct fit_point *
 
 static double scale_at(const struct stopping *stopping, const struct fit_point *point)
 {
-    return stopping->beyond.is_there                  ? stopping->beyond.scale
-           : stopping->asker->objective.has_noise ? fit_point_scale(stopping->asker, point)
-                                                  : stopping->objective_scale;
+    return stopping->beyond.is_there ? stopping->beyond.scale
+                                     : fit_point_scale(stopping->asker, point);
 }
 
 double stopping_tolerance(const struct stopping *stopping, const struct fit_point *point)

@@ -20,7 +20,6 @@ struct stopping_beyond {
 struct stopping {
     struct stopping_beyond beyond;
     struct fit_asker *asker;
-    double objective_scale;      /* fit_point_scale if no standard deviation is modelled */
     double accuracy;             /* of the predictions, relative: the integrator's */
     int n_rejected, n_failed;    /* consecutive steps without gain; consecutive steps that could not be evaluated */
     int n_noisy;                 /* points accepted for their gradient */

@@ -21,8 +21,8 @@ bool fit_triangle_init(struct fit_triangle *triangle, const struct fit_asker *as
     while (n > 0 && n_part < FIT_SHARES && n_row / (n_part + 1) >= PART_ROWS * n && n_row / (n_part + 1) * n >= PART_NUMBERS)
         n_part++;
     *triangle = (struct fit_triangle){.asker = asker, .n = n, .n_row = n_row, .n_part = n_part};
-    return ARENA_DOUBLES(arena, {&triangle->rows, n_row, n}, {&triangle->rhs, n_row, 1},
-                         {&triangle->parts, n_part > 1 ? n_part * n : 0, n + 1});
+    return ARENA_SPACE(arena, {&triangle->rows, n_row, n}, {&triangle->rhs, n_row, 1},
+                       {&triangle->parts, n_part > 1 ? n_part * n : 0, n + 1});
 }
 
 static void reduce(void *context)

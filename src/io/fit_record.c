@@ -49,36 +49,59 @@ void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *
         }
 }
 
-/* Fills n cells with the value for "missing". */
-static void clear_cells(enum fit_kind kind, size_t n, void *cells)
+/* One statement for each column: a loop over their table would take several times as long, and
+ * these functions are called for every record. */
+#define MISSING_DOUBLE ((double)NAN)
+#define MISSING_INT64 (-1)
+#define MISSING_UINT32 0
+#define MISSING_INT8 0
+#define MISSING_OUTCOME 0
+#define MISSING_STOP 0
+#define MISSING_LACK LACK_not_run
+#define MISSING_OPTIMIZER 0
+#define MISSING_GRADIENT 0
+#define MISSING_LIMIT 0
+
+#define CLEAR_PER_FIT(kind, field) record->field = MISSING_##kind;
+#define CLEAR_ARRAY(kind, field, n) \
+    for (size_t k = 0; record->field && k < (n); k++) \
+        record->field[k] = MISSING_##kind;
+#define CLEAR_PER_PARAMETER(kind, field) CLEAR_ARRAY(kind, field, n_parameter)
+#define CLEAR_PER_PAIR(kind, field) CLEAR_ARRAY(kind, field, n_pair)
+#define CLEAR_ROW(name, path, kind, shape, field, ...) CLEAR_##shape(kind, field)
+
+void fit_record_clear(struct fit_record *record, size_t n_parameter)
 {
-    if (kind == FIT_DOUBLE)
-        for (size_t k = 0; k < n; k++)
-            ((double *)cells)[k] = NAN;
-    else if (kind == FIT_INT64)
-        for (size_t k = 0; k < n; k++)
-            ((int64_t *)cells)[k] = -1;
-    else
-        memset(cells, kind == FIT_LACK ? LACK_not_run : 0, n * fit_kind_size(kind));
+    uint32_t start = record->start;
+    size_t n_pair = n_parameter <= FIT_MAX_PAIR_PARAMETERS ? n_parameter * n_parameter : 0;
+    FIT_FIELD_COLUMN_LIST(CLEAR_ROW)
+    record->start = start;
+    record->limit = LIMIT_none;
+    record->n_point = 0;
+    record->n_noise = 0;
+    record->reason[0] = '\0';
 }
+
+/* The statement for a column of work; it is known at compile time which these are. */
+#define WORK_PER_FIT(statement) statement
+#define WORK_PER_PARAMETER(statement)
+#define WORK_PER_PAIR(statement)
+#define IF_WORK(shape, statement, ...) \
+    if ((const struct fit_column_info){.description = __VA_ARGS__}.is_work) { \
+        WORK_##shape(statement) \
+    }
+#define ZERO_ROW(name, path, kind, shape, field, ...) IF_WORK(shape, record->field = 0;, __VA_ARGS__)
+#define ADD_ROW(name, path, kind, shape, field, ...) \
+    IF_WORK(shape, record->field = (fit_type_##kind)(record->field + other->field);, __VA_ARGS__)
 
 void fit_record_zero_work(struct fit_record *record)
 {
-    for (int i = 0; i < N_RESULT_COLUMN; i++)
-        if (fit_columns[i].is_work)
-            memset((char *)record + fit_columns[i].offset, 0, fit_kind_size(fit_columns[i].kind));
+    FIT_FIELD_COLUMN_LIST(ZERO_ROW)
 }
 
 void fit_record_add_work(struct fit_record *record, const struct fit_record *other)
 {
-    for (int i = 0; i < N_RESULT_COLUMN; i++) {
-        char *to = (char *)record + fit_columns[i].offset;
-        const char *from = (const char *)other + fit_columns[i].offset;
-        if (fit_columns[i].is_work && fit_columns[i].kind == FIT_DOUBLE)
-            *(double *)to += *(const double *)from;
-        else if (fit_columns[i].is_work)
-            *(int64_t *)to += *(const int64_t *)from;
-    }
+    FIT_FIELD_COLUMN_LIST(ADD_ROW)
 }
 
 void fit_record_rescale(struct fit_record *record, size_t n_parameter, double sigma)
@@ -135,21 +158,4 @@ void fit_record_from_bytes(struct fit_record *record, size_t n_parameter, const 
         next += size;
     }
     *record = given;
-}
-
-void fit_record_clear(struct fit_record *record, size_t n_parameter)
-{
-    uint32_t start = record->start;
-    uint64_t dataset = record->dataset;
-    for (int i = 0; i < N_RESULT_COLUMN; i++) {
-        void *cells = fit_column_values((enum fit_column)i, record);
-        if (cells)
-            clear_cells(fit_columns[i].kind, fit_column_width((enum fit_column)i, n_parameter), cells);
-    }
-    record->start = start;
-    record->dataset = dataset;
-    record->limit = LIMIT_none;
-    record->n_point = 0;
-    record->n_noise = 0;
-    record->reason[0] = '\0';
 }

@@ -841,7 +841,8 @@ bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record 
 {
     size_t i = reader->hint, n;
     uint64_t found;
-    error_set(error, STATUS_OK, "%s", "");
+    error->status = STATUS_OK;
+    error->message[0] = '\0';
     if (i >= reader->n_entry || reader->entry[i].fit != fit)
         i = find_entry(reader, fit);
     if (i >= reader->n_entry)

@@ -506,17 +506,22 @@ int derivatives_inflow(struct derivatives *d, double t, const double *y, const d
         return code;
     memset(inflow, 0, n * sizeof *inflow);
     memset(decay, 0, n * sizeof *decay);
-    for (size_t j = 0; j < n; j++) {
-        size_t first = sparse ? (size_t)abi->column_start[j] : j * n;
-        size_t end = sparse ? (size_t)abi->column_start[j + 1] : first + n;
-        for (size_t k = first; k < end; k++) {
-            size_t i = sparse ? (size_t)abi->row_index[k] : k - first;
+    for (size_t j = 0; j < n && !sparse; j++) {
+        const double *column = jacobian + j * n;
+        double part = inflow[j], own = column[j];
+        for (size_t i = 0; i < n; i++)
+            inflow[i] += fabs(column[i] * amount[j]);
+        inflow[j] = part;
+        decay[j] = own > 0 ? 0 : -own; /* fmax is a library call */
+    }
+    for (size_t j = 0; j < n && sparse; j++)
+        for (int32_t k = abi->column_start[j]; k < abi->column_start[j + 1]; k++) {
+            size_t i = (size_t)abi->row_index[k];
             if (i == j)
-                decay[i] = jacobian[k] > 0 ? 0 : -jacobian[k]; /* fmax is a library call */
+                decay[i] = jacobian[k] > 0 ? 0 : -jacobian[k];
             else
                 inflow[i] += fabs(jacobian[k] * amount[j]);
         }
-    }
     return STIFFIT_OK;
 }
 

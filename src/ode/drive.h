@@ -31,7 +31,7 @@ struct batch {
 /* The result of an attempt, by seat. For seats in `moved`, `fell` or `failed` that are attended or
  * measured, simulation.t_before and simulation.t are the ends of the latest step. */
 struct integrator_events {
-    unsigned moved;    /* the step was accepted */
+    unsigned moved;    /* the step was accepted; not said of seats that nobody attends */
     unsigned measured; /* and has reached the next measurement */
     unsigned fell;     /* and a state may be below zero */
     unsigned failed;   /* no further step is possible */

@@ -6,6 +6,7 @@
 #include "ode/engine.h"
 
 #include "base/clock.h"
+#include "ode/memo.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,6 +35,8 @@ enum { MOST_OF_REFERENCE = 16 };
 struct both_pool {
     struct engine_pool base;
     enum engine_kind kind;            /* of the first one */
+    const struct stiffit_model *abi;
+    struct ode_options options;
     struct engine_pool *of[N_ENGINE]; /* that one's, and the reference's */
 };
 
@@ -48,8 +51,12 @@ struct part {
 struct both {
     struct engine base;
     const struct both_pool *pool;
-    size_t n;                      /* evaluations that all parts hold, or that wait for one */
+    size_t n;                      /* evaluations that all parts hold, that wait for one, or that
+                                    * are answered */
     struct evaluation *waiting;    /* for the reference */
+    struct evaluation *answered;   /* by the memo */
+    size_t n_answered;
+    struct memo *memo;
     size_t n_part;
     struct part part[];            /* part 0 is the first engine; each other part holds one
                                     * evaluation for the reference */
@@ -80,6 +87,8 @@ static struct engine_pool *pool_new(const struct engine_table *both, const struc
         return NULL;
     }
     pool->kind = options->engine;
+    pool->abi = &model->abi;
+    pool->options = *options;
     size_t capacity = engine_in_use[pool->kind]->capacity;
     size_t n_held = (capacity < MOST_OF_REFERENCE ? capacity : MOST_OF_REFERENCE) * n_worker;
     size_t n_aside = n_workspace > n_worker ? n_workspace - n_worker : 0;
@@ -116,6 +125,7 @@ static void both_free(struct engine *base)
     struct both *both = (struct both *)base;
     for (size_t i = 0; i < both->n_part; i++)
         engine_free(both->part[i].engine);
+    memo_free(both->memo);
     free(both);
 }
 
@@ -125,11 +135,14 @@ static struct engine *both_new(struct engine_pool *base, struct error *error)
     size_t capacity = pool->of[pool->kind]->capacity;
     size_t n_part = 1 + (capacity < MOST_OF_REFERENCE ? capacity : MOST_OF_REFERENCE);
     struct both *both = calloc(1, sizeof *both + n_part * sizeof both->part[0]);
-    if (!both) {
+    struct memo *memo = both ? memo_new(pool->abi, &pool->options) : NULL;
+    if (!memo) {
+        free(both);
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engines");
         return NULL;
     }
     both->pool = pool;
+    both->memo = memo;
     both->n_part = n_part;
     for (size_t i = 0; i < n_part; i++) {
         both->part[i].engine = engine_new(pool->of[i ? ENGINE_REFERENCE : pool->kind], error);
@@ -185,6 +198,12 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     struct both *both = (struct both *)base;
     struct evaluation **last = &both->waiting;
     both->n++;
+    if (evaluation->excess && !evaluation->state && memo_answers(both->memo, evaluation)) {
+        evaluation->next = both->answered;
+        both->answered = evaluation;
+        both->n_answered++;
+        return;
+    }
     if (put(both, evaluation))
         return;
     while (*last)
@@ -213,15 +232,21 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
 {
     struct both *both = (struct both *)base;
     const struct engine_turn look = {.over = always, .heartbeat = turn ? turn->heartbeat : NULL};
-    struct evaluation *done = NULL;
+    struct evaluation *done = both->answered;
+    both->n -= both->n_answered;
+    both->n_answered = 0;
+    both->answered = NULL;
     for (struct part *part; !done && (part = next(both));) {
         bool is_alone = part->n == both->n;
         int64_t began_ns = is_alone ? 0 : clock_now_ns();
         done = engine_work(part->engine, is_alone ? turn : &look);
         if (!is_alone)
             part->used_ns += (clock_now_ns() - began_ns) / (int64_t)part->n;
-        for (const struct evaluation *each = done; each; each = each->next, part->n--, both->n--)
+        for (const struct evaluation *each = done; each; each = each->next, part->n--, both->n--) {
             part->evaluation = NULL;
+            if (each->excess)
+                memo_keep(both->memo, each);
+        }
         if (both->waiting)
             put_waiting(both);
         if (!done && (is_alone || (turn && turn->over(turn->context))))

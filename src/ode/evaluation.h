@@ -80,6 +80,9 @@ struct evaluation {
                                 * columns are left alone; or NULL */
     double *noise;             /* n_row: the row's sigma, or the model's (> 0); NULL if the model has no noise */
     double *d_noise;           /* the same of the noise; or NULL */
+    /* NULL, or others may repeat the request, whose course is all zero (memo.h): n_row, the errors of
+     * predictions that are due to absolute tolerances */
+    double *excess;
     double *end;               /* NULL, or the state at the last time and its derivatives: n_state x (1 + n_sens) */
     enum evaluation_outcome outcome;
     char reason[160];          /* "" if OK; otherwise what failed, and at which time */

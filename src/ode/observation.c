@@ -281,26 +281,68 @@ static bool asks_relative(struct simulation *sim, size_t first, size_t last, siz
     }
     if (known)
         excesses(sim, sim->rows.h);
-    return observation_rows_ask_relative(sim, first, last, known ? sim->rows.h : NULL);
+    return observation_rows_ask_relative(sim, first, last, known ? sim->rows.h : NULL, 1);
 }
 
-bool observation_rows_ask_relative(struct simulation *sim, size_t first, size_t last, const double *error)
+/* What errors of predictions may be. */
+struct allowance {
+    double by_largest, by_sigma;
+};
+
+static struct allowance allowance_of(double rtol)
+{
+    double by_largest = ERROR_OF_LARGEST * rtol;
+    return (struct allowance){by_largest, fmax(ERROR_OF_SIGMA, 10 * by_largest)};
+}
+
+/* Whether a row does; excess: its error. *largest: as in struct rows. */
+static inline bool row_asks(const struct allowance *allowance, double prediction, double sigma,
+                            bool is_log, double excess, double *largest)
+{
+    double size = fabs(prediction);
+    *largest = size > *largest ? size : *largest;
+    if (is_log)
+        sigma *= size;
+    double allowed = isnan(sigma) ? allowance->by_largest * *largest : allowance->by_sigma * sigma;
+    return isnan(size) | (excess > allowed);
+}
+
+bool observation_rows_ask_relative(struct simulation *sim, size_t first, size_t last,
+                                   const double *error, size_t stride)
 {
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    double by_sigma = fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * sim->tolerance.rtol);
+    const uint32_t *observable = task->row_observable;
+    const double *prediction = evaluation->prediction, *sigmas = task->row_sigma;
+    const bool *is_log = task->row_is_log;
+    const struct allowance allowance = allowance_of(sim->tolerance.rtol);
+    double *largest = sim->rows.h_largest, *kept = evaluation->excess;
+    bool has_sigma = sigmas, asks = false;
+    if (evaluation->noise && sim->abi->noise)
+        sigmas = evaluation->noise;
     for (size_t i = first; i < last; i++) {
-        double *largest = &sim->rows.h_largest[task->row_sigma ? 0 : task->row_observable[i]];
-        double size = fabs(evaluation->prediction[i]);
-        double sigma = evaluation->noise && sim->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
-        *largest = size > *largest ? size : *largest;
-        if (task->row_is_log && task->row_is_log[i])
-            sigma *= size;
-        double allowed = isnan(sigma) ? ERROR_OF_LARGEST * sim->tolerance.rtol * *largest : by_sigma * sigma;
-        if (isnan(size) || (error && error[task->row_observable[i]] > allowed))
-            return true;
+        uint32_t o = observable[i];
+        double excess = error ? error[(size_t)o * stride] : 0;
+        asks |= row_asks(&allowance, prediction[i], sigmas ? sigmas[i] : (double)NAN,
+                         is_log && is_log[i], excess, &largest[has_sigma ? 0 : o]);
+        if (kept)
+            kept[i] = excess;
     }
-    return false;
+    return asks;
+}
+
+bool observation_would_ask(const struct evaluation *evaluation, double rtol, double *largest)
+{
+    const struct ode_task *task = evaluation->task;
+    const struct allowance allowance = allowance_of(rtol);
+    bool asks = false;
+    for (size_t i = 0; i < task->n_row; i++)
+        if (evaluation->excess[i] != OBSERVATION_NOT_ASKED)
+            asks |= row_asks(&allowance, evaluation->prediction[i],
+                             task->row_sigma ? task->row_sigma[i] : (double)NAN,
+                             task->row_is_log && task->row_is_log[i], evaluation->excess[i],
+                             &largest[task->row_sigma ? 0 : task->row_observable[i]]);
+    return asks;
 }
 
 /* Call this after fill_rows, but not at the initial time. Whether these rows need more accurate states than the states' sizes

@@ -16,9 +16,16 @@ bool observation_answer(struct simulation *simulation, const double *y, bool ini
 bool observation_answer_until(struct simulation *simulation, double t, int side, const double *y, bool initial);
 
 /* For integrators that compute rows themselves: whether rows first ... last - 1 need more accurate
- * states than the states' sizes give, from the errors of their observables (n_observable) that are
- * due to absolute tolerances; NULL: these are unknown, and only predictions count. */
-bool observation_rows_ask_relative(struct simulation *simulation, size_t first, size_t last, const double *error);
+ * states than the states' sizes give, from the errors of their observables (n_observable, each
+ * `stride` after the one before) that are due to absolute tolerances; NULL: these are unknown, and
+ * only predictions count. */
+bool observation_rows_ask_relative(struct simulation *simulation, size_t first, size_t last,
+                                   const double *error, size_t stride);
+/* Whether rows of a finished evaluation with `excess`, of a model without noise, need more accurate
+ * states: what integrators have asked above, for standard deviations that need not be those then.
+ * largest: n_observable zeros. */
+bool observation_would_ask(const struct evaluation *evaluation, double rtol, double *largest);
+#define OBSERVATION_NOT_ASKED (-1.0)
 /* Marks the observables of the rows of the next time, and returns the end of these rows. */
 size_t observation_mark(const struct simulation *simulation, bool *is_wanted);
 /* For the backward pass, from the last time to the first: adds the derivatives of these rows, weighted as in

@@ -77,11 +77,16 @@ void tolerance_fini(struct tolerance *tolerance)
     free(tolerance->is_idle);
 }
 
+double tolerance_rtol(const struct ode_options *options, double tighter)
+{
+    return fmax(options->rtol / (tighter > 0 ? tighter : 1), fmin(options->rtol, 100 * DBL_EPSILON));
+}
+
 void tolerance_set(struct simulation *sim, bool is_relative)
 {
     const struct ode_options *options = &sim->options;
     double by = sim->evaluation->tighter > 0 ? sim->evaluation->tighter : 1;
-    sim->tolerance.rtol = fmax(options->rtol / by, fmin(options->rtol, 100 * DBL_EPSILON));
+    sim->tolerance.rtol = tolerance_rtol(options, sim->evaluation->tighter);
     sim->tolerance.atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TOLERANCE_TINY)) : 0;
     sim->tolerance.is_relative = sim->model.is_relative = is_relative;
     sim->model.floor = sim->tolerance.atol / sim->tolerance.rtol;

@@ -7,6 +7,8 @@
 /* False: out of memory; tolerance_fini is legal then. */
 bool tolerance_init(struct tolerance *tolerance, const struct stiffit_model *abi);
 void tolerance_fini(struct tolerance *tolerance);
+/* The relative tolerance of evaluations; tighter: as in struct evaluation. */
+double tolerance_rtol(const struct ode_options *options, double tighter);
 /* Sets the tolerances of the current evaluation. is_relative: without atol, each state's tolerance is rtol times its present
  * value. */
 void tolerance_set(struct simulation *simulation, bool is_relative);

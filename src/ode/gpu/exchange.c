@@ -157,7 +157,7 @@ bool exchange_asks_relative(const struct exchange *own, struct evaluation *evalu
         for (last = first; last < task->n_row && task->row_time[last] == task->row_time[first];
              last++)
             sim->rows.h[task->row_observable[last]] = excess[last];
-        if (observation_rows_ask_relative(sim, first, last, sim->rows.h))
+        if (observation_rows_ask_relative(sim, first, last, sim->rows.h, 1))
             return true;
     }
     return false;

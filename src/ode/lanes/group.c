@@ -102,17 +102,16 @@ double lane_stop_time(const struct lane *lane)
 }
 
 /* The next measurement. */
-static void set_next(const struct simulation *sim, struct group *group, int l)
+static void set_next(const struct lane *lane, struct group *group, int l)
 {
     struct lanes_room *room = &group->room;
+    const struct simulation *sim = &lane->sim;
     const struct ode_task *task = sim->evaluation->task;
     size_t i = sim->rows.i_time;
-    double tighter = sim->evaluation->tighter, next = task->time[i],
-           before = i > 0 ? task->time[i - 1] : task->t0;
+    double next = task->time[i], before = i > 0 ? task->time[i - 1] : task->t0;
     /* Steps that only the measurements limit would be the same for a certificate, which would
      * confirm their error. */
-    double part = tighter > 1 ? (next - before) * pow(tighter, -1.0 / room->method->order)
-                              : INFINITY;
+    double part = lane->by_tighter < INFINITY ? (next - before) * lane->by_tighter : INFINITY;
     EACH_LANE(group, l, k) {
         room->t_next[k] = next;
         room->t_later[k] = i + 1 < task->n_time ? task->time[i + 1] : INFINITY;
@@ -193,7 +192,29 @@ static struct lanes_block *block_of(const struct lanes_room *room, size_t column
     return block;
 }
 
-void group_load(struct group *group, int l, const struct lane *lane)
+/* How the rows of an evaluation from lane l on are answered. */
+static void plan_rows(const struct group *group, int l, struct lane *lane)
+{
+    const struct simulation *sim = &lane->sim;
+    const struct evaluation *evaluation = sim->evaluation;
+    const struct lanes_plan *plan = group->room.plan;
+    size_t n_sens = evaluation->d_prediction ? evaluation->n_sens : 0;
+    lane->is_simple = plan->n_observe && !(evaluation->noise && sim->abi->noise)
+                      && !evaluation->task->row_variant && !evaluation->end && !sim->blocks.is_pace;
+    lane->is_plain = !evaluation->column || n_sens == 0;
+    for (size_t s = 0; lane->is_simple && lane->is_plain && s < n_sens; s++) {
+        uint32_t j = sim->blocks.sens[s];
+        int32_t block = sim->blocks.of_sens[s];
+        const int32_t *direct = plan->lanes->observe_parameter.start;
+        lane->is_plain = block >= 0 && !(j < sim->abi->n_parameter && direct[j] < direct[j + 1]);
+        size_t column = block < 0 ? 0 : column_of(group, lane->id[block]);
+        int k = block < 0 ? l : l + rank_of(group, lane->id[block]);
+        lane->from[s] = sim->abi->n_observable * (1 + column) * N_LANE + (size_t)k;
+    }
+    lane->n_from = lane->is_plain ? n_sens : 0;
+}
+
+void group_load(struct group *group, int l, struct lane *lane)
 {
     struct lanes_room *room = &group->room;
     const struct simulation *sim = &lane->sim;
@@ -202,7 +223,8 @@ void group_load(struct group *group, int l, const struct lane *lane)
         group_load_states(group, k, lane);
         room->live[k] = -1;
     }
-    set_next(sim, group, l);
+    set_next(lane, group, l);
+    plan_rows(group, l, lane);
     for (size_t b = 0; b < sim->blocks.n; b++) {
         size_t c = column_of(group, lane->id[b]);
         int k = l + rank_of(group, lane->id[b]);
@@ -372,43 +394,40 @@ static void add_direct(const struct group *group, int k, uint32_t j, double *by_
         by_observable[pattern->row[e]] += entry[e][k];
 }
 
-/* The derivatives of rows first ... last - 1. False: one is not finite. */
+/* What is in a lane (the first number is at `from`) of the observables of n rows. */
+static void take_rows(size_t n, const uint32_t *observable, const double *from, double *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[(size_t)observable[i] * N_LANE];
+}
+
+/* The derivatives of n rows from `first` on. False: one is not finite. */
 static bool fill_derivatives(const struct lane *lane, const struct group *group, int l,
-                             size_t first, size_t last)
+                             size_t first, size_t n)
 {
     const struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t n_observable = sim->abi->n_observable,
+    const uint32_t *observable = task->row_observable + first, *to = evaluation->column;
+    size_t n_observable = sim->abi->n_observable, n_sens = evaluation->n_sens,
            stride = evaluation->stride ? evaluation->stride : task->n_row;
     const int32_t *direct = group->room.plan->lanes->observe_parameter.start;
-    const uint32_t *to = evaluation->column;
-    double odd = 0;
-    for (size_t s = 0; to && s < evaluation->n_sens; s++)
-        memset(evaluation->d_prediction + first + to[s] * stride, 0,
-               (last - first) * sizeof(double));
-    for (size_t s = 0; s < evaluation->n_sens; s++) {
+    double odd = 0, *all = evaluation->d_prediction + first, *derived = sim->rows.h_row;
+    for (size_t s = 0; to && s < n_sens; s++)
+        memset(all + to[s] * stride, 0, n * sizeof(double));
+    for (size_t s = 0; s < n_sens; s++) {
         uint32_t j = sim->blocks.sens[s];
         int32_t block = sim->blocks.of_sens[s];
-        const lanes *by_way = block < 0
-                                ? NULL
-                                : group->observed +
-                                      n_observable * (1 + column_of(group, lane->id[block]));
+        size_t column = block < 0 ? 0 : column_of(group, lane->id[block]);
         int k = block < 0 ? l : l + rank_of(group, lane->id[block]);
-        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride,
-               *derived = sim->rows.h_row;
-        bool is_direct = j < sim->abi->n_parameter && direct[j] < direct[j + 1];
-        if (by_way && !is_direct && !to) { /* the most frequent case */
-            for (size_t i = first; i < last; i++)
-                derivative[i] = by_way[task->row_observable[i]][k];
-            continue;
-        }
-        for (size_t i = first; i < last; i++)
-            derived[task->row_observable[i]] = by_way ? by_way[task->row_observable[i]][k] : 0;
-        if (is_direct)
+        const lanes *by_way = group->observed + n_observable * (1 + column);
+        double *derivative = all + (to ? to[s] : s) * stride;
+        for (size_t i = 0; i < n; i++)
+            derived[observable[i]] = block < 0 ? 0 : by_way[observable[i]][k];
+        if (j < sim->abi->n_parameter && direct[j] < direct[j + 1])
             add_direct(group, k, j, derived);
-        for (size_t i = first; i < last; i++) {
-            double each = derived[task->row_observable[i]];
+        for (size_t i = 0; i < n; i++) {
+            double each = derived[observable[i]];
             odd += 0 * each; /* NaN if it is not finite */
             derivative[i] = to ? derivative[i] + each : each;
         }
@@ -416,29 +435,31 @@ static bool fill_derivatives(const struct lane *lane, const struct group *group,
     return odd == 0;
 }
 
-bool group_answer_rows(const struct group *group, int k, struct lane *lane, size_t last)
+bool group_answer_rows(const struct group *group, int l, struct lane *lane, size_t last)
 {
     struct simulation *sim = &lane->sim;
     const struct evaluation *evaluation = sim->evaluation;
-    const struct ode_task *task = evaluation->task;
-    if (!group->room.plan->n_observe || (evaluation->noise && sim->abi->noise) ||
-        task->row_variant || evaluation->end || sim->blocks.is_pace)
+    size_t first = sim->rows.i_row, n = last - first, n_share = (size_t)group->room.n_share,
+           stride = evaluation->stride ? evaluation->stride : evaluation->task->n_row;
+    if (!lane->is_simple)
         return false;
-    size_t first = sim->rows.i_row;
-    double odd = 0, *excess = sim->rows.h;
-    for (size_t i = first; i < last; i++) {
-        uint32_t o = task->row_observable[i];
-        evaluation->prediction[i] = group->values[o][k];
-        excess[o] = group->observed[o][k];
-        EACH_LANE(group, k, each)
-            odd += 0 * group->observed[o][each]; /* NaN if something is not finite */
-    }
-    if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
-                     !fill_derivatives(lane, group, k, first, last)))
+    const uint32_t *observable = evaluation->task->row_observable + first;
+    const double *error = (const double *)group->observed + l;
+    double odd = 0;
+    take_rows(n, observable, (const double *)group->values + l, evaluation->prediction + first);
+    for (size_t each = 0; each < n_share; each++)
+        for (size_t i = 0; i < n; i++)
+            odd += 0 * error[(size_t)observable[i] * N_LANE + each]; /* NaN: not finite */
+    if (odd != 0)
+        return false;
+    for (size_t s = 0; s < lane->n_from; s++)
+        take_rows(n, observable, (const double *)group->observed + lane->from[s],
+                  evaluation->d_prediction + first + s * stride);
+    if (!lane->is_plain && !fill_derivatives(lane, group, l, first, n))
         return false;
     sim->rows.i_row = last;
     sim->begins_anew = sim->tolerance.atol == 0 && !sim->tolerance.is_relative &&
-                       observation_rows_ask_relative(sim, first, last, excess);
+                       observation_rows_ask_relative(sim, first, last, error, N_LANE);
     return true;
 }
 
@@ -446,7 +467,7 @@ void group_look_ahead(struct group *group, int l, struct lane *lane)
 {
     struct lanes_room *room = &group->room;
     struct simulation *sim = &lane->sim;
-    set_next(sim, group, l);
+    set_next(lane, group, l);
     if (!sim->tolerance.grows)
         return;
     group_follow(group, l, lane);

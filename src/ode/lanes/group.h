@@ -73,7 +73,7 @@ static inline unsigned group_lanes(const struct group *group, unsigned seats)
 }
 
 /* Copies an evaluation into its lanes, from l on, and out of them. */
-void group_load(struct group *group, int l, const struct lane *lane);
+void group_load(struct group *group, int l, struct lane *lane);
 void group_store(const struct group *group, int l, struct lane *lane);
 /* Copies an evaluation into lane k alone; its sensitivities become zero there. */
 void group_load_states(struct group *group, int k, const struct lane *lane);

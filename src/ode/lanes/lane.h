@@ -14,12 +14,18 @@ struct lane {
     struct simulation sim;
     double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
     uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
+    /* While in a lane, for group_answer_rows: */
+    bool is_simple;     /* it answers the rows */
+    bool is_plain;      /* each of their derivatives is one number of group.observed, */
+    size_t n_from, *from; /* by sens: the first observable's */
     enum lanes_method_kind method;
     double t_turn;      /* an explicit method goes no further */
     int64_t patience_back; /* of the next implicit method */
     double t_calm;      /* as in struct lanes_room */
     /* while in no lane; t, sizes and tolerances are in sim, n_step in the evaluation */
     double by_accepted, by_inside; /* as in struct lanes_room */
+    double by_tighter;  /* a step that only measurements limit is at most this part of the time
+                         * between them; INFINITY: as long as that */
     double h, log_h, log_error;
     double bound;       /* where the next step must end (forcing.h) */
     int64_t n_attempt, trouble, n_sign, patience;
@@ -35,5 +41,5 @@ void lane_free(struct simulation *simulation);
 bool lane_start(struct lane *lane, bool is_new);
 /* Where steps must end at the latest. */
 double lane_stop_time(const struct lane *lane);
-/* Sets by_accepted and by_inside for its method. */
+/* Sets by_accepted, by_inside and by_tighter for its method. */
 void lane_set_accepted(struct lane *lane);

@@ -54,8 +54,8 @@ struct lanes_batch {
     int lane[N_SEAT];           /* the first one of the seat's evaluation, among those of its
                                  * method; -1: none */
     unsigned live;              /* seats at the latest attempt */
-    unsigned waiting, turned;   /* seats that wait for a lane; those in a lane that are to change
-                                 * the method */
+    unsigned waiting[N_METHOD]; /* seats that wait for a lane of this method */
+    unsigned turned;            /* those in a lane that are to change the method */
     uint64_t number[N_SEAT], n_number; /* the order in which they began to wait */
     bool *wanted;               /* n_id: some evaluation in a lane has this id */
     struct linear *linear;      /* for steady states */
@@ -120,6 +120,7 @@ void lane_free(struct simulation *sim)
     simulation_fini(sim);
     free(lane->y);
     free(lane->id);
+    free(lane->from);
     free(lane);
 }
 
@@ -133,7 +134,8 @@ struct simulation *lane_new(const void *plan, const struct stiffit_model *abi,
     size_t n = abi->n_state, n_block = blocks_most(abi, options);
     lane->y = lane->sim.y = calloc(n * (1 + n_block) + 1, sizeof(double));
     lane->id = calloc(n_block + 1, sizeof *lane->id);
-    if (simulation_init(&lane->sim, abi, options) && lane->y && lane->id)
+    lane->from = calloc(abi->n_parameter + options->n_none + 1, sizeof *lane->from);
+    if (simulation_init(&lane->sim, abi, options) && lane->y && lane->id && lane->from)
         return &lane->sim;
     lane_free(&lane->sim);
     return NULL;
@@ -216,11 +218,23 @@ static bool arrange(struct lanes_batch *own, struct group *group, struct layout 
     return good;
 }
 
+/* Whether an evaluation wants all columns and no others, as most do. */
+static bool wants_all(const struct group *group, const struct lane *new)
+{
+    size_t n = new->sim.blocks.n;
+    bool all = n == group->n_parameter;
+    for (size_t b = 0; all && b < n; b++)
+        all = group->number[new->id[b]] >= 0;
+    return all;
+}
+
 /* Lanes for a new evaluation, or -1: out of memory. */
 static int make_room(struct lanes_batch *own, struct group *group, const struct lane *new)
 {
     bool same = group->is_filled;
     size_t n = 0;
+    if (same && wants_all(group, new) && group_free_lane(group) >= 0)
+        return group_free_lane(group);
     mark_wanted(own, group, new);
     for (uint32_t j = 0; j < own->plan->n_id; j++) {
         same = same && own->wanted[j] == (group->number[j] >= 0);
@@ -251,7 +265,8 @@ static void spread_out(struct lanes_batch *own, struct group *group)
 static void release(struct lanes_batch *own, int k)
 {
     int l = own->lane[k];
-    own->waiting &= ~(1u << k);
+    for (int m = 0; m < N_METHOD; m++)
+        own->waiting[m] &= ~(1u << k);
     own->turned &= ~(1u << k);
     own->lane[k] = -1;
     for (struct group *group = own->group; l >= 0 && group < own->group + N_METHOD; group++)
@@ -262,12 +277,27 @@ static void release(struct lanes_batch *own, int k)
         }
 }
 
+static bool is_waiting(const struct lanes_batch *own, int k)
+{
+    unsigned waiting = 0;
+    for (int m = 0; m < N_METHOD; m++)
+        waiting |= own->waiting[m];
+    return waiting >> k & 1;
+}
+
+/* A seat's evaluation waits for a lane, behind all others. */
+static void let_wait(struct lanes_batch *own, int k)
+{
+    own->number[k] = own->n_number++;
+    own->waiting[lane_of(own, k)->method] |= 1u << k;
+}
+
 /* Frees the lanes of evaluations that have ended; those that begin anew are still to be counted. */
 static void release_ended(struct lanes_batch *own)
 {
     const struct batch *b = &own->base;
     for (int k = 0; k < N_SEAT; k++)
-        if ((own->lane[k] >= 0 || own->waiting >> k & 1) && !(b->live >> k & 1) &&
+        if ((own->lane[k] >= 0 || is_waiting(own, k)) && !(b->live >> k & 1) &&
             !(b->seat[k] && b->seat[k]->begins_anew))
             release(own, k);
 }
@@ -276,10 +306,9 @@ static void release_ended(struct lanes_batch *own)
 static bool place(struct lanes_batch *own, int k)
 {
     struct group *group = group_of(own, k);
-    const struct lane *lane = lane_of(own, k);
+    struct lane *lane = lane_of(own, k);
     if (group->n_taken == N_LANE) {
-        own->number[k] = own->waiting >> k & 1 ? own->number[k] : own->n_number++;
-        own->waiting |= 1u << k;
+        let_wait(own, k);
         return true;
     }
     int l = make_room(own, group, lane);
@@ -294,7 +323,7 @@ static bool place(struct lanes_batch *own, int k)
         group->used = own->group[!lane->method].used;
     group->seat[l] = k;
     own->lane[k] = l;
-    own->waiting &= ~(1u << k);
+    own->waiting[lane->method] &= ~(1u << k);
     return true;
 }
 
@@ -376,6 +405,8 @@ void lane_set_accepted(struct lane *lane)
     bool is_exact = lane->method == METHOD_EXPLICIT && abi->n_switching + abi->n_event == 0;
     lane->by_inside = is_exact ? growth * growth : 1;
     lane->by_accepted = 1 / (accepted * accepted * lane->by_inside);
+    double tighter = lane->sim.evaluation->tighter;
+    lane->by_tighter = tighter > 1 ? pow(tighter, -1.0 / lanes_methods[lane->method]->order) : INFINITY;
 }
 
 /* At the beginning. */
@@ -498,17 +529,16 @@ static bool change_lanes(struct lanes_batch *own)
         store_seat(own, k);
         release(own, k);
         turn(lane_of(own, k));
-        own->number[k] = own->n_number++;
-        own->waiting |= 1u << k;
+        let_wait(own, k);
     }
     own->turned = 0;
-    for (unsigned left = own->waiting; left && good;) {
-        int first = __builtin_ctz(left);
-        EACH_SEAT(other, left)
-            first = own->number[other] < own->number[first] ? other : first;
-        left &= ~(1u << first);
-        good = place(own, first);
-    }
+    for (int m = 0; m < N_METHOD; m++)
+        while (good && own->waiting[m] && own->group[m].n_taken < N_LANE) {
+            int first = __builtin_ctz(own->waiting[m]);
+            EACH_SEAT(other, own->waiting[m])
+                first = own->number[other] < own->number[first] ? other : first;
+            good = place(own, first);
+        }
     return good;
 }
 
@@ -519,7 +549,7 @@ static struct integrator_events attempt_by(struct lanes_batch *own, enum lanes_m
     struct batch *b = &own->base;
     spread_out(own, group);
     struct lanes_events found = own->plan->kernel->attempt[method](&group->room);
-    struct integrator_events events = {.moved = group_seats(group, found.moved),
+    struct integrator_events events = {.moved = b->attended ? group_seats(group, found.moved) : 0,
                                        .measured = group_seats(group, found.measured),
                                        .fell = group_seats(group, found.fell),
                                        .failed = group_seats(group, found.underflow),
@@ -551,7 +581,7 @@ static struct integrator_events attempt(struct batch *b)
     if (b->live != own->live)
         release_ended(own);
     own->live = b->live;
-    if ((own->turned | own->waiting) && !change_lanes(own)) {
+    if (!change_lanes(own)) {
         EACH_SEAT(k, b->live)
             outcome_fail(b->seat[k], EVALUATION_NO_MEMORY, "no memory for sensitivities");
         return (struct integrator_events){.finished = b->live};
@@ -649,11 +679,11 @@ static unsigned answer_lanes(struct batch *b, struct group *group, unsigned whic
 static unsigned answer(struct batch *b, unsigned seats)
 {
     struct lanes_batch *own = lanes_of(b);
-    unsigned finished = 0;
-    for (struct group *group = own->group; group < own->group + N_METHOD; group++) {
-        unsigned which = group_lanes(group, seats);
-        finished |= which ? answer_lanes(b, group, which) : 0;
-    }
+    unsigned finished = 0, which[N_METHOD] = {0};
+    EACH_SEAT(k, seats)
+        which[lane_of(own, k)->method] |= 1u << own->lane[k];
+    for (int m = 0; m < N_METHOD; m++)
+        finished |= which[m] ? answer_lanes(b, &own->group[m], which[m]) : 0;
     return finished;
 }
 

@@ -543,6 +543,7 @@ struct lane {
     size_t number;                 /* the policy's */
     struct job *job;               /* NULL: there is none */
     struct evaluation *evaluation; /* of the job, in the engine */
+    int64_t since_ns;              /* worker.each_ns until which the job has been charged for it */
     bool is_asleep, has_ended;     /* what the policy said last; asleep until it has news after `event` */
     uint64_t event;
 };
@@ -552,7 +553,8 @@ struct worker {
     struct engine *engine;
     struct lane *lane;             /* n_lane */
     size_t n_busy;                 /* evaluations in the engine */
-    int64_t charged_ns;            /* jobs have been charged for what was done until then */
+    int64_t charged_ns;            /* jobs have been charged for what was done until then, */
+    int64_t each_ns;               /* but for the engine's: what each evaluation in it has had */
 };
 
 struct schedule {
@@ -605,13 +607,18 @@ void schedule_free(struct schedule *schedule)
 static void charge(struct job *job, int64_t ns) { atomic_fetch_add_explicit(&job->used_ns, ns, memory_order_relaxed); }
 
 /* The engine has worked for all its evaluations alike. */
-static void charge_all(struct worker *worker)
+static void note_work(struct worker *worker)
 {
-    int64_t now_ns = worker->schedule->now_ns(), each_ns = (now_ns - worker->charged_ns) / (int64_t)worker->n_busy;
-    for (size_t i = 0; i < worker->schedule->n_lane; i++)
-        if (worker->lane[i].evaluation)
-            charge(worker->lane[i].job, each_ns);
+    int64_t now_ns = worker->schedule->now_ns();
+    worker->each_ns += (now_ns - worker->charged_ns) / (int64_t)worker->n_busy;
     worker->charged_ns = now_ns;
+}
+
+/* For what the engine has done for the lane's evaluation. */
+static void charge_evaluation(const struct worker *worker, struct lane *lane)
+{
+    charge(lane->job, worker->each_ns - lane->since_ns);
+    lane->since_ns = worker->each_ns;
 }
 
 /* A job's keeper continues until its turn is over, other lanes until there is something else to do. */
@@ -632,7 +639,10 @@ static bool should_ask(struct worker *worker, const struct lane *lane)
 static bool wants_change(void *context)
 {
     struct worker *worker = context;
-    charge_all(worker);
+    note_work(worker);
+    for (size_t i = 0; i < worker->schedule->n_lane; i++)
+        if (worker->lane[i].evaluation)
+            charge_evaluation(worker, &worker->lane[i]);
     for (size_t i = 0; i < worker->schedule->n_lane; i++)
         if (should_leave(worker, &worker->lane[i]) || should_ask(worker, &worker->lane[i]))
             return true;
@@ -658,6 +668,7 @@ static bool begin(struct worker *worker, struct lane *lane, struct evaluation *e
         return false;
     }
     lane->evaluation = evaluation;
+    lane->since_ns = worker->each_ns;
     worker->n_busy++;
     client->begin(client->context, lane->number, lane->job, evaluation);
     engine_submit(worker->engine, evaluation);
@@ -716,6 +727,7 @@ static void end(struct worker *worker, struct lane *lane, bool finished)
 {
     const struct schedule_client *client = &worker->schedule->client;
     struct evaluation *evaluation = lane->evaluation;
+    charge_evaluation(worker, lane);
     lane->evaluation = NULL;
     worker->n_busy--;
     job_return(lane->job, evaluation, finished, client->end, client->context, lane->number);
@@ -780,7 +792,7 @@ static void work(struct schedule *schedule, size_t i_worker)
             continue;
         }
         struct evaluation *done = engine_work(worker.engine, &turn);
-        charge_all(&worker);
+        note_work(&worker);
         if (done)
             end_all(&worker, done);
         for (size_t i = 0; i < n_lane && !done; i++)
