@@ -33,7 +33,7 @@ class Case:
         self.covariates = covariates or {}
         rows = np.array([(d, t) for d, of_one in enumerate(times) for t in of_one])
         self.t, self.mask = mo.pad((rows[:, 0], rows[:, 1]), n)
-        phi = rng.multivariate_normal(mean, covariance, n)
+        self.phi = phi = rng.multivariate_normal(mean, covariance, n)
         f, sd = self.curves(phi[:, None, :], np.asarray(shared, float))
         self.y = f[:, 0] + sd[:, 0] * rng.normal(size=self.t.shape)
         if limit is not None:

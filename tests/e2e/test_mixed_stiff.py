@@ -92,7 +92,7 @@ def check(tmp, n, r, degree, q):
     path = tmp / "p.h5"
     (tmp / "p.ode").write_text(text)
     h.write_problem(path, None, [f"d{d}" for d in range(n)], rows,
-                    parameters={"name": ["p1", "p3", "sigma"][:r] + (["sigma"] if r == 1 else []),
+                    parameters={"name": ["p1", "p3"][:r] + ["sigma"],
                                 "observables": ["y1", "y2e4", "y3"]})
     words = ("--random", "p1,p3" if r == 2 else "p1", "--share", "sigma")
     found = mixed.run((path, "--model", tmp / "p.ode"), *words)
