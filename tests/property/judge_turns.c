@@ -3,8 +3,8 @@
  *
  *     judge_turns FILE...
  *
- * It prints for each model its file and, for each way, "WAY OUTCOME STEPS ATTEMPTS IMPLICIT STATES DERIVATIVES": the last two are
- * the largest error of observables and of their derivatives over rtol times its size.
+ * It prints for each model its file and, for each way, "WAY OUTCOME STEPS ATTEMPTS IMPLICIT STATES DERIVATIVES": the last
+ * two are the largest error of observables and of their derivatives over rtol times its size.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "interpreted_model.h"
 

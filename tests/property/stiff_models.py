@@ -133,7 +133,8 @@ class StiffModel:
     def oregonator(self):
         x, y, z = self.state(1), self.state(2), self.state(3)
         per = self.size(-1, 1)
-        s, q, w = self.parameter(77.27 * self.size(-0.5, 0.2)), self.parameter(8.375e-6 * self.size(0, 2)), self.parameter(0.161)
+        s, q = self.parameter(77.27 * self.size(-0.5, 0.2)), self.parameter(8.375e-6 * self.size(0, 2))
+        w = self.parameter(0.161)
         self.rate(x, f"{per:.3g}*{s}*({y} + {x}*(1 - {q}*{x} - {y}))")
         self.rate(y, f"{per:.3g}*({z} - (1 + {x})*{y})/{s}")
         self.rate(z, f"{per:.3g}*{w}*({x} - {z})")

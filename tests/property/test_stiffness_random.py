@@ -81,7 +81,8 @@ def test_random_stiffness(tmp):
 def test_stiffness_that_ends_in_a_step(tmp):
     """A state that is held at 0.5 by a rate of 1e5, and released far from any measurement."""
     (tmp / "m.ode").write_text("# 1e-6 38.41\nparameter p = 99370, q = 0.1\nx(0) = 1\n"
-                               "x' = -p*(x - 0.5)/(1 + exp(-(t - 6.652)/0.1396))/(1 + exp((t - 23.2)/0.1396)) - q*x\nobserve x\n")
+                               "x' = -p*(x - 0.5)/(1 + exp(-(t - 6.652)/0.1396))/(1 + exp((t - 23.2)/0.1396)) - q*x\n"
+                               "observe x\n")
     done = subprocess.run([TOOL, "m.ode"], cwd=tmp, capture_output=True, text=True, check=True, timeout=60)
     ways = {word: [float(x) for x in numbers] for word, *numbers in
             (way.split() for way in done.stdout.strip().split(" | ")[1:])}

@@ -44,3 +44,21 @@ static inline int64_t job_elapsed_ns(const struct job *job)
                                            memory_order_relaxed);
     return used_ns + (job->since_ns ? clock_now_ns() - job->since_ns : 0);
 }
+
+/* What a lane that is at the job does next, when it has no evaluation of it (any more). */
+enum job_step {
+    JOB_RESUME, /* all answers are there: run its code */
+    JOB_WORK,   /* on *evaluation; *is_more: there are others that no lane has taken */
+    JOB_LEAVE,  /* other lanes are still at it */
+    JOB_REST    /* this was the last one: the job goes into the policy's queue */
+};
+enum job_step job_next(struct job *job, size_t lane, bool is_over, struct evaluation **evaluation,
+                       bool *is_more);
+/* An evaluation of the job has left this lane, finished or not; `end`, unless NULL, is called
+ * under the lock. */
+void job_return(struct job *job, struct evaluation *evaluation, bool finished,
+                void (*end)(void *context, size_t lane, struct job *job,
+                            struct evaluation *evaluation, bool finished),
+                void *context, size_t lane);
+/* An additional lane takes an evaluation of an open job; NULL: there is none. */
+struct evaluation *job_help(struct job *job);

@@ -1,9 +1,7 @@
-/* The scheduler. A job's evaluations lie between the lanes that carry them out; most jobs ask
- * for one at a time and need no lock. The policy decides what a lane does next: fresh items from
- * ranges that are stolen from without locks, long jobs from one queue under a lock that is taken
- * once per turn; how lanes are shared between the two is decided in long_is_due() and
- * somebody_waits(). The threads are workers that ask the policy for each lane of their engines,
- * and one that fetches fresh items.
+/* The scheduler. The policy decides what a lane does next: fresh items from ranges that are stolen
+ * from without locks, long jobs from one queue under a lock that is taken once per turn; how lanes
+ * are shared between the two is decided in long_is_due() and somebody_waits(). The threads are
+ * workers that ask the policy for each lane of their engines, and one that fetches fresh items.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/schedule.h"
 
@@ -14,103 +12,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void lock(struct job *job)
-{
-    if (job->is_open)
-        monitor_enter(&job->lock);
-}
-
-static void unlock(struct job *job)
-{
-    if (job->is_open)
-        monitor_leave(&job->lock);
-}
-
-bool job_init(struct job *job) { return monitor_init(&job->lock); }
-void job_fini(struct job *job) { monitor_fini(&job->lock); }
-
-void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n)
-{
-    lock(job);
-    assert(job->n_left == 0 && !job->pending);
-    struct evaluation **end = &job->pending;
-    for (size_t k = 0; k < n; k++) {
-        if (evaluations[k]->is_finished)
-            continue;
-        *end = evaluations[k];
-        end = &evaluations[k]->next;
-        job->n_left++;
-    }
-    *end = NULL;
-    unlock(job);
-}
-
-static struct evaluation *take_pending(struct job *job)
-{
-    struct evaluation *evaluation = job->pending;
-    job->pending = evaluation->next;
-    return evaluation;
-}
-
-/* What a lane that is at the job does next, when it has no evaluation of it (any more). */
-enum job_step {
-    JOB_RESUME, /* all answers are there: run its code */
-    JOB_WORK,   /* on *evaluation; *is_more: there are others that no lane has taken */
-    JOB_LEAVE,  /* other lanes are still at it */
-    JOB_REST    /* this was the last one: the job goes into the policy's queue */
-};
-static enum job_step job_next(struct job *job, size_t lane, bool is_over,
-                              struct evaluation **evaluation, bool *is_more)
-{
-    enum job_step step = JOB_LEAVE;
-    lock(job);
-    if (job->n_left == 0 && job->n_active == 1 && !is_over) {
-        job->keeper = lane;
-        step = JOB_RESUME;
-    } else if (job->pending && job->keeper == lane && !is_over) {
-        *evaluation = take_pending(job);
-        *is_more = job->pending != NULL;
-        step = JOB_WORK;
-    } else if (--job->n_active == 0) {
-        step = JOB_REST;
-    }
-    unlock(job);
-    return step;
-}
-
-/* An evaluation of the job has left this lane, finished or not; `end`, unless NULL, is called
- * under the lock. */
-static void job_return(struct job *job, struct evaluation *evaluation, bool finished,
-                       void (*end)(void *context, size_t lane, struct job *job,
-                                   struct evaluation *evaluation, bool finished),
-                       void *context, size_t lane)
-{
-    lock(job);
-    evaluation->is_finished = finished;
-    if (finished) {
-        job->n_left--;
-    } else {
-        evaluation->next = job->pending;
-        job->pending = evaluation;
-    }
-    if (end)
-        end(context, lane, job, evaluation, finished);
-    unlock(job);
-}
-
-/* An additional lane takes an evaluation of an open job; NULL: there is none. */
-static struct evaluation *job_help(struct job *job)
-{
-    struct evaluation *evaluation = NULL;
-    lock(job);
-    if (job->pending && job->n_active > 0) { /* else it is being put to rest */
-        evaluation = take_pending(job);
-        job->n_active++;
-    }
-    unlock(job);
-    return evaluation;
-}
 
 enum { MOST_SUSPENDED = 1 << 20, MOST_LANES = 1 << 16 };
 /* A lane shares its samples with the others after this much work, so that short jobs need no
