@@ -207,8 +207,8 @@ static void test_closed_form(void **state)
     side_fini(&s);
 }
 
-/* A certificate compares the errors of two tolerances: they must not be the same because measurements cut the steps. Decays
- * with so much of a time constant between two measurements, up to the last. */
+/* A certificate compares the errors of two tolerances: they must not be the same because
+ * measurements cut the steps. Decays by so many time constants between two measurements. */
 static void test_tighter_is_other_steps(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* A job as the scheduler sees it, and the evaluations that it has asked for. It is at rest, or lanes are at it: one runs its
+/* A job as the scheduler sees it, and the evaluations that it has asked for, which lie between the
+ * lanes that carry them out. Most jobs ask for one at a time and need no lock. It is at rest, or lanes are at it: one runs its
  * code, or any number carry out evaluations. The last of them to finish resumes it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
@@ -6,6 +7,8 @@
 #include "base/clock.h"
 #include "ode/evaluation.h"
 #include "par/monitor.h"
+
+#include <assert.h>
 
 /* Whom a job makes room for when its turn is over. */
 enum job_yields { YIELDS_TO_OTHERS, YIELDS_TO_STOP, YIELDS_NEVER };
@@ -32,11 +35,38 @@ struct job {
 };
 
 /* Zero-initialise before. False: out of memory. */
-bool job_init(struct job *job);
-void job_fini(struct job *job);
+static inline bool job_init(struct job *job) { return monitor_init(&job->lock); }
+static inline void job_fini(struct job *job) { monitor_fini(&job->lock); }
+
+static inline void job_lock(struct job *job)
+{
+    if (job->is_open)
+        monitor_enter(&job->lock);
+}
+
+static inline void job_unlock(struct job *job)
+{
+    if (job->is_open)
+        monitor_leave(&job->lock);
+}
 
 /* The job's code, before it returns to the scheduler: what it waits for, as far as it is not finished. */
-void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n);
+static inline void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n)
+{
+    job_lock(job);
+    assert(job->n_left == 0 && !job->pending);
+    struct evaluation **end = &job->pending;
+    for (size_t k = 0; k < n; k++) {
+        if (evaluations[k]->is_finished)
+            continue;
+        *end = evaluations[k];
+        end = &evaluations[k]->next;
+        job->n_left++;
+    }
+    *end = NULL;
+    job_unlock(job);
+}
+
 /* Computing for it until now, its own code's included; nanoseconds. */
 static inline int64_t job_elapsed_ns(const struct job *job)
 {
@@ -52,13 +82,62 @@ enum job_step {
     JOB_LEAVE,  /* other lanes are still at it */
     JOB_REST    /* this was the last one: the job goes into the policy's queue */
 };
-enum job_step job_next(struct job *job, size_t lane, bool is_over, struct evaluation **evaluation,
-                       bool *is_more);
+
+static inline struct evaluation *job_take_pending(struct job *job)
+{
+    struct evaluation *evaluation = job->pending;
+    job->pending = evaluation->next;
+    return evaluation;
+}
+
+static inline enum job_step job_next(struct job *job, size_t lane, bool is_over,
+                                     struct evaluation **evaluation, bool *is_more)
+{
+    enum job_step step = JOB_LEAVE;
+    job_lock(job);
+    if (job->n_left == 0 && job->n_active == 1 && !is_over) {
+        job->keeper = lane;
+        step = JOB_RESUME;
+    } else if (job->pending && job->keeper == lane && !is_over) {
+        *evaluation = job_take_pending(job);
+        *is_more = job->pending != NULL;
+        step = JOB_WORK;
+    } else if (--job->n_active == 0) {
+        step = JOB_REST;
+    }
+    job_unlock(job);
+    return step;
+}
+
 /* An evaluation of the job has left this lane, finished or not; `end`, unless NULL, is called
  * under the lock. */
-void job_return(struct job *job, struct evaluation *evaluation, bool finished,
-                void (*end)(void *context, size_t lane, struct job *job,
-                            struct evaluation *evaluation, bool finished),
-                void *context, size_t lane);
+static inline void job_return(struct job *job, struct evaluation *evaluation, bool finished,
+                              void (*end)(void *context, size_t lane, struct job *job,
+                                          struct evaluation *evaluation, bool finished),
+                              void *context, size_t lane)
+{
+    job_lock(job);
+    evaluation->is_finished = finished;
+    if (finished) {
+        job->n_left--;
+    } else {
+        evaluation->next = job->pending;
+        job->pending = evaluation;
+    }
+    if (end)
+        end(context, lane, job, evaluation, finished);
+    job_unlock(job);
+}
+
 /* An additional lane takes an evaluation of an open job; NULL: there is none. */
-struct evaluation *job_help(struct job *job);
+static inline struct evaluation *job_help(struct job *job)
+{
+    struct evaluation *evaluation = NULL;
+    job_lock(job);
+    if (job->pending && job->n_active > 0) { /* else it is being put to rest */
+        evaluation = job_take_pending(job);
+        job->n_active++;
+    }
+    job_unlock(job);
+    return evaluation;
+}
