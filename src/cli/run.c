@@ -295,6 +295,9 @@ static void print_population(const struct run_population *population)
     fprintf(stderr, " (%s), %zu estimates, AIC %.9g, BIC %.9g\n",
             population->is_laplace ? "Laplace's approximation" : "exact", population->n_estimate,
             population->aic, population->bic);
+    if (population->n_zero > 0)
+        fprintf(stderr, "  population: no variance of %s%s was found: it is 0\n", population->zero,
+                population->n_zero > 1 ? " and others" : "");
     if (population->n_left_out > 0)
         fprintf(stderr, "  population: %llu of %llu datasets were left out\n",
                 (unsigned long long)population->n_left_out,

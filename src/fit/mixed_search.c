@@ -14,10 +14,8 @@
 static const double MANY = 10;
 enum { MAX_SHORTER = 8 };
 /* A stage of the search ends when its steps promise less than this of -log likelihood, if --ftol is
- * the default: the last one within 1e-3 standard errors of the optimum or, where datasets have many
- * points, 5e-3. */
-static const double LAST = 2e-7, LAST_OF_MANY = 1e-5, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
-enum { FEW_RANDOM = 2 };
+ * the default: the last one within 1e-3 standard errors of the optimum. */
+static const double LAST = 2e-7, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
 /* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
  * first one, by more than GAIN. */
 static const double PROBE = 0.1, GAIN = 1e-3;
@@ -253,10 +251,9 @@ static void set_tolerance(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
     bool is_last = mixed->progress.finer || joint->options->likelihood == LIKELIHOOD_LAPLACE;
-    bool are_many = mixed->progress.finer && mixed->progress.r > FEW_RANDOM;
-    double n = fmax(1, (double)joint->asker.objective.n_row), last = are_many ? LAST_OF_MANY : LAST;
+    double n = fmax(1, (double)joint->asker.objective.n_row);
     mixed->options.f_tolerance = joint->options->f_tolerance / DEFAULT_TOLERANCE
-                                 * (is_last ? last : OTHERS) / (0.5 * n);
+                                 * (is_last ? LAST : OTHERS) / (0.5 * n);
 }
 
 /* Steps at one likelihood, from the best estimates, whose numbers are known. */

@@ -66,6 +66,8 @@ struct run_population {
     uint64_t n_dataset, n_left_out;
     double minus_2_log_likelihood, likelihood_error, aic, bic;
     bool is_laplace;
+    size_t n_zero;            /* variances of 0; and the parameter of the first one: */
+    char zero[RUN_ID_LENGTH];
 };
 
 struct run_summary {

@@ -111,6 +111,7 @@ def test_zero_variance(tmp):
         off = np.abs(found["estimate"][[0, 1, 3, 4]] - without.theta[order]) / without.standard_error[order]
         assert np.max(off) < mixed.FINE, (how, off)
         np.testing.assert_allclose(found["standard_error"][[0, 1, 3, 4]], without.standard_error[order], rtol=mixed.FINE)
+        assert "no variance of k was found" in found["stderr"], found["stderr"]
         assert np.all(found["fits"]["status"] == "converged")
         assert "no variance was found" in h.stiffit("show", h.result_path(problem[0])).stdout
 

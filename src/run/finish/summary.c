@@ -138,6 +138,17 @@ void summary_add_population(struct run_summary *summary, const struct result_pop
         .likelihood_error = population->likelihood_error, .aic = population->aic,
         .bic = population->bic,
         .is_laplace = !strcmp(population->likelihood, likelihood_name(LIKELIHOOD_LAPLACE))};
+    struct run_population *to = &summary->population;
+    for (size_t i = 0; i < population->r + population->q; i++) {
+        bool is_random = i < population->r;
+        size_t k = is_random ? i : i - population->r;
+        if ((is_random ? population->standard_deviation : population->occasion_deviation)[k] > 0)
+            continue;
+        if (to->n_zero++ == 0)
+            snprintf(to->zero, sizeof to->zero, "%.40s%s",
+                     (is_random ? population->name : population->occasion_name)[k],
+                     is_random ? "" : "@experiment");
+    }
 }
 
 static enum status count_population(struct result *result, struct run_summary *summary,
