@@ -5,9 +5,9 @@ SPDX-License-Identifier: BSD-3-Clause
 
     scripts/bench/bench.py [--strict] [--quick] [WORD ...]
     WORD: scipy numbalsoda lanes limit optimizers evaluation adjoint text workers experiments petab share overhead
-          fairness million merge whole whole-million starts shared
+          fairness million merge whole whole-million starts shared mixed
 
-whole (beside the program that OLD names), whole-million, starts and shared run only when they are named: they take long.
+whole (beside the program that OLD names), whole-million, starts, shared and mixed run only when they are named: they take long.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
 import argparse
@@ -35,6 +35,7 @@ import joint  # noqa: E402
 import lanes  # noqa: E402
 import limit  # noqa: E402
 import merge  # noqa: E402
+import mixed_effects  # noqa: E402
 import model_text  # noqa: E402
 import overhead  # noqa: E402
 import petab  # noqa: E402
@@ -372,6 +373,17 @@ class Bench:
                 print(f"    not within {found['tried']} passes: objective / optimum - 1 is "
                       f"{found['objective'] / figures['rivals']['objective'] - 1:.2g}")
 
+    def mixed(self):
+        n = 1000 if not self.quick else 100
+        print(f"Mixed effects of {n} subjects with 10 measurements, 3 random parameters, exact likelihood and errors:")
+        folder = self.tmp / "mixed"
+        folder.mkdir()
+        figures = self.report["mixed"] = mixed_effects.measure_all(folder, n)
+        self.line("two workers, s", figures["two"]["wall"], 20 if not self.quick else None, at_least=False)
+        self.line("two workers / one", figures["workers"], 1.9)
+        self.line("error of -2 log L", figures["two"]["error"], 1, at_least=False)
+        self.line("nlme (approximate likelihood, closed form) / two workers", figures["rival"])
+
     def whole(self):
         print("Whole fits, one core, beside an earlier build (OLD names it) and numbalsoda with sensitivities and lm:")
         python, why = rivals.environment()
@@ -411,7 +423,7 @@ class Bench:
 
 PARTS = ("scipy", "numbalsoda", "lanes", "limit", "optimizers", "evaluation", "adjoint", "text",
          "workers", "experiments", "petab", "share", "overhead", "fairness", "million", "merge")
-NAMED_ONLY = ("whole", "whole-million", "starts", "shared")
+NAMED_ONLY = ("whole", "whole-million", "starts", "shared", "mixed")
 
 
 def machine():
