@@ -382,7 +382,7 @@ class Bench:
         self.line("two workers, s", figures["two"]["wall"], 20 if not self.quick else None, at_least=False)
         self.line("two workers / one", figures["workers"], 1.9)
         self.line("error of -2 log L", figures["two"]["error"], 1, at_least=False)
-        self.line("nlme (approximate likelihood, closed form) / two workers", figures["rival"])
+        self.line("nlme (closed form) / laplace, one core", figures["rival"])
 
     def whole(self):
         print("Whole fits, one core, beside an earlier build (OLD names it) and numbalsoda with sensitivities and lm:")
