@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_copies.h"
 
-#include "fit/joint_ranks.h"
-#include "fit/joint_bytes.h"
+#include "base/cursor.h"
 #include "fit/joint_errors.h"
+#include "fit/joint_ranks.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * from its evaluation (triangles, rows for the shared parameters) is left out: evaluations are pure, so one more at the best
  * point gives the same bits. Numbers are in this machine's order, and structures as this build lays them out.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/joint_bytes.h"
+#include "base/cursor.h"
 #include "fit/joint_internal.h"
 #include "fit/mixed.h"
 #include "fit/start.h"

@@ -363,3 +363,13 @@ void matrix_solve_upper(size_t k, const double *factor, double *x)
         x[j] /= factor[j + j * k];
     }
 }
+
+void matrix_inverse(size_t k, const double *factor, double *inverse)
+{
+    memset(inverse, 0, k * k * sizeof *inverse);
+    for (size_t j = 0; j < k; j++) {
+        inverse[j + j * k] = 1;
+        matrix_solve_lower(k, factor, inverse + j * k);
+        matrix_solve_upper(k, factor, inverse + j * k);
+    }
+}

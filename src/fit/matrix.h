@@ -39,3 +39,5 @@ bool matrix_factor(size_t n, const double *matrix, size_t k, const uint32_t *ind
 /* x = L^-1 x and x = L^-T x. */
 void matrix_solve_lower(size_t k, const double *factor, double *x);
 void matrix_solve_upper(size_t k, const double *factor, double *x);
+/* The inverse of the matrix with that factor: k x k. */
+void matrix_inverse(size_t k, const double *factor, double *inverse);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed.h"
 
-#include "fit/joint_bytes.h"
+#include "base/cursor.h"
 
 #include <math.h>
 #include <stdlib.h>

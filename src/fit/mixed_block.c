@@ -563,18 +563,6 @@ static void describe(const struct local *local, const double *effects, const dou
     }
 }
 
-/* H^-1 to `inverse`. */
-static void invert_hessian(const struct local *local, double *inverse)
-{
-    size_t r = local->r;
-    for (size_t c = 0; c < r; c++) {
-        memset(inverse + c * r, 0, r * sizeof *inverse);
-        inverse[c + c * r] = 1;
-        matrix_solve_lower(r, local->cholesky, inverse + c * r);
-        matrix_solve_upper(r, local->cholesky, inverse + c * r);
-    }
-}
-
 /* Laplace's likelihood at the mode. */
 static void put_laplace(struct local *local, const struct around *around)
 {
@@ -588,7 +576,7 @@ static void put_laplace(struct local *local, const struct around *around)
         local->gradient[j] = by * local->here.slope[random ? *random : j]
                                + trace(r, around->factor_by + j * r * r);
     }
-    invert_hessian(local, around->change);
+    matrix_inverse(r, local->cholesky, around->change); /* H^-1 */
     describe(local, local->here.b, around->change);
     put_information(local, local->here.information);
 }

@@ -37,13 +37,7 @@ static bool invert(size_t m, const double *matrix, size_t k, const uint32_t *ind
 {
     if (!matrix_factor(m, matrix, k, index, factor))
         return false;
-    for (size_t c = 0; c < k; c++) {
-        double *x = inverse + c * k;
-        memset(x, 0, k * sizeof *x);
-        x[c] = 1;
-        matrix_solve_lower(k, factor, x);
-        matrix_solve_upper(k, factor, x);
-    }
+    matrix_inverse(k, factor, inverse);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed_search.h"
 
-#include "fit/joint_bytes.h"
+#include "base/cursor.h"
 #include "fit/matrix.h"
 #include "fit/mixed_errors.h"
 

@@ -42,13 +42,9 @@ static bool invert(size_t k, const double *matrix, const uint32_t *index, double
     if (!matrix_factor(k, matrix, k, index, factor))
         return false;
     *log_det = 0;
-    memset(inverse, 0, k * k * sizeof *inverse);
-    for (size_t j = 0; j < k; j++) {
+    for (size_t j = 0; j < k; j++)
         *log_det += 2 * log(factor[j + j * k]);
-        inverse[j + j * k] = 1;
-        matrix_solve_lower(k, factor, inverse + j * k);
-        matrix_solve_upper(k, factor, inverse + j * k);
-    }
+    matrix_inverse(k, factor, inverse);
     return true;
 }
 

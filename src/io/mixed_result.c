@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/mixed_result.h"
 
+#include "base/cursor.h"
 #include "io/journal.h"
 #include "io/journal_state.h"
 
@@ -29,70 +30,46 @@ bool mixed_result_init(struct mixed_result *result, struct arena *arena)
                             {&result->error_covariance, m, m}, {&result->shrinkage, r, 1});
 }
 
-/* Bytes one after another: `to` NULL counts them, `from` not NULL reads them. */
-struct passing {
-    unsigned char *to;
-    const unsigned char *from;
-    size_t at, n;
-    bool is_bad;
-};
-
-static void pass(struct passing *passing, void *bytes, size_t n)
+static void pass_sizes(struct cursor *cursor, struct mixed_result *result)
 {
-    if (passing->from && n > passing->n - passing->at) {
-        passing->is_bad = true;
-        return;
-    }
-    if (n && passing->from)
-        memcpy(bytes, passing->from + passing->at, n);
-    else if (n && passing->to)
-        memcpy(passing->to + passing->at, bytes, n);
-    passing->at += n;
+    FIELD(result->r);
+    FIELD(result->s);
+    FIELD(result->m);
+    FIELD(result->q);
 }
 
-#define PASS(field) pass(passing, &result->field, sizeof result->field)
-#define PASS_ARRAY(field, n) pass(passing, result->field, (n) * sizeof *result->field)
-
-static void pass_sizes(struct passing *passing, struct mixed_result *result)
-{
-    PASS(r);
-    PASS(s);
-    PASS(m);
-    PASS(q);
-}
-
-static void pass_rest(struct passing *passing, struct mixed_result *result)
+static void pass_rest(struct cursor *cursor, struct mixed_result *result)
 {
     size_t r = result->r, s = result->s, m = result->m;
-    PASS_ARRAY(random, r);
-    PASS_ARRAY(shared, s);
-    PASS_ARRAY(is_estimated, r * r);
-    PASS_ARRAY(mean, r);
-    PASS_ARRAY(covariance, r * r);
-    PASS_ARRAY(value, s);
-    PASS_ARRAY(occasion, result->q);
-    PASS_ARRAY(variance, result->q);
-    PASS_ARRAY(standard_error, m);
-    PASS_ARRAY(by_scores, m);
-    PASS_ARRAY(sandwich, m);
-    PASS_ARRAY(error_covariance, m * m);
-    PASS_ARRAY(shrinkage, r);
-    PASS(minus_2_log_likelihood);
-    PASS(likelihood_error);
-    PASS(condition);
-    PASS(n_dataset);
-    PASS(n_left_out);
-    PASS(n_row);
-    PASS(likelihood);
-    PASS(outcome);
-    PASS(n_iteration);
+    ARRAY(result->random, r);
+    ARRAY(result->shared, s);
+    ARRAY(result->is_estimated, r * r);
+    ARRAY(result->mean, r);
+    ARRAY(result->covariance, r * r);
+    ARRAY(result->value, s);
+    ARRAY(result->occasion, result->q);
+    ARRAY(result->variance, result->q);
+    ARRAY(result->standard_error, m);
+    ARRAY(result->by_scores, m);
+    ARRAY(result->sandwich, m);
+    ARRAY(result->error_covariance, m * m);
+    ARRAY(result->shrinkage, r);
+    FIELD(result->minus_2_log_likelihood);
+    FIELD(result->likelihood_error);
+    FIELD(result->condition);
+    FIELD(result->n_dataset);
+    FIELD(result->n_left_out);
+    FIELD(result->n_row);
+    FIELD(result->likelihood);
+    FIELD(result->outcome);
+    FIELD(result->n_iteration);
 }
 
 enum status mixed_result_write(const struct mixed_result *result, const char *journal,
                                const struct run_identity *identity, struct error *error)
 {
     struct mixed_result copy = *result;
-    struct passing count = {.to = NULL}, out = {.to = NULL};
+    struct cursor count = {.to = NULL}, out = {.to = NULL};
     pass_sizes(&count, &copy);
     pass_rest(&count, &copy);
     out.to = malloc(count.at + 1);
@@ -112,7 +89,7 @@ bool mixed_result_read(struct mixed_result *result, const char *journal,
     enum { MOST = 1 << 20 };
     size_t n;
     unsigned char *bytes = journal_state_read(journal, JOURNAL_POPULATION, identity, &n);
-    struct passing in = {.from = bytes, .n = n, .is_bad = !bytes};
+    struct cursor in = {.from = bytes, .n = n, .is_bad = !bytes};
     *result = (struct mixed_result){.r = 0};
     if (bytes)
         pass_sizes(&in, result);

@@ -1,5 +1,5 @@
-/* Structures and arrays as bytes, in this machine's order and as this build lays them out: one function goes over the fields to
- * measure, write and read them.
+/* Structures and arrays as bytes, in this machine's order and as this build lays them out: one
+ * function goes over the fields to measure, write and read them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
