@@ -298,6 +298,11 @@ static void print_population(const struct run_population *population)
     if (population->n_zero > 0)
         fprintf(stderr, "  population: no variance of %s%s was found: it is 0\n", population->zero,
                 population->n_zero > 1 ? " and others" : "");
+    if (population->n_no_error > 0)
+        fprintf(stderr, "  population: %zu of %zu estimates have no standard error (%s%s): a bound holds "
+                "them, or the data do not determine them\n", population->n_no_error,
+                population->n_estimate, population->no_error,
+                population->n_no_error > 1 ? ", ..." : "");
     if (population->n_left_out > 0)
         fprintf(stderr, "  population: %llu of %llu datasets were left out\n",
                 (unsigned long long)population->n_left_out,

@@ -75,18 +75,12 @@ static void print_occasions(FILE *file, const struct result_population *populati
 
 static void print_correlations(FILE *file, const struct result_population *population, int width)
 {
-    size_t r = population->r;
+    size_t i = 0, j = 0;
     bool any = false;
-    for (size_t i = 0; i < r; i++)
-        for (size_t j = 0; j < i; j++) {
-            double correlation = population->correlation[i * r + j];
-            if (isnan(correlation) || correlation == 0)
-                continue;
-            fprintf(file, "%s  %-*s %-*s %8.4f\n", any ? "" : "\n  Correlations over the "
-                    "population\n", width, population->name[j], width, population->name[i],
-                    correlation);
-            any = true;
-        }
+    for (; result_population_next_pair(population, &i, &j); any = true)
+        fprintf(file, "%s  %-*s %-*s %8.4f\n", any ? "" : "\n  Correlations over the "
+                "population\n", width, population->name[j], width, population->name[i],
+                population->correlation[i * population->r + j]);
 }
 
 static void print_shared(FILE *file, const struct result_population *population, int width)

@@ -38,6 +38,17 @@ double result_population_deviation_error(const struct result_population *populat
     return NAN;
 }
 
+bool result_population_next_pair(const struct result_population *population, size_t *i, size_t *j)
+{
+    size_t r = population->r;
+    do {
+        *j = *j + 1 < *i ? *j + 1 : 0;
+        *i += *j == 0;
+    } while (*i < r && (isnan(population->correlation[*i * r + *j])
+                        || population->correlation[*i * r + *j] == 0));
+    return *i < r;
+}
+
 /* Sizes of the arrays: the fields r, q, s, m of the struct. */
 enum size { NONE, R, Q, S, M };
 

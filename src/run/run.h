@@ -68,6 +68,8 @@ struct run_population {
     bool is_laplace;
     size_t n_zero;            /* variances of 0; and the parameter of the first one: */
     char zero[RUN_ID_LENGTH];
+    size_t n_no_error;        /* other estimates without a standard error; and the first one: */
+    char no_error[RUN_ID_LENGTH];
 };
 
 struct run_summary {

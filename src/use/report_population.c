@@ -79,20 +79,15 @@ static void put_shared(FILE *file, const struct result_population *population)
 
 static void put_correlations(FILE *file, const struct result_population *population)
 {
-    size_t r = population->r;
+    size_t i = 0, j = 0;
     bool any = false;
-    for (size_t i = 0; i < r; i++)
-        for (size_t j = 0; j < i; j++) {
-            double correlation = population->correlation[i * r + j];
-            if (isnan(correlation) || correlation == 0)
-                continue;
-            fputs(any ? ", " : "<p>Correlations: ", file);
-            report_text(file, population->name[j]);
-            fputs(" and ", file);
-            report_text(file, population->name[i]);
-            fprintf(file, " %.3f", correlation);
-            any = true;
-        }
+    for (; result_population_next_pair(population, &i, &j); any = true) {
+        fputs(any ? ", " : "<p>Correlations: ", file);
+        report_text(file, population->name[j]);
+        fputs(" and ", file);
+        report_text(file, population->name[i]);
+        fprintf(file, " %.3f", population->correlation[i * population->r + j]);
+    }
     fputs(any ? ".</p>\n" : "", file);
 }
 

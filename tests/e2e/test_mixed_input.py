@@ -59,7 +59,14 @@ def test_options_refused(tmp):
 def test_problems_refused(tmp):
     """Files that have no such fit."""
     one = mixed.write(tmp / "one.h5", linear.FORMULA, [(0, t, 0, np.exp(-t), np.nan) for t in (1, 2, 3)])
-    refused(one, WORDS, "dataset", code=(2, 3))
+    refused(one, WORDS, "one dataset", code=2)
+    with h5py.File(one[0], "a") as f:
+        for group in ("datasets", "measurements"):
+            for name, column in f[group].items():
+                kind = column.dtype
+                del f[group][name]
+                f[group].create_dataset(name, shape=(0,), dtype=kind)
+    refused(one, WORDS, "no datasets", code=2)
     data = linear.Data(6, 5, seed=31)
     prior = linear.FORMULA.replace("parameter k = 0.4", "parameter k = 0.4 prior normal(0.5, 0.1)")
     refused(data.write(tmp / "prior.h5", prior), WORDS, "k", "prior", code=(2, 3))
@@ -84,6 +91,14 @@ def test_too_few_measurements(tmp):
     problem = mixed.write(tmp / "p.h5", linear.FORMULA, [(d, 1.0, 0, v, np.nan) for d, v in enumerate((1.2, 2.0, 0.7))])
     done = h.stiffit("run", *problem, *WORDS, code=(1, 2, 3))
     assert "measurement" in done.stderr or "likelihood" in done.stderr or "converged" in done.stderr, done.stderr
+
+
+def test_held_mean(tmp):
+    """A mean that its bound holds has no standard error, and the run says so."""
+    text = linear.FORMULA.replace("parameter k = 0.4", "parameter k = 0.4 in [0.1, 0.42]")
+    found = mixed.run(linear.Data(30, 8, seed=31).write(tmp / "bound.h5", text), *WORDS)
+    assert found["mean"][0] == 0.42 and np.isnan(found["standard_error"][0])
+    assert "1 of 6 estimates have no standard error (mean(k)): a bound holds" in found["stderr"], found["stderr"]
 
 
 def test_zero_variance(tmp):

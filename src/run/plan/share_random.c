@@ -236,7 +236,7 @@ enum status share_random_check_problem(const struct share_random *random, const 
                              "random, too", name, name);
     }
     if (random->n > 0 && n_dataset < 2)
-        return error_set(error, STATUS_USAGE, "--random: the problem has one dataset; the "
-                         "distribution of a parameter needs several");
+        return error_set(error, STATUS_USAGE, "--random: the problem has %s; the distribution of a "
+                         "parameter needs several", n_dataset ? "one dataset" : "no datasets");
     return STATUS_OK;
 }
