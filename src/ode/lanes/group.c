@@ -12,10 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first of two unlike steps, in halves of both: its error is then twice that of two like
- * ones. */
-static const double UNEVEN = 1.24;
-
 /* The column of the sensitivity by an id, and its lane, counted from the evaluation's first one;
  * n_share is a power of 2. */
 static size_t column_of(const struct group *group, uint32_t id)
@@ -115,14 +111,6 @@ double lane_stop_time(const struct lane *lane)
     const struct ode_task *task = sim->evaluation->task;
     double far = task->time[task->n_time - 1] == INFINITY ? INFINITY : sim->t_far;
     return fmin(lane->bound, sim->has_stops ? fmin(far, sim->stops->next) : far);
-}
-
-double lane_part(const struct evaluation *evaluation, enum lanes_method_kind method)
-{
-    double tighter = evaluation->tighter;
-    return tighter > 1                  ? pow(tighter, -1.0 / lanes_methods[method]->order)
-         : tighter > 0 && tighter < 1 ? UNEVEN
-                                      : INFINITY;
 }
 
 /* The next measurement. */

@@ -26,6 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The first of two unlike steps, in halves of both: its error is then twice that of two like
+ * ones. */
+static const double UNEVEN = 1.24;
+
 /* A step is accepted if its estimated error is at most so many tolerances; the estimate is that
  * of a method of lower order, and far larger than the error. Without atol, this is the number
  * for an rtol of 1e-3, and grows as rtol to the power -1/8, or -1/4 for explicit steps inside of
@@ -393,6 +397,14 @@ static bool first_step(struct lane *lane)
     lane->h = fmax(fmin(h, sim->max_step / ROOM_STRETCH),
                    64 * DBL_EPSILON * fabs(sim->t) + DBL_MIN / DBL_EPSILON);
     return true;
+}
+
+double lane_part(const struct evaluation *evaluation, enum lanes_method_kind method)
+{
+    double tighter = evaluation->tighter;
+    return tighter > 1                  ? pow(tighter, -1.0 / lanes_methods[method]->order)
+         : tighter > 0 && tighter < 1 ? UNEVEN
+                                      : INFINITY;
 }
 
 void lane_set_accepted(struct lane *lane)
