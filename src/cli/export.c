@@ -20,10 +20,12 @@ static const char *const what_words[] = {"fits",       "predictions", "residuals
 static const struct option table[] = {
     {.name = "what", .letter = 'w', .kind = OPTION_CHOICE, .offset = FIELD(what),
      .choice = what_words, .default_text = "fits",
-     .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit; residuals: these and the "
-     "measurements; diagnostics: of a fit with random parameters, predictions of the population and "
-     "of each dataset, CWRES, NPD and NPDE of each measurement; covariance: a row for each pair of parameters; starts, profile, bootstrap: the tables of --keep-starts, "
-     "--keep-profile and --keep-bootstrap of the run, a row for each start, point or replicate"},
+     .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit;"
+             " residuals: these and the measurements; diagnostics: of a fit with random "
+             "parameters, predictions of the population and of each dataset, CWRES, NPD and NPDE"
+             " of each measurement; covariance: a row for each pair of parameters; starts, "
+             "profile, bootstrap: the tables of --keep-starts, --keep-profile and --keep-"
+             "bootstrap of the run, a row for each start, point or replicate"},
     {.name = "columns", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(columns),
      .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
      "but the covariance); k or standard_error_k is that of the parameter k alone"},
