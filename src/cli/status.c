@@ -223,6 +223,6 @@ const struct command command_status = {
         "Counts finished datasets in the journals and results next to PROBLEM.h5: of all its shards, or of its run if there "
         "are none. A dataset is finished when all its starts and refits are. It reads only, so it may be called at any time, "
         "from any machine that sees the files.\n"
-        "'stopped' means that there is a journal but no process that appends to it: the run was stopped or killed, and the same "
-        "command resumes it. The last column shows when the journal was last written to.",
+        "'stopped' means that there is a journal but no process that appends to it: the run was stopped or killed, and the "
+        "same command resumes it. The last column shows when the journal was last written to.",
     .table = COMMAND_TABLE(table), .run = run};
