@@ -11,6 +11,7 @@ libdir ?= $(prefix)/lib/stiffit
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 datadir ?= $(prefix)/share
+docdir ?= $(datadir)/doc/stiffit
 pkgconfigdir ?= $(datadir)/pkgconfig
 PKG_CONFIG ?= pkg-config
 PYTHON ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
@@ -353,7 +354,7 @@ coverage: ## line coverage of src/ by the tests, into build/coverage
 
 # --- installing ------------------------------------------------------------------------------------------------------
 MAN_PAGES := $(wildcard man/*.[1-8])
-COMPLETIONS = $(B)/completion/bash $(B)/completion/zsh
+COMPLETIONS = $(addprefix $(B)/completion/,bash zsh fish)
 $(COMPLETIONS): $(B)/completion/%: $(B)/stiffit
 	@mkdir -p $(@D)
 	$(Q)$(B)/stiffit help --completion $* >$@.tmp && mv $@.tmp $@
@@ -363,11 +364,16 @@ VERSION = $(shell sed -n 's/^.define STIFFIT_VERSION "\(.*\)"/\1/p' src/base/ver
 INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
 	$(foreach m,$(MAN_PAGES),$(m):$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
 	$(B)/completion/bash:$(datadir)/bash-completion/completions/stiffit \
-	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit
+	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit \
+	$(B)/completion/fish:$(datadir)/fish/vendor_completions.d/stiffit.fish \
+	LICENSE:$(docdir)/LICENSE \
+	$(foreach f,$(filter-out %.py,$(wildcard models/*/*)),$(f):$(docdir)/examples/$(f:models/%=%)) \
+	$(foreach f,$(wildcard data/*.csv),$(f):$(docdir)/examples/$(notdir $(f))) \
+	$(foreach f,$(wildcard scripts/slurm/*),$(f):$(docdir)/examples/slurm/$(notdir $(f)))
 PC_FILE = $(DESTDIR)$(pkgconfigdir)/stiffit.pc
 
 .PHONY: install uninstall
-install: $(B)/stiffit mpi $(COMPLETIONS) ## install program, header, manual pages, completions, stiffit.pc under DESTDIR and prefix
+install: $(B)/stiffit mpi $(COMPLETIONS) ## install program, header, manual pages, examples, completions, stiffit.pc, licence
 	install -D -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
 	$(if $(MPI_PART),install -D -m 755 $(MPI_PART) $(DESTDIR)$(libdir)/stiffit-mpi.so)
 	$(foreach i,$(INSTALLED),install -D -m 644 $(subst :, $(DESTDIR),$(i)) &&) :
@@ -379,6 +385,7 @@ install: $(B)/stiffit mpi $(COMPLETIONS) ## install program, header, manual page
 uninstall: ## remove what install has put there
 	rm -f $(DESTDIR)$(bindir)/stiffit $(DESTDIR)$(libdir)/stiffit-mpi.so $(PC_FILE) $(foreach i,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(i))))
 	-rmdir $(DESTDIR)$(includedir)/stiffit 2>/dev/null
+	-find $(DESTDIR)$(docdir) -depth -type d -empty -delete 2>/dev/null
 
 .PHONY: dist
 dist: ## a tarball of the sources, build/stiffit-VERSION.tar.gz
