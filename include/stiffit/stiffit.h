@@ -115,7 +115,7 @@ STIFFIT_API int stiffit_set_input(struct stiffit_problem *problem, const char *n
 
 /* As /doses of a problem file, stiffit-file(5). */
 struct stiffit_dose {
-    const char *state;
+    const char *target;    /* the state */
     double time, amount;
     double duration, rate; /* one of them, or 0 and 0: at once */
     double interval;       /* between repetitions */
@@ -158,10 +158,11 @@ STIFFIT_API const char *stiffit_record_reason(const struct stiffit_record *recor
  * "parameters", "standard_error", "status" ... */
 struct stiffit_column {
     const char *name, *description, *unit; /* unit: or NULL */
-    size_t n; /* of numbers in this record: 1, n_parameter, or n_parameter x n_parameter */
+    size_t n;   /* of numbers in this record: 1, n_parameter, n_parameter x n_parameter; 0: none */
+    int n_axis; /* accordingly 0, 1, 2 */
     int has_words;
 };
-/* Column i of this record. 0: there is none, i is beyond the last. */
+/* Column i of this record. Returns 0 beyond the last one, else 1. */
 STIFFIT_API int stiffit_record_column(const struct stiffit_record *record, size_t i,
                                       struct stiffit_column *column);
 /* Number i of a column; NaN if there is none. */

@@ -245,7 +245,7 @@ int stiffit_add_dose(struct stiffit_problem *problem, const struct stiffit_dose 
     if (begin_change(problem, "stiffit_add_dose", &e))
         return library_give(e.status, &e, error);
     const struct stiffit_model *abi = abi_of(problem);
-    int i = find(given->state, "state", abi->state_name, abi->n_state, &e);
+    int i = find(given->target, "state", abi->state_name, abi->n_state, &e);
     if (i < 0)
         return library_give(e.status, &e, error);
     struct dose dose = {.time = given->time, .amount = given->amount, .duration = given->duration,
@@ -256,7 +256,7 @@ int stiffit_add_dose(struct stiffit_problem *problem, const struct stiffit_dose 
         dose.count = 1;
     const char *fault = dose_fault(abi, &dose);
     if (fault)
-        error_set(&e, STATUS_USAGE, "dose into %.60s at t = %g: %s", given->state, given->time,
+        error_set(&e, STATUS_USAGE, "dose into %.60s at t = %g: %s", given->target, given->time,
                   fault);
     else if (!array_grow(&data->dose, data->n_dose, &data->n_dose_room, sizeof *data->dose))
         error_set(&e, STATUS_NO_MEMORY, "out of memory for %zu doses", data->n_dose + 1);

@@ -149,6 +149,8 @@ static const void *values_of(const struct stiffit_record *record, size_t column,
     return *n ? fit_column_values((enum fit_column)column, own) : NULL;
 }
 
+_Static_assert(PER_FIT == 0 && PER_PARAMETER == 1 && PER_PAIR == 2, "shapes are numbers of axes");
+
 /* "/fits/objective" -> "objective". */
 static const char *name_of(size_t column)
 {
@@ -164,7 +166,7 @@ int stiffit_record_column(const struct stiffit_record *record, size_t i,
     const void *values = values_of(record, i, &n);
     *column = (struct stiffit_column){
         .name = name_of(i), .description = fit_columns[i].description, .unit = fit_columns[i].unit,
-        .n = values ? n : 0, .has_words = fit_kind_names(fit_columns[i].kind) != NULL};
+        .n = values ? n : 0, .n_axis = (int)fit_columns[i].shape, .has_words = fit_kind_names(fit_columns[i].kind) != NULL};
     return 1;
 }
 

@@ -92,6 +92,8 @@ int stiffit_set_option(struct stiffit_problem *problem, const char *name, const 
         error_set(&e, STATUS_USAGE, "\"%.60s\" is no option of a fit in memory%s%s", name,
                   option ? ", but of `stiffit run`" : "",
                   nearest_hint(hint, "; did you mean \"", "\"?", name, option_names, N));
+    if (!e.status && option->kind == OPTION_FLAG) /* as option_print says it */
+        value = !strcmp(value, "yes") ? "1" : !strcmp(value, "no") ? "0" : value;
     const char *copy = e.status ? NULL : arena_strdup(&problem->words, value);
     if (!e.status && !copy)
         error_set(&e, STATUS_NO_MEMORY, "out of memory for an option");
