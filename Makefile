@@ -14,6 +14,8 @@ includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 datadir ?= $(prefix)/share
 pkgconfigdir ?= $(datadir)/pkgconfig
+# LIBRARY= leaves libstiffit out.
+LIBRARY ?= library
 PKG_CONFIG ?= pkg-config
 OBJCOPY ?= objcopy
 PYTHON ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
@@ -31,6 +33,7 @@ ifdef BUNDLE
 B := build/bundle/build
 PORTABLE := 1
 MPICC :=
+LIBRARY :=
 prefix :=
 PC_PREFIX := $${pcfiledir}/../..
 BUNDLE_LDFLAGS := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
@@ -107,7 +110,7 @@ TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(addprefix $(B)/tests/property/,write_m
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
 .PHONY: all
-all: $(B)/stiffit library $(MODEL_LIBS) mpi ## build the program and the example models (the default)
+all: $(B)/stiffit $(LIBRARY) $(MODEL_LIBS) mpi ## build the program and the example models (the default)
 
 $(B)/stiffit: $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 	@echo "  LINK    $@"
@@ -377,8 +380,6 @@ INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
 	$(B)/completion/bash:$(datadir)/bash-completion/completions/stiffit \
 	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit
 PC_FILE = $(DESTDIR)$(pkgconfigdir)/stiffit.pc
-# The bundle is the program alone.
-LIBRARY = $(if $(BUNDLE),,library)
 LIBRARY_PC_FILE = $(DESTDIR)$(shlibdir)/pkgconfig/libstiffit.pc
 of_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
 
@@ -431,4 +432,4 @@ clean: ## remove build/
 help: ## this list
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "Settings: CC CFLAGS LDFLAGS prefix DESTDIR V=1 SANITIZE=address|undefined|thread PORTABLE=1 NO_INSTALL=1"
-	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS MPICC PKG_CONFIG PYTHON"
+	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS MPICC LIBRARY PKG_CONFIG PYTHON"

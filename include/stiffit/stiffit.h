@@ -91,7 +91,7 @@ struct stiffit_parameter {
 };
 STIFFIT_API size_t stiffit_problem_n_dataset(const struct stiffit_problem *problem);
 STIFFIT_API size_t stiffit_problem_n_parameter(const struct stiffit_problem *problem);
-/* In a file: those of its first dataset. */
+/* In a file: those of its first dataset. Its strings hold until an option is set. */
 STIFFIT_API int stiffit_get_parameter(struct stiffit_problem *problem, size_t i,
                                       struct stiffit_parameter *parameter,
                                       struct stiffit_error *error);
@@ -154,8 +154,8 @@ STIFFIT_API int stiffit_record_is_success(const struct stiffit_record *record);
 /* Why it failed, or "". */
 STIFFIT_API const char *stiffit_record_reason(const struct stiffit_record *record);
 
-/* A record has the columns of /fits in a result, stiffit-file(5), by their names there: "objective",
- * "parameters", "standard_error", "status" ... */
+/* A record has the columns of /fits in a result, stiffit-file(5), by their names there:
+ * "objective", "parameters", "standard_error", "status" ... */
 struct stiffit_column {
     const char *name, *description, *unit; /* unit: or NULL */
     size_t n;   /* of numbers in this record: 1, n_parameter, n_parameter x n_parameter; 0: none */

@@ -1,15 +1,19 @@
-"""Fits the model of alpha-pinene to its data in memory, and evaluates it with its derivatives (pydoc stiffit).
+"""Fits the model of alpha-pinene to its data in memory, and evaluates it with its derivatives
+(pydoc stiffit).
 
 SPDX-License-Identifier: BSD-3-Clause
 
   python3 fit-alpha-pinene.py alpha-pinene.ode alpha-pinene.csv
 """
+
 import sys
 
 import numpy as np
 import stiffit
 
-data = np.genfromtxt(sys.argv[2], delimiter=",", names=True, dtype=None, encoding="utf-8")  # or pandas.read_csv
+data = np.genfromtxt(
+    sys.argv[2], delimiter=",", names=True, dtype=None, encoding="utf-8"
+)  # or pandas.read_csv
 model = stiffit.Model(sys.argv[1])
 fit = model.fit({name: data[name] for name in ("time", "observable", "value")})
 print(f"{fit.status}, objective {fit.objective:.10g}")

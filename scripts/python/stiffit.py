@@ -1,5 +1,7 @@
 """Fits of many datasets from pandas: DataFrames around the program `stiffit`, which must be installed.
 
+SPDX-License-Identifier: BSD-3-Clause
+
     import stiffit
     result = stiffit.fit(df, "decay.ode", starts=10)   # df: columns dataset, time, value, optionally observable, sigma, ...
     result.table                                       # a row for each dataset: parameters, status, message
@@ -16,8 +18,6 @@ Small fits and evaluations need neither files nor processes, but the library lib
 The columns of all tables are those of the CSV files of `stiffit import` and `stiffit export`; see their manuals. The program is
 $STIFFIT, or stiffit on the PATH; the library is $STIFFIT_LIBRARY, or libstiffit.so.0 where the system finds it or beside the
 program.
-
-SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
 
@@ -196,21 +196,38 @@ class _Error(ctypes.Structure):
 
 
 class _Parameter(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("start", ctypes.c_double), ("lower", ctypes.c_double),
-                ("upper", ctypes.c_double), ("scale", ctypes.c_char_p), ("fixed", ctypes.c_int)]
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("start", ctypes.c_double),
+        ("lower", ctypes.c_double),
+        ("upper", ctypes.c_double),
+        ("scale", ctypes.c_char_p),
+        ("fixed", ctypes.c_int),
+    ]
 
 
 class _Dose(ctypes.Structure):
-    _fields_ = [("target", ctypes.c_char_p), ("time", ctypes.c_double),
-                ("amount", ctypes.c_double), ("duration", ctypes.c_double),
-                ("rate", ctypes.c_double), ("interval", ctypes.c_double),
-                ("count", ctypes.c_uint32), ("steady", ctypes.c_uint32)]
+    _fields_ = [
+        ("target", ctypes.c_char_p),
+        ("time", ctypes.c_double),
+        ("amount", ctypes.c_double),
+        ("duration", ctypes.c_double),
+        ("rate", ctypes.c_double),
+        ("interval", ctypes.c_double),
+        ("count", ctypes.c_uint32),
+        ("steady", ctypes.c_uint32),
+    ]
 
 
 class _Column(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("description", ctypes.c_char_p),
-                ("unit", ctypes.c_char_p), ("n", ctypes.c_size_t), ("n_axis", ctypes.c_int),
-                ("has_words", ctypes.c_int)]
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("description", ctypes.c_char_p),
+        ("unit", ctypes.c_char_p),
+        ("n", ctypes.c_size_t),
+        ("n_axis", ctypes.c_int),
+        ("has_words", ctypes.c_int),
+    ]
 
 
 _NAMES = ("states", "parameters", "observables", "covariates", "inputs")
@@ -226,15 +243,26 @@ def _load() -> ctypes.CDLL:
     beside = pathlib.Path(program).resolve().parent if program else pathlib.Path()
     given = os.environ.get("STIFFIT_LIBRARY")
     reasons = []
-    for path in [given] if given else ["libstiffit.so.0", str(beside / "libstiffit.so.0"),
-                                       str(beside.parent / "lib" / "libstiffit.so.0")]:
+    for path in (
+        [given]
+        if given
+        else [
+            "libstiffit.so.0",
+            str(beside / "libstiffit.so.0"),
+            str(beside.parent / "lib" / "libstiffit.so.0"),
+        ]
+    ):
         try:
             library = ctypes.CDLL(path)
         except OSError as error:
             reasons.append(str(error))
             continue
-        for name in ("stiffit_version", "stiffit_system_item", "stiffit_record_word",
-                     "stiffit_record_reason"):
+        for name in (
+            "stiffit_version",
+            "stiffit_system_item",
+            "stiffit_record_word",
+            "stiffit_record_reason",
+        ):
             getattr(library, name).restype = ctypes.c_char_p
         library.stiffit_system_count.restype = ctypes.c_size_t
         library.stiffit_record_number.restype = ctypes.c_double
@@ -247,8 +275,7 @@ def _call(name: str, *arguments: Any) -> None:
     """Calls a function that ends with an error to fill."""
     error = _Error()
     if getattr(_load(), name)(*arguments, ctypes.byref(error)):
-        raise StiffitError(error.message.decode("utf-8", "replace"),
-                           _EXIT_CODES.get(error.code, 5))
+        raise StiffitError(error.message.decode("utf-8", "replace"), _EXIT_CODES.get(error.code, 5))
 
 
 def _numbers(values: Any, what: str) -> Array:
@@ -269,7 +296,9 @@ def _columns(table: Table, what: str, key: str, known: Sequence[str]) -> Dict[st
     columns = {name: list(table[name]) for name in table}
     for name in columns:
         if name not in known:
-            raise ValueError(f"{what}: there is no column {name!r}; the columns are {', '.join(known)}")
+            raise ValueError(
+                f"{what}: there is no column {name!r}; the columns are {', '.join(known)}"
+            )
     if len({len(column) for column in columns.values()}) > 1:
         raise ValueError(f"{what}: columns differ in length")
     return columns
@@ -294,11 +323,13 @@ class _Handle:
 
 
 class Fit:
-    """The fit of one dataset in memory: status, reason, success, objective; parameters and standard_errors by name; covariance, in
-    the order of the parameters. `record` has all columns of /fits (stiffit-file(5)) by their names."""
+    """The fit of one dataset in memory: status, reason, success, objective; parameters and
+    standard_errors by name; covariance, in the order of the parameters. `record` has all columns of
+    /fits (stiffit-file(5)) by their names."""
 
-    def __init__(self, record: Dict[str, Any], reason: str, success: bool,
-                 names: Sequence[str]) -> None:
+    def __init__(
+        self, record: Dict[str, Any], reason: str, success: bool, names: Sequence[str]
+    ) -> None:
         self.record, self.reason, self.success = record, reason, success
         self.status: str = record["status"]
         self.objective: float = record["objective"]
@@ -312,12 +343,13 @@ class Fit:
 
 
 class Model:
-    """A model in memory: the path of a text (.ode) or of a plugin (.so), or model text itself, which has several lines.
-    Several threads may use it at once. Its names: states, parameters, observables, covariates, inputs.
+    """A model in memory: the path of a text (.ode) or of a plugin (.so), or model text itself,
+    which has several lines. Several threads may use it at once. Its names: states, parameters,
+    observables, covariates, inputs.
 
-    What its methods take: t0; covariates as {name: value}; inputs as {name: (times, values)}; doses as a table with the columns
-    of /doses (target, time, amount, ...); and options of `stiffit run` for one dataset, as rtol=1e-9. A table is a DataFrame or
-    a dict of columns."""
+    What its methods take: t0; covariates as {name: value}; inputs as {name: (times, values)}; doses
+    as a table with the columns of /doses (target, time, amount, ...); and options of `stiffit run`
+    for one dataset, as rtol=1e-9. A table is a DataFrame or a dict of columns."""
 
     states: List[str]
     parameters: List[str]
@@ -333,19 +365,37 @@ class Model:
         library = _load()
         for i, name in enumerate(_NAMES):
             n = library.stiffit_system_count(self._system.pointer, i)
-            items = [library.stiffit_system_item(self._system.pointer, i, ctypes.c_size_t(k))
-                     for k in range(n)]
+            items = [
+                library.stiffit_system_item(self._system.pointer, i, ctypes.c_size_t(k))
+                for k in range(n)
+            ]
             setattr(self, name, [item.decode() for item in items])
 
-    def evaluate(self, times: Any, parameters: Any = None, *, sensitivities: bool = False,
-                 t0: Optional[float] = None, covariates: Optional[Mapping[str, float]] = None,
-                 inputs: Optional[Mapping[str, Knots]] = None, doses: Optional[Table] = None,
-                 **options: Any) -> Union[Array, Tuple[Array, Array]]:
-        """The observables at the times: an array times x observables; with sensitivities also their derivatives, an array times
-        x observables x parameters. parameters: numbers in the model's order, or by name; the others have the model's
-        starts."""
+    def evaluate(
+        self,
+        times: Any,
+        parameters: Any = None,
+        *,
+        sensitivities: bool = False,
+        t0: Optional[float] = None,
+        covariates: Optional[Mapping[str, float]] = None,
+        inputs: Optional[Mapping[str, Knots]] = None,
+        doses: Optional[Table] = None,
+        **options: Any,
+    ) -> Union[Array, Tuple[Array, Array]]:
+        """The observables at the times: an array times x observables; with sensitivities also their
+        derivatives, an array times x observables x parameters. parameters: numbers in the model's
+        order, or by name; the others have the model's starts."""
         time = _numbers(times, "times")
-        key = repr((t0, covariates, inputs, None if doses is None else _columns(doses, "doses", "target", _DOSE), options))
+        key = repr(
+            (
+                t0,
+                covariates,
+                inputs,
+                None if doses is None else _columns(doses, "doses", "target", _DOSE),
+                options,
+            )
+        )
         if getattr(self._local, "key", None) != key:
             self._local.problem = self._problem(t0, covariates, inputs, doses, options)
             self._local.key = key
@@ -357,36 +407,63 @@ class Model:
         else:
             values = _numbers(parameters, "parameters")
             if len(values) != len(self.parameters):
-                raise ValueError(f"parameters: {len(values)} numbers; the model has {len(self.parameters)}")
+                raise ValueError(
+                    f"parameters: {len(values)} numbers; the model has {len(self.parameters)}"
+                )
         shape = (len(time), len(self.observables))
         prediction = np.empty(shape)
         slopes = np.empty(shape + (len(self.parameters),)) if sensitivities else None
-        _call("stiffit_evaluate", problem.pointer, ctypes.c_size_t(0), ctypes.c_size_t(0),
-              ctypes.c_size_t(len(time)), _pointer(time), _pointer(values), _pointer(prediction),
-              _pointer(slopes))
+        _call(
+            "stiffit_evaluate",
+            problem.pointer,
+            ctypes.c_size_t(0),
+            ctypes.c_size_t(0),
+            ctypes.c_size_t(len(time)),
+            _pointer(time),
+            _pointer(values),
+            _pointer(prediction),
+            _pointer(slopes),
+        )
         return prediction if slopes is None else (prediction, slopes)
 
-    def fit(self, measurements: Table, *, parameters: Optional[Table] = None,
-            t0: Optional[float] = None, covariates: Optional[Mapping[str, float]] = None,
-            inputs: Optional[Mapping[str, Knots]] = None, doses: Optional[Table] = None,
-            **options: Any) -> Fit:
-        """Fits one dataset: measurements and parameters are tables as for stiffit.fit. The numbers are those of `stiffit run`,
-        bit for bit. A fit that failed is no error: its status and reason say why."""
+    def fit(
+        self,
+        measurements: Table,
+        *,
+        parameters: Optional[Table] = None,
+        t0: Optional[float] = None,
+        covariates: Optional[Mapping[str, float]] = None,
+        inputs: Optional[Mapping[str, Knots]] = None,
+        doses: Optional[Table] = None,
+        **options: Any,
+    ) -> Fit:
+        """Fits one dataset: measurements and parameters are tables as for stiffit.fit. The numbers
+        are those of `stiffit run`, bit for bit. A fit that failed is no error: its status and
+        reason say why."""
         problem = self._problem(t0, covariates, inputs, doses, options)
         if parameters is not None:
             self._set_parameters(problem, parameters)
         self._add_measurements(problem, measurements)
-        record = _Handle("stiffit_record_free", lambda to: _call(
-            "stiffit_fit", problem.pointer, ctypes.c_size_t(0), to))
+        record = _Handle(
+            "stiffit_record_free",
+            lambda to: _call("stiffit_fit", problem.pointer, ctypes.c_size_t(0), to),
+        )
         return self._read(record)
 
-    def _problem(self, t0: Optional[float], covariates: Optional[Mapping[str, float]],
-                 inputs: Optional[Mapping[str, Knots]], doses: Optional[Table],
-                 options: Mapping[str, Any]) -> _Handle:
+    def _problem(
+        self,
+        t0: Optional[float],
+        covariates: Optional[Mapping[str, float]],
+        inputs: Optional[Mapping[str, Knots]],
+        doses: Optional[Table],
+        options: Mapping[str, Any],
+    ) -> _Handle:
         """A problem without measurements."""
         problem = _Handle(
             "stiffit_problem_free",
-            lambda to: _call("stiffit_problem_new", to, self._system.pointer), self._system)
+            lambda to: _call("stiffit_problem_new", to, self._system.pointer),
+            self._system,
+        )
         if t0 is not None:
             _call("stiffit_set_t0", problem.pointer, ctypes.c_double(t0))
         for name, value in (covariates or {}).items():
@@ -395,25 +472,38 @@ class Model:
             time, level = (_numbers(part, f"input {name}") for part in knots)
             if len(time) != len(level):
                 raise ValueError(f"input {name}: {len(time)} times, {len(level)} values")
-            _call("stiffit_set_input", problem.pointer, name.encode(), ctypes.c_size_t(len(time)),
-                  _pointer(time), _pointer(level))
+            _call(
+                "stiffit_set_input",
+                problem.pointer,
+                name.encode(),
+                ctypes.c_size_t(len(time)),
+                _pointer(time),
+                _pointer(level),
+            )
         for row in [] if doses is None else _rows(_columns(doses, "doses", "target", _DOSE)):
             dose = _Dose()
             for name, value in row.items():
                 whole = name in ("count", "steady")
-                setattr(dose, name, str(value).encode() if name == "target" else int(value) if whole else value)
+                setattr(
+                    dose,
+                    name,
+                    str(value).encode() if name == "target" else int(value) if whole else value,
+                )
             _call("stiffit_add_dose", problem.pointer, ctypes.byref(dose))
         for name, value in options.items():
             word = "yes" if value is True else "no" if value is False else str(value)
-            _call("stiffit_set_option", problem.pointer, name.replace("_", "-").encode(),
-                  word.encode())
+            _call(
+                "stiffit_set_option",
+                problem.pointer,
+                name.replace("_", "-").encode(),
+                word.encode(),
+            )
         return problem
 
     @staticmethod
     def _get(problem: _Handle, i: int) -> _Parameter:
         parameter = _Parameter()
-        _call("stiffit_get_parameter", problem.pointer, ctypes.c_size_t(i),
-              ctypes.byref(parameter))
+        _call("stiffit_get_parameter", problem.pointer, ctypes.c_size_t(i), ctypes.byref(parameter))
         return parameter
 
     def _index(self, name: Any) -> int:
@@ -433,38 +523,62 @@ class Model:
             _call("stiffit_set_parameter", problem.pointer, ctypes.byref(parameter))
 
     def _add_measurements(self, problem: _Handle, table: Table) -> None:
-        columns = _columns(table, "measurements", "dataset", ("dataset", "time", "observable", "value", "sigma"))
+        columns = _columns(
+            table, "measurements", "dataset", ("dataset", "time", "observable", "value", "sigma")
+        )
         if "time" not in columns or "value" not in columns:
             raise ValueError("measurements: the columns time and value are needed")
         if len(set(columns.get("dataset", ()))) > 1:
-            raise ValueError("measurements: several datasets; fit one at a time, or use stiffit.fit")
+            raise ValueError(
+                "measurements: several datasets; fit one at a time, or use stiffit.fit"
+            )
         n = len(columns["time"])
         names = columns.get("observable", [None] * n)
-        numbers = {name: _numbers(columns[name], name) for name in ("time", "value", "sigma") if name in columns}
+        numbers = {
+            name: _numbers(columns[name], name)
+            for name in ("time", "value", "sigma")
+            if name in columns
+        }
         first = 0
-        for last in range(1, n + 1):  # a call for each run of rows of one observable, so that rows keep their order
+        for last in range(
+            1, n + 1
+        ):  # a call for each run of rows of one observable, so that rows keep their order
             if last < n and names[last] == names[first]:
                 continue
             part = {name: array[first:last] for name, array in numbers.items()}
-            _call("stiffit_add_measurements", problem.pointer,
-                  None if names[first] is None else str(names[first]).encode(),
-                  ctypes.c_size_t(last - first), _pointer(part["time"]), _pointer(part["value"]),
-                  _pointer(part.get("sigma")))
+            _call(
+                "stiffit_add_measurements",
+                problem.pointer,
+                None if names[first] is None else str(names[first]).encode(),
+                ctypes.c_size_t(last - first),
+                _pointer(part["time"]),
+                _pointer(part["value"]),
+                _pointer(part.get("sigma")),
+            )
             first = last
 
     def _read(self, record: _Handle) -> Fit:
         library = _load()
         columns: Dict[str, Any] = {}
         column = _Column()
-        while library.stiffit_record_column(record.pointer, ctypes.c_size_t(len(columns)), ctypes.byref(column)):
+        while library.stiffit_record_column(
+            record.pointer, ctypes.c_size_t(len(columns)), ctypes.byref(column)
+        ):
             get = library.stiffit_record_word if column.has_words else library.stiffit_record_number
             values = [get(record.pointer, column.name, ctypes.c_size_t(k)) for k in range(column.n)]
             values = [value.decode() if isinstance(value, bytes) else value for value in values]
             shape = (len(self.parameters),) * column.n_axis
-            columns[column.name.decode()] = (values[0] if column.n_axis == 0 else None if not values
-                                             else np.array(values).reshape(shape))
-        return Fit(columns, library.stiffit_record_reason(record.pointer).decode("utf-8", "replace"),
-                   bool(library.stiffit_record_is_success(record.pointer)), self.parameters)
+            columns[column.name.decode()] = (
+                values[0]
+                if column.n_axis == 0
+                else None if not values else np.array(values).reshape(shape)
+            )
+        return Fit(
+            columns,
+            library.stiffit_record_reason(record.pointer).decode("utf-8", "replace"),
+            bool(library.stiffit_record_is_success(record.pointer)),
+            self.parameters,
+        )
 
 
 _DOSE = tuple(name for name, _ in _Dose._fields_)

@@ -34,8 +34,8 @@ static const struct input *copy_inputs(const struct fit_setting *setting,
 }
 
 /* Fills the task of experiment e of the block, and the values of its rows. */
-static bool fill_task(const struct fit_setting *setting, const struct problem_block *block, size_t e,
-                      struct arena *arena, struct ode_task *task, struct ode_rows *rows)
+static bool fill_task(const struct fit_setting *setting, const struct problem_block *block,
+                      size_t e, struct arena *arena, struct ode_task *task, struct ode_rows *rows)
 {
     size_t n_covariate = setting->model->abi.n_covariate, first_dose = block->first_dose[e];
     const struct measurements given = measurements_from(&block->measured, block->row[e]);

@@ -59,7 +59,7 @@ static enum status begin_change(struct stiffit_problem *problem, const char *wha
     if (!problem->system)
         return error_set(error, STATUS_USAGE, "%s: this problem is a file, whose datasets do not "
                          "change", what);
-    library_unprepare(problem);
+    problem->is_changed = true;
     return STATUS_OK;
 }
 

@@ -59,9 +59,11 @@ static bool pick_experiments(struct simulated *simulated, const struct fit_probl
     problem->substitute = n_substitute ? substitute : NULL;
     problem->preequilibration = n > 1 ? simulated->preequilibration : NULL;
     simulated->preequilibration[0] = EXPERIMENT_NONE;
-    struct ode_rows none;
-    return substitute && (n == 1 || (ode_task_sort(&simulated->task[0], &none, &(struct measurements){.time = NULL}, 0, NULL, arena)
-                                     && ode_task_add_steady(&simulated->task[0], arena)));
+    struct ode_task *first = &simulated->task[0];
+    const struct measurements none = {.time = NULL};
+    struct ode_rows rows;
+    return substitute && (n == 1 || (ode_task_sort(first, &rows, &none, 0, NULL, arena)
+                                     && ode_task_add_steady(first, arena)));
 }
 
 /* All parameters free at `parameter`. */

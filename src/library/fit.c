@@ -141,7 +141,7 @@ const char *stiffit_record_reason(const struct stiffit_record *record)
     return record->record.reason;
 }
 
-/* The numbers of a column; NULL: there are none. Only columns that the fit itself fills count. */
+/* The numbers of a column; NULL: there are none. Only columns that a fit fills count. */
 static const void *values_of(const struct stiffit_record *record, size_t column, size_t *n)
 {
     struct fit_record *own = (struct fit_record *)(uintptr_t)&record->record;
@@ -166,7 +166,8 @@ int stiffit_record_column(const struct stiffit_record *record, size_t i,
     const void *values = values_of(record, i, &n);
     *column = (struct stiffit_column){
         .name = name_of(i), .description = fit_columns[i].description, .unit = fit_columns[i].unit,
-        .n = values ? n : 0, .n_axis = (int)fit_columns[i].shape, .has_words = fit_kind_names(fit_columns[i].kind) != NULL};
+        .n = values ? n : 0, .n_axis = (int)fit_columns[i].shape,
+        .has_words = fit_kind_names(fit_columns[i].kind) != NULL};
     return 1;
 }
 

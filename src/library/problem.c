@@ -104,11 +104,7 @@ int stiffit_set_option(struct stiffit_problem *problem, const char *name, const 
         return library_give(e.status, &e, error);
     options.given |= UINT64_C(1) << (option - table.option);
     problem->options = options;
-    library_unprepare(problem);
-    if (!problem->system) { /* it is opened again with the options, when it is needed */
-        library_file_close(problem->file);
-        problem->file = NULL;
-    }
+    problem->is_changed = true;
     return library_give(STATUS_OK, &e, error);
 }
 

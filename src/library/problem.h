@@ -50,6 +50,7 @@ struct stiffit_problem {
     struct library_file *file;           /* NULL: in memory, or it must be opened */
     size_t n_dataset, n_parameter;       /* of a file */
     struct library_ready ready;          /* engine NULL: it must be made */
+    bool is_changed;                     /* since it was made */
     struct arena arena;                  /* of one evaluation or fit */
 };
 

@@ -171,9 +171,14 @@ enum status library_prepare(struct stiffit_problem *problem, struct error *error
     struct library_ready *ready = &problem->ready;
     struct ode_options ode;
     enum status status = STATUS_OK;
-    if (ready->engine)
+    if (ready->engine && !problem->is_changed)
         return STATUS_OK;
     library_unprepare(problem);
+    if (problem->is_changed) { /* a file is opened again with the options */
+        library_file_close(problem->file);
+        problem->file = NULL;
+    }
+    problem->is_changed = false;
     if (!problem->file && !problem->system)
         status = library_file_open(&problem->file, &problem->options, error);
     if (!status && problem->file) {

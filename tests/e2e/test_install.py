@@ -20,6 +20,8 @@ import sbml_text
 INSTALLED = ("bin/stiffit", "include/stiffit/model.h", "share/man/man1/stiffit.1", "share/man/man3/stiffit-model.3",
              "share/man/man5/stiffit-file.5", "share/bash-completion/completions/stiffit",
              "share/zsh/site-functions/_stiffit", "share/pkgconfig/stiffit.pc")
+LIBRARY = ("include/stiffit/stiffit.h", "lib/libstiffit.so.0", "lib/libstiffit.so", "lib/libstiffit.a",
+           "lib/pkgconfig/libstiffit.pc", "share/man/man3/libstiffit.3")
 VERSION = re.search(r'STIFFIT_VERSION "(.*)"', (h.ROOT / "src/base/version.h").read_text(encoding="utf-8")).group(1)
 
 
@@ -51,7 +53,7 @@ def test_install_use_uninstall(tmp):
     words = (f"DESTDIR={tmp}/dest", "prefix=/opt/stiffit")
     make("install", *words)
     base = tmp / "dest/opt/stiffit"
-    for name in INSTALLED:
+    for name in INSTALLED + LIBRARY:
         assert (base / name).stat().st_size > 0, name
     pc = {"PKG_CONFIG_PATH": base / "share/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": tmp / "dest"}
     assert shell("pkg-config", "--modversion", "stiffit", **pc).strip() == VERSION

@@ -105,7 +105,7 @@ static void test_what_happens(void **state)
     struct stiffit_system *system = parse(text);
     struct stiffit_problem *problem = problem_of(system);
     const struct stiffit_dose late = {.target = "c", .time = 3, .amount = 5},
-                              twice = {.target = "c", .time = 0, .amount = 1, .interval = 2, .count = 2};
+                              twice = {.target = "c", .amount = 1, .interval = 2, .count = 2};
     assert_refused(stiffit_evaluate(problem, 0, 0, 4, time, p, c, NULL, &error),
                    STIFFIT_BAD_PROBLEM, "covariate w");
     assert_int_equal(stiffit_set_covariate(problem, "w", 10, &error), 0);
@@ -116,8 +116,9 @@ static void test_what_happens(void **state)
     assert_int_equal(stiffit_add_dose(problem, &twice, &error), 0);
     assert_int_equal(stiffit_evaluate(problem, 0, 0, 4, time, p, c, slope, &error), 0);
     for (size_t i = 0; i < 4; i++) {
-        double t = time[i], k = p[0], expected = 11 * exp(-k * t) + (t >= 2 ? exp(-k * (t - 2)) : 0);
-        expected += t > 3 ? 5 * exp(-k * (t - 3)) : 0; /* a measurement is before a dose of its time */
+        double t = time[i], k = p[0], expected = 11 * exp(-k * t);
+        expected += t > 2 ? exp(-k * (t - 2)) : 0; /* doses come after measurements */
+        expected += t > 3 ? 5 * exp(-k * (t - 3)) : 0;
         expected += t > 4 ? 2 / k * (1 - exp(-k * (t - 4))) : 0;
         assert_close(c[i], expected, ODE_ERROR);
     }
@@ -142,7 +143,8 @@ static void measure(struct stiffit_problem *problem)
         sigma[i] = 0.01;
     }
     value[5] = NAN; /* missing */
-    assert_int_equal(stiffit_add_measurements(problem, "y", N_POINT, time, value, sigma, &error), 0);
+    assert_int_equal(stiffit_add_measurements(problem, "y", N_POINT, time, value, sigma, &error),
+                     0);
 }
 
 static void test_fit(void **state)
@@ -171,7 +173,8 @@ static void test_fit(void **state)
     stiffit_record_free(record);
 
     /* Options and parameters may change, and the next fit has them. */
-    struct stiffit_parameter k = {.name = "k", .start = 0.3, .lower = 1e-3, .upper = 10, .scale = "log", .fixed = 1};
+    struct stiffit_parameter k = {.name = "k", .start = 0.3, .lower = 1e-3, .upper = 10,
+                                  .scale = "log", .fixed = 1};
     assert_int_equal(stiffit_set_parameter(problem, &k, &error), 0);
     assert_int_equal(stiffit_set_option(problem, "engine", "cvodes", &error), 0);
     assert_int_equal(stiffit_fit(problem, 0, &record, &error), 0);
@@ -248,14 +251,14 @@ static void test_errors_of_problems(void **state)
     assert_refused(stiffit_set_covariate(problem, "w", 1, &error), STIFFIT_USAGE, "no covariate");
     assert_refused(stiffit_add_dose(problem, &(struct stiffit_dose){.target = "y", .time = NAN},
                                     &error), STIFFIT_USAGE, "finite");
-    struct stiffit_parameter k = {.name = "k", .start = 0.3, .lower = 2, .upper = 1, .scale = "log"};
+    struct stiffit_parameter k = {.name = "k", .start = 0.3, .lower = 2, .upper = 1};
     assert_refused(stiffit_set_parameter(problem, &k, &error), STIFFIT_USAGE, "above its upper");
     assert_refused(stiffit_get_parameter(problem, 2, &k, &error), STIFFIT_USAGE, "parameter 2");
     assert_int_equal(stiffit_add_measurements(problem, "y", 3, time, value, bad, &error), 0);
     assert_refused(stiffit_fit(problem, 0, &record, &error), STIFFIT_BAD_PROBLEM, "sigma is -1");
     stiffit_problem_free(problem);
     problem = problem_of(system);
-    k = (struct stiffit_parameter){.name = "k", .start = NAN, .lower = 0, .upper = 1, .scale = "log"};
+    k = (struct stiffit_parameter){.name = "k", .start = NAN, .lower = 0, .upper = 1};
     assert_int_equal(stiffit_set_parameter(problem, &k, &error), 0);
     assert_int_equal(stiffit_add_measurements(problem, "y", 3, time, value, NULL, &error), 0);
     assert_refused(stiffit_fit(problem, 0, &record, &error), STIFFIT_BAD_PROBLEM, "start of k");
@@ -272,13 +275,14 @@ static void test_model_that_fails(void **state)
     (void)state;
     static const double time[] = {0.5, 2}, value[] = {2, 5};
     double out[2];
-    struct stiffit_system *system = parse("parameter A = 1 in [0.9, 1.1]\ny(0) = A\ny' = y*y\nobserve y\n");
+    struct stiffit_system *system = parse("parameter A = 1 in [0.9, 1.1]\n"
+                                          "y(0) = A\ny' = y*y\nobserve y\n");
     struct stiffit_problem *problem = problem_of(system);
     struct stiffit_record *record;
     assert_int_equal(stiffit_evaluate(problem, 0, 0, 1, time, NULL, out, NULL, &error), 0);
     assert_close(out[0], 2, 4 * ODE_ERROR); /* an early error grows by (y/A)^2 */
-    assert_refused(stiffit_evaluate(problem, 0, 0, 2, time, NULL, out, NULL, &error), STIFFIT_FAILED,
-                   "t = ");
+    assert_refused(stiffit_evaluate(problem, 0, 0, 2, time, NULL, out, NULL, &error),
+                   STIFFIT_FAILED, "t = ");
     assert_int_equal(stiffit_add_measurements(problem, NULL, 2, time, value, NULL, &error), 0);
     assert_int_equal(stiffit_fit(problem, 0, &record, &error), 0);
     assert_false(stiffit_record_is_success(record));
@@ -323,8 +327,11 @@ static void test_two_models_in_threads(void **state)
 {
     (void)state;
     struct stiffit_system *one = parse("parameter k = 1\ny(0) = 3\ny' = -k*y\nobserve y\n"),
-                          *other = parse("parameter r = 1\ny(0) = 3\nz(0) = 0\ny' = -2*r*y\nz' = 2*r*y\nobserve y\n");
-    struct job job[] = {{.system = one, .exponent = 0.2}, {.system = other, .exponent = 0.2}, {.system = one, .exponent = 0.3}};
+                          *other = parse("parameter r = 1\ny(0) = 3\nz(0) = 0\n"
+                                         "y' = -2*r*y\nz' = 2*r*y\nobserve y\n");
+    struct job job[] = {{.system = one, .exponent = 0.2},
+                        {.system = other, .exponent = 0.2},
+                        {.system = one, .exponent = 0.3}};
     pthread_t thread[3];
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, work, &job[i]), 0);
