@@ -95,7 +95,9 @@ SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 MODEL_HEADER := $(B)/obj/model_header
 REPORT_FILES := $(B)/obj/report_files
 GPU_KERNEL := $(B)/obj/gpu_kernel
-OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o
+TEMPLATES := $(B)/obj/model_templates
+GENERATED := $(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o $(TEMPLATES).o
+OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(GENERATED)
 MODELS := $(patsubst models/%/,%,$(wildcard models/*/))
 MODELS_C := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).c),$(m)))
 MODELS_TEXT := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).ode),$(m)))
@@ -166,6 +168,16 @@ $(GPU_KERNEL).c: src/ode/gpu/prelude.cl src/ode/gpu/kernel.cl
 		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' src/ode/gpu/$$part.cl && echo '    ;'; done; } \
 		>$@.tmp && mv $@.tmp $@
 
+# The templates of `stiffit model new`: what models/library holds, in the order of the names.
+LIBRARY := $(sort $(patsubst models/library/%.ode,%,$(wildcard models/library/*.ode)))
+$(TEMPLATES).c: $(LIBRARY:%=models/library/%.ode) models/library
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "cli/model_templates.h"' && echo 'const char *const model_template_name[] = {' && \
+		printf '    "%s",\n' $(LIBRARY) && echo '    0};' && \
+		echo 'const char *const model_template_text[] = {' && for f in $(LIBRARY); do \
+		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' models/library/$$f.ode && echo '    ,'; done && echo '};'; } \
+		>$@.tmp && mv $@.tmp $@
+
 # Pages of `stiffit report` carry their style, their script and a library of charts, as text. The library is Chart.js (MIT): the
 # smallest maintained one in Debian that draws scatter plots, bars and lines with logarithmic axes by itself (200 KB; d3 draws no
 # charts, plotly has 3 MB, vega is three libraries, flot needs jQuery; uPlot is not in Debian 12). Without it pages have tables
@@ -180,7 +192,7 @@ $(B)/chart.place: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CHART_JS)' | cmp -s - $@ || echo '$(CHART_JS)' >$@
 
-$(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o: %.o: %.c | $(B)/dependencies.found
+$(GENERATED): %.o: %.c | $(B)/dependencies.found
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
