@@ -14,8 +14,8 @@ includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 datadir ?= $(prefix)/share
 pkgconfigdir ?= $(datadir)/pkgconfig
-# LIBRARY= leaves libstiffit out.
-LIBRARY ?= library
+# LIBSTIFFIT= leaves the library out.
+LIBSTIFFIT ?= libstiffit
 PKG_CONFIG ?= pkg-config
 OBJCOPY ?= objcopy
 PYTHON ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
@@ -33,7 +33,7 @@ ifdef BUNDLE
 B := build/bundle/build
 PORTABLE := 1
 MPICC :=
-LIBRARY :=
+LIBSTIFFIT :=
 prefix :=
 PC_PREFIX := $${pcfiledir}/../..
 BUNDLE_LDFLAGS := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
@@ -112,7 +112,7 @@ TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(addprefix $(B)/tests/property/,write_m
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
 .PHONY: all
-all: $(B)/stiffit $(LIBRARY) $(MODEL_LIBS) mpi ## build the program and the example models (the default)
+all: $(B)/stiffit $(LIBSTIFFIT) $(MODEL_LIBS) mpi ## build the program and the example models (the default)
 
 $(B)/stiffit: $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 	@echo "  LINK    $@"
@@ -298,8 +298,8 @@ $(B)/dependencies.found: scripts/install-deps
 	@NO_INSTALL=1 $(INSTALL_DEPS) build
 	@touch $@
 
-.PHONY: tests benches FORCE mpi library
-library: $(B)/libstiffit.so $(B)/static/libstiffit.a
+.PHONY: tests benches FORCE mpi libstiffit
+libstiffit: $(B)/libstiffit.so $(B)/static/libstiffit.a
 mpi: $(MPI_PART)
 tests: $(TESTS) $(TEST_TOOLS) $(ZOO) $(TEXT_LIBS) all
 benches: $(BENCHES) $(TEXT_LIBS) all
@@ -387,7 +387,7 @@ $(COMPLETIONS): $(B)/completion/%: $(B)/stiffit
 VERSION = $(shell sed -n 's/^.define STIFFIT_VERSION "\(.*\)"/\1/p' src/base/version.h)
 # What install puts where: its file here, and under DESTDIR.
 INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
-	$(if $(LIBRARY),include/stiffit/stiffit.h:$(includedir)/stiffit/stiffit.h $(B)/static/libstiffit.a:$(shlibdir)/libstiffit.a) \
+	$(if $(LIBSTIFFIT),include/stiffit/stiffit.h:$(includedir)/stiffit/stiffit.h $(B)/static/libstiffit.a:$(shlibdir)/libstiffit.a) \
 	$(foreach m,$(MAN_PAGES),$(m):$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
 	$(B)/completion/bash:$(datadir)/bash-completion/completions/stiffit \
 	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit
@@ -396,7 +396,7 @@ LIBRARY_PC_FILE = $(DESTDIR)$(shlibdir)/pkgconfig/libstiffit.pc
 of_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
 
 .PHONY: install uninstall
-install: $(B)/stiffit $(LIBRARY) mpi $(COMPLETIONS) ## install program, library, headers, manual pages, completions, .pc files under DESTDIR and prefix
+install: $(B)/stiffit $(LIBSTIFFIT) mpi $(COMPLETIONS) ## install program, library, headers, manual pages, completions, .pc files under DESTDIR and prefix
 	install -D -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
 	$(if $(MPI_PART),install -D -m 755 $(MPI_PART) $(DESTDIR)$(libdir)/stiffit-mpi.so)
 	$(foreach i,$(INSTALLED),install -D -m 644 $(subst :, $(DESTDIR),$(i)) &&) :
@@ -404,7 +404,7 @@ install: $(B)/stiffit $(LIBRARY) mpi $(COMPLETIONS) ## install program, library,
 	printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(call of_prefix,$(includedir))' '' 'Name: stiffit' \
 		'Description: header for models of stiffit, which fits one stiff ODE model to many datasets' \
 		'Version: $(VERSION)' 'Cflags: -I$${includedir}' >$(PC_FILE)
-	$(if $(LIBRARY),$(INSTALL_LIBRARY))
+	$(if $(LIBSTIFFIT),$(INSTALL_LIBRARY))
 
 define INSTALL_LIBRARY
 install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(shlibdir)/$(SONAME)
@@ -444,4 +444,4 @@ clean: ## remove build/
 help: ## this list
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "Settings: CC CFLAGS LDFLAGS prefix DESTDIR V=1 SANITIZE=address|undefined|thread PORTABLE=1 NO_INSTALL=1"
-	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS MPICC LIBRARY PKG_CONFIG PYTHON"
+	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS MPICC LIBSTIFFIT PKG_CONFIG PYTHON"
