@@ -113,7 +113,9 @@ struct run_request {
     bool is_alone;            /* other tasks of the same job have their own runs: --shard */
     int (*compute)(int argc, char **argv), (*finish)(int argc, char **argv); /* the processes; they return exit codes */
     int argc;
-    char **argv;              /* of the compute processes; the finisher gets the journal, which holds the plan */
+    char **argv;              /* as `ps` shows the compute processes; the finisher's is the journal, which holds the plan */
+    const void *options;      /* n_option bytes of run_options_bytes, for the compute processes */
+    size_t n_option;
 };
 
 /* The supervisor: starts the children and watches them. Returns the exit code of the command; the
