@@ -309,7 +309,8 @@ static char *file_with(const char *directory, const char *text)
         FILE *file = NULL;
         if (asprintf(&path, "%s/%s", directory, entry->d_name) > 0 && strstr(path, ".log"))
             file = fopen(path, "rb");
-        bool is_it = file && !fseek(file, -(long)n, SEEK_END) && fread(end, n, 1, file) == 1 && !memcmp(end, text, n);
+        bool is_it = file && !fseek(file, -(long)n, SEEK_END) && fread(end, n, 1, file) == 1 &&
+                     !memcmp(end, text, n);
         if (file)
             fclose(file);
         if (!is_it) {
@@ -322,7 +323,7 @@ static char *file_with(const char *directory, const char *text)
     return path;
 }
 
-/* Of what is kept, the one with the highest number counts, in whatever file; one that is torn does not, but the one before it. */
+/* Of what is kept, the one with the highest number counts, in whatever file; if that one is torn, the one before it. */
 static void what_is_kept_replaces_what_was(void **state)
 {
     (void)state;

@@ -346,12 +346,12 @@ static void drop_journal(const char *journal_path, const struct run_hooks *hooks
     }
 }
 
-/* Whether another process has removed the journal, or has begun to. */
+/* Whether another process, or the model's code, has removed the journal, or damaged what it begins
+ * with. */
 static bool is_removed(const struct journal_reader *journal)
 {
     size_t n;
-    return journal_is_removed(journal) ||
-           (!journal_plan(journal, &n) && !journal_n_damaged(journal));
+    return journal_is_removed(journal) || !journal_plan(journal, &n);
 }
 
 enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks, struct run_summary *summary,

@@ -136,7 +136,7 @@ enum status run_plan_read(struct run_plan *plan, const struct journal_reader *jo
     *plan = (struct run_plan){.arena = {.first = NULL}};
     const unsigned char *bytes = journal_plan(journal, &in.n);
     if (!bytes)
-        return error_set(error, STATUS_SYSTEM, "'%s': there is no undamaged plan of a run in it",
+        return error_set(error, STATUS_SYSTEM, "'%s': there is no plan of a run in it",
                          directory);
     unsigned char *copy = arena_alloc(&plan->arena, in.n); /* the texts are in it */
     if (!copy)
