@@ -38,7 +38,8 @@ bool frame_look(const unsigned char *bytes, size_t n, struct frame *frame)
 
 bool frame_is_good(const unsigned char *bytes, size_t n, const struct frame *frame, uint32_t seed)
 {
-    return n - FRAME_HEAD >= frame->length && crc_of(bytes, frame->length, seed) == frame_crc(bytes);
+    return n - FRAME_HEAD >= frame->length &&
+           crc_of(bytes, frame->length, seed) == frame_crc(bytes);
 }
 
 uint32_t frame_crc(const unsigned char *bytes) { return bytes_get_32(bytes + AT_CRC); }

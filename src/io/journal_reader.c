@@ -286,7 +286,7 @@ static enum status go_on(struct journal_reader *reader, struct scan *scan, bool 
         *is_end = scan->n - scan->at < FRAME_HEAD;
         if (status || *is_end)
             break;
-        const unsigned char *from = scan->bytes + scan->at, *found = memchr(from, 'S', scan->n - scan->at);
+        const unsigned char *found = memchr(scan->bytes + scan->at, 'S', scan->n - scan->at);
         scan->at = found ? (size_t)(found - scan->bytes) : scan->n;
         if (found && scan->n - scan->at >= 3 && !memcmp(found, "STF", 3))
             break;
@@ -297,7 +297,8 @@ static enum status go_on(struct journal_reader *reader, struct scan *scan, bool 
 
 /* Indexes the frames of the open file after the first one. After damage (a torn frame with another
  * thread's after it, a bad block) it searches for the next one. */
-static enum status scan_frames(struct journal_reader *reader, struct scan *scan, struct error *error)
+static enum status scan_frames(struct journal_reader *reader, struct scan *scan,
+                               struct error *error)
 {
     struct frame frame;
     bool damaged = false, is_end = false;

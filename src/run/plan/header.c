@@ -127,8 +127,8 @@ enum status header_make(struct result_header *header, const struct campaign *cam
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the result's header");
     for (size_t i = 0; i < campaign->n_parameter; i++) {
         uint32_t k = campaign->to_model[i];
-        bool has_unit = model->parameter_unit && k != PROBLEM_NOT_OF_MODEL && model->parameter_unit[k];
-        unit[i] = has_unit ? model->parameter_unit[k] : "";
+        bool is_known = model->parameter_unit && k != PROBLEM_NOT_OF_MODEL;
+        unit[i] = is_known && model->parameter_unit[k] ? model->parameter_unit[k] : "";
     }
     return STATUS_OK;
 }

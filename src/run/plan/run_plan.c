@@ -148,8 +148,10 @@ enum status run_plan_read(struct run_plan *plan, const struct journal_reader *jo
     pass_options(&in, &options);
     pass_header(&in, &plan->header, &plan->arena);
     if (in.is_bad || plan->header.n_parameter != plan->identity.n_parameter)
-        return error_set(error, STATUS_SYSTEM, "'%s': the plan in it was written by another version "
-                         "of stiffit: the same command makes it anew", directory);
+        return error_set(error, STATUS_SYSTEM,
+                         "'%s': the plan in it was written by another version of stiffit: the same "
+                         "command makes it anew",
+                         directory);
     plan->header.identity = plan->identity;
     plan->recipe = options.recipe;
     plan->shown = options.shown;
