@@ -6,8 +6,9 @@
  * merge. This header is below all of them.
  *   supervise/  the processes: supervise, child (starting, watching and stopping one), stop (signals); board (memory that they
  *               share, with the options); suspects (which fit caused a death); rank* (the processes of other ranks)
- *   plan/       what there is to do: run_options, recipe*; run_plan, header (what each journal begins with); campaign* (data, model, identity); trust; selection*
- *               (which datasets); share, components (fits over many datasets); refit, review; pilot; best (of several starts)
+ *   plan/       what there is to do: run_options, recipe*; run_plan, header (what each journal begins with); campaign*
+ *               (data, model, identity); trust; selection* (which datasets); share, components (fits over many datasets);
+ *               refit, review; pilot; best (of several starts)
  *   finish/     the result: finish*, summary; obsolete (journals to be removed)
  *   compute/    the compute process: compute (what its parts have in common), compute_run
  *               (set-up); compute_single and compute_joint (fits of one dataset, and of many:
