@@ -7,17 +7,16 @@
 #include "io/journal.h"
 
 #include "base/bytes.h"
-#include "base/process.h"
+#include "base/clock.h"
 #include "io/answers.h"
 #include "io/durable.h"
+#include "io/journal_process.h"
 #include "io/record_frame.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +45,7 @@ struct journal {
     } kept[MAX_KIND];
     size_t n_parameter;
     uint32_t n_start, seed;
+    int64_t touched_ns;   /* when the time of the records' file was last set */
     unsigned char *first; /* the first frame, */
     size_t n_first;       /* without the plan: of files of what is kept */
     char directory[];
@@ -69,26 +69,6 @@ static enum status make_directory(const char *directory, struct error *error)
     return status ? status : durable_sync_directory(parent, error);
 }
 
-/* With host and process number it identifies a process for good. */
-static uint64_t start_time(void)
-{
-    uint64_t value = process_number(PROCESS_START_TIME);
-    return value ? value : (uint64_t)time(NULL);
-}
-
-static void host_name(char host[65])
-{
-    char name[257] = "";
-    if (gethostname(name, sizeof name - 1) != 0 || !name[0])
-        strcpy(name, "host");
-    size_t n = strnlen(name, 64);
-    for (size_t i = 0; i < n; i++)
-        host[i] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", name[i]) ? name[i] : '_';
-    host[n] = '\0';
-    if (host[0] == '.')
-        host[0] = '_';
-}
-
 static uint64_t random_word(uint64_t salt)
 {
     uint64_t word;
@@ -101,15 +81,13 @@ static uint64_t random_word(uint64_t salt)
 
 static enum status make_file(struct log_file *log, const char *directory, struct error *error)
 {
-    char host[65];
-    size_t size = strlen(directory) + 160;
-    host_name(host);
-    uint64_t started = start_time();
+    char name[JOURNAL_NAME];
+    size_t size = strlen(directory) + sizeof name + 1;
     if (!log->path && !(log->path = malloc(size)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
     for (unsigned i = 0; i < MAX_NAME_TRIES; i++) {
-        snprintf(log->path, size, "%s/%s-%ld-%" PRIu64 "-%016" PRIx64 ".log", directory, host,
-                 (long)getpid(), started, random_word(i));
+        journal_name(name, random_word(i));
+        snprintf(log->path, size, "%s/%s", directory, name);
         log->file = open(log->path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
         if (log->file >= 0)
             return STATUS_OK;
@@ -229,6 +207,7 @@ enum status journal_open(struct journal **journal, const char *directory,
     made->records.file = -1;
     made->n_parameter = identity->n_parameter;
     made->n_start = identity->n_start;
+    made->touched_ns = clock_now_ns();
     strcpy(made->directory, directory);
     put_first(made, identity, plan, n_plan);
     size_t n = seal_first(made, n_plan);
@@ -326,6 +305,11 @@ enum status journal_keep(struct journal *journal, enum frame_type type, uint32_t
 
 enum status journal_sync(struct journal *journal, struct error *error)
 {
+    int64_t now = clock_now_ns();
+    if (now - journal->touched_ns > JOURNAL_TOUCH_S * INT64_C(1000000000)) {
+        journal->touched_ns = now;
+        (void)futimens(journal->records.file, NULL); /* if it fails, only `status` knows less */
+    }
     return durable_sync(journal->records.file, journal->records.path, error);
 }
 
@@ -345,28 +329,6 @@ void journal_close(struct journal *journal)
             close_file(&journal->kept[i].log);
     free(journal->first);
     free(journal);
-}
-
-/* Moves back over (hexadecimal) digits to the '-' before them; NULL if there is no digit. */
-static const char *back_over(const char *name, const char *end, bool hexadecimal)
-{
-    const char *p = end;
-    while (p > name && (hexadecimal ? isxdigit((unsigned char)p[-1]) : isdigit((unsigned char)p[-1])))
-        p--;
-    return p > name && p < end && p[-1] == '-' ? p - 1 : NULL;
-}
-
-bool journal_is_name(const char *name)
-{
-    size_t n = strlen(name);
-    if (n < 4 || strcmp(name + n - 4, ".log") != 0)
-        return false;
-    const char *end = name + n - 4, *random = back_over(name, end, true);
-    if (!random || end - random != 17)
-        return false;
-    const char *start = back_over(name, random, false);
-    const char *pid = start ? back_over(name, start, false) : NULL;
-    return pid && pid > name;
 }
 
 /* Files of earlier formats, beside those with a process's name; finished or left under their

@@ -73,8 +73,6 @@ unsigned char *journal_kept(struct journal_reader *reader, enum frame_type type,
                             size_t *n);
 void journal_reader_free(struct journal_reader *reader);
 
-/* HOST-PID-STARTTIME-RANDOM.log, with a random part of 16 hexadecimal digits. */
-bool journal_is_name(const char *name);
 /* Deletes the journal's files and the directory. Other files are kept, and the presence of any is an error. A missing
  * directory is not an error. */
 enum status journal_remove(const char *directory, struct error *error);

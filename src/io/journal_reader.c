@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "io/journal_process.h"
 #include "io/record_frame.h"
 
 #include <dirent.h>
