@@ -356,12 +356,12 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     if (compute->board->n_process == 0)
         describe(compute);
     counter_set(&compute->board->phase, BOARD_FITTING);
-    uint64_t n_before = counter_get(&compute->board->n_finished);
+    compute->n_finished_before = counter_get(&compute->board->n_finished);
     status = fit_all(compute, &summary->journal_gone, error);
     summary->wants_fresh = status && counter_get(&compute->trouble.wants_fresh);
     /* The model may hold all memory; a new process can then continue. */
     if (status == STATUS_NO_MEMORY && compute->board != &compute->private_board)
-        summary->wants_fresh = counter_get(&compute->board->n_finished) > n_before;
+        summary->wants_fresh = counter_get(&compute->board->n_finished) > compute->n_finished_before;
     return status;
 }
 
