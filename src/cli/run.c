@@ -27,7 +27,7 @@ static int parse(struct run_options *options, int argc, char **argv)
     return command_close_output(0);
 }
 
-/* The supervisor only watches: the compute process parses the same arguments again and makes the run's plan. */
+/* The supervisor only watches: the compute process gets the options from it and makes the run's plan. */
 static int run(int argc, char **argv)
 {
     struct run_options options;
@@ -44,9 +44,14 @@ static int run(int argc, char **argv)
             return code;
         options.problem = argv[i];
     }
+    size_t n_option = 0;
+    char *line = shell_line("stiffit run", argc, argv);
+    options.command_line = line;
+    unsigned char *bytes = run_options_bytes(&options, &n_option);
     code = status_exit_code(run_options_paths(&options, &paths, &error));
     const struct run_request request = {.problem = options.problem, .journal = paths.journal, .compute = command_compute,
                                         .finish = command_finish, .argc = argc, .argv = argv,
+                                        .options = bytes, .n_option = n_option,
                                         .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL,
                                         .is_alone = options.select.shard_text != NULL};
     if (!error.status)
@@ -54,6 +59,8 @@ static int run(int argc, char **argv)
     if (error.status)
         message_error(&error, options.shown.color);
     run_paths_fini(&paths);
+    free(bytes);
+    free(line);
     return code;
 }
 
@@ -148,21 +155,19 @@ int command_compute(int argc, char **argv)
     struct error error = {.status = STATUS_OK};
     struct teller teller = {.shown = &options.shown, .n_start = &options.recipe.n_start};
     const struct run_hooks hooks = hooks_of(&teller);
-    int code = parse(&options, argc, argv);
+    int code = run_options_take(&options) ? -1 : parse(&options, argc, argv); /* no supervisor */
     if (code >= 0)
         return code;
-    char *line = shell_line("stiffit run", argc, argv);
-    options.command_line = line;
     error.status = run_compute(&options, &hooks, &summary, &error);
     code = end_child(&teller, &error, &summary, false);
     run_summary_fini(&summary);
-    free(line);
+    free(options.memory);
     return code;
 }
 
 int command_finish(int argc, char **argv)
 {
-    struct run_plan plan = {.text = NULL};
+    struct run_plan plan = {.selection = {.bit = NULL}};
     struct run_summary summary = {.result_path = NULL};
     struct error error = {.status = STATUS_OK};
     struct teller teller = {.shown = &plan.shown, .n_start = &plan.recipe.n_start};
