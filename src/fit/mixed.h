@@ -15,7 +15,8 @@
  * First by Laplace's approximation around the mode of the integrand, with Gauss and Newton's second
  * derivatives H there. Then by a rule for normal deviates (fit/rule.h), whose points lie around the
  * mode, scaled by H: adaptive quadrature (Pinheiro & Bates 1995, J. Comput. Graph. Stat. 4, 12), or
- * importance sampling with quasi-random points (Leary & Dunlavey 2012). The points move with the
+ * importance sampling with quasi-random points (Leary & Dunlavey 2012). In these units they follow
+ * the shape of the dataset's integrand (fit/shape.h), which is found once. The points move with the
  * mode and with H, and the gradient is that of the sum over moving points. So the sum is a smooth
  * function of the estimates, and where Laplace's approximation is exact, the sum is.
  *
@@ -27,6 +28,7 @@
 
 #include "fit/joint.h"
 #include "fit/rule.h"
+#include "fit/shape.h"
 #include "io/mixed_result.h"
 
 enum mixed_phase {
@@ -35,16 +37,17 @@ enum mixed_phase {
     MIXED_EXACT
 };
 
-/* The search begins with the datasets' own levels of the rule, its last stage has the next ones,
- * and the likelihood is found with those after these, which show the error. */
-enum { MIXED_FINER = 1, MIXED_FINEST = 2 };
+/* The search begins with the datasets' own levels of the rule, and its last stage has finer ones.
+ * The likelihood is corrected by the finest in a sample of the datasets, which shows its error.
+ * Differences for second derivatives have levels of their own. */
+enum mixed_level { MIXED_OWN, MIXED_ERRORS, MIXED_FINER, MIXED_FINEST };
 
 /* How far the search has come: what a process needs to continue it, besides the arrays. */
 struct mixed_progress {
     enum mixed_phase phase;
     size_t r, s, n_factor;    /* random parameters; all above the blocks; entries of the factor; */
     size_t q;                 /* parameters that vary between experiments */
-    unsigned finer;           /* levels of the rule above the datasets' own */
+    enum mixed_level level;
     double f;                 /* at the best estimates */
     struct trust_reach reach;
     struct stopping stopping;
@@ -64,6 +67,7 @@ struct mixed {
     struct fit_point point;   /* the best estimates: theta, gradient, f */
     double *trial, *slope;    /* m: other estimates, and the gradient there */
     double *curvature;        /* m x m */
+    double *second;           /* m x m: second derivatives; those of columns with 0 on the diagonal are not known */
     double *sum;              /* mixed_n_number: over all datasets, of the latest pass */
     const double *at;         /* the estimates that the pass evaluates */
     struct rule rule;
@@ -74,18 +78,21 @@ struct mixed {
     size_t saved;             /* place of the arrays in joint->saved.bytes */
 };
 
-/* The numbers that a dataset gives: the value, its gradient, and the lower triangle of an
- * information matrix, column after column. */
+/* The numbers that a dataset gives: the value, its gradient, and the lower triangle of an information
+ * matrix, column after column: the expected one, or, of the distributions' estimates alone, the
+ * observed one. */
 static inline size_t mixed_n_number(size_t m) { return 1 + m + m * (m + 1) / 2; }
 
 /* What is kept of a dataset. */
 struct mixed_block {
     size_t n_effect;          /* random effects: r, and q for each experiment */
     double *mode, *found;     /* n_effect: their mode at the best estimates; at the latest */
+    struct shape shape;       /* of the integrand, in the search */
     double *number;           /* mixed_n_number */
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double value;             /* the value at the best estimates */
     unsigned level;           /* of the rule, in the search */
+    bool is_sampled;          /* the last pass had a finer level */
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
 };
 
@@ -109,6 +116,13 @@ bool mixed_make(struct mixed *mixed);
 double mixed_first_deviation(const struct mixed *mixed, const double *theta, size_t a);
 /* The factor of the covariance over the datasets as a matrix, r x r, column-major. */
 void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
+/* Whether the last stage of the exact likelihood gives the observed information of the distributions'
+ * estimates: not lattices, whose few points are too rough for fourth moments. */
+static inline bool mixed_observes(const struct mixed *mixed)
+{
+    const struct mixed_progress *progress = &mixed->progress;
+    return progress->phase == MIXED_EXACT && progress->r <= RULE_PRODUCT_MOST && progress->q == 0;
+}
 static inline bool mixed_is_pass(enum joint_pass pass)
 {
     return pass == JOINT_MIXED || pass == JOINT_TELL;

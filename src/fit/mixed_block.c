@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed_block.h"
 
+#include "base/random.h"
+#include "fit/louis.h"
 #include "fit/matrix.h"
 
 #include <math.h>
@@ -18,13 +20,17 @@ static const double FOUND = 1e-10, AT_ONCE = 1e-15, IDLE = 1e-4, MOST_DAMPING = 
 enum { MAX_STEP = 60 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
+/* The level of the rule that shows the shape of an integrand: the first whose products are exact
+ * for third moments of a density that is near the normal one. */
+enum { SHOWS_SHAPE = 1 };
 /* A dataset takes the first level of the rule that changes its -log likelihood by no more than
  * CHANGE from the level before, whose error the change is: its own is many times smaller. As long
  * as the next level has few points, the change must be below LITTLE, and in all datasets together
- * below ALL_CHANGES, since these errors have the same sign where posteriors are alike. The level
- * above has at most so many points. */
+ * below ALL_CHANGES, since these errors have the same sign where posteriors are alike. The last
+ * stage of the search has at most so many points. */
 static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
-enum { FEW_POINTS = 200, MANY_POINTS = 2048 };
+enum { FEW_POINTS = 100, MANY_POINTS = 4096, MANY_VARIABLES = 3 };
+enum { SAMPLE = 1000, PURPOSE = 0x53414d50 };
 
 /* The objective at some random effects: without and with their density. */
 struct place {
@@ -472,6 +478,16 @@ static void move_mode(struct local *local, struct around *around, size_t j)
     matrix_solve_upper(r, around->true_factor, mode_by);
 }
 
+static void transpose(size_t r, double *matrix)
+{
+    for (size_t c = 0; c < r; c++)
+        for (size_t d = 0; d < c; d++) {
+            double other = matrix[c + d * r];
+            matrix[c + d * r] = matrix[d + c * r];
+            matrix[d + c * r] = other;
+        }
+}
+
 /* F = lower half of G^-1 dH G^-T by estimate j. */
 static void move_factor(struct local *local, struct around *around, size_t j)
 {
@@ -496,12 +512,7 @@ static void move_factor(struct local *local, struct around *around, size_t j)
     for (int side = 0; side < 2; side++) {
         for (size_t c = 0; c < r; c++)
             matrix_solve_lower(r, local->cholesky, change + c * r);
-        for (size_t c = 0; c < r; c++)
-            for (size_t d = 0; d < c; d++) {
-                double other = change[c + d * r];
-                change[c + d * r] = change[d + c * r];
-                change[d + c * r] = other;
-            }
+        transpose(r, change);
     }
     for (size_t c = 0; c < r; c++)
         for (size_t d = c; d < r; d++)
@@ -586,29 +597,42 @@ static void put_laplace(struct local *local, const struct around *around)
 struct sums {
     double most, *number;
     size_t n;
-    double *weight, *squares;       /* 1: of the points' weights */
+    double *squares;                /* 1: of the points' weights */
     double *gradient, *information; /* m, s x s: with the random effects held */
     double *pull;                   /* r: derivatives by the random effects; */
     double *pulled;                 /* r x r: deviates times G^-1 pull */
-    double *effects, *products;     /* r, r x r: of b - mode */
+    struct shape_moments deviates;
+    struct louis louis;             /* for n_score estimates, or none, */
+    size_t n_score;
+    double *score, *score_products; /* their scores, and the products of these */
 };
 
 static bool make_sums(struct sums *sums, const struct local *local)
 {
     size_t r = local->r, s = local->s, m = local->m;
     double *next;
-    sums->n = 2 + m + s * s + 2 * r + 2 * r * r;
+    bool observes = mixed_observes(local->mixed) && local->mixed->progress.level >= MIXED_FINER;
+    size_t n = sums->n_score = observes ? r + m - s : 0;
+    sums->louis = (struct louis){.r = r, .n_entry = m - s, .row = local->row, .column = local->column};
+    if (n > 0 && !ARENA_DOUBLES(local->arena, {&sums->louis.inverse, r, r}))
+        return false;
+    if (n > 0)
+        louis_init(&sums->louis, local->factor);
+    sums->n = 2 + m + s * s + 2 * r + 2 * r * r + (r <= SHAPE_MOST ? r * r * r : 0) + n + n * n;
     if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
         return false;
     next = sums->number;
-    sums->weight = next;
+    sums->deviates.weight = next;
     sums->squares = next += 1;
     sums->gradient = next += 1;
     sums->information = next += m;
     sums->pull = next += s * s;
-    sums->effects = next += r;
     sums->pulled = next += r;
-    sums->products = next + r * r;
+    sums->deviates.first = next += r * r;
+    sums->deviates.second = next += r;
+    sums->deviates.third = next += r * r;
+    sums->score = next = sums->number + sums->n - n - n * n;
+    sums->score_products = next + n;
     return true;
 }
 
@@ -619,10 +643,38 @@ static void clear_sums(struct sums *sums)
     memset(sums->number, 0, sums->n * sizeof *sums->number);
 }
 
-/* The point at local->there, with its deviates, its weight in the rule, and the logarithm of the
- * integrand over the density of the deviates. */
+/* Adds what moments a weight gives. */
+static void add_moments(struct shape_moments *moments, size_t r, const double *u, double weight)
+{
+    *moments->weight += weight;
+    for (size_t a = 0; a < r; a++) {
+        moments->first[a] += weight * u[a];
+        for (size_t b = 0; b < r; b++) {
+            double by = weight * u[a] * u[b];
+            moments->second[b + a * r] += by;
+            for (size_t c = 0; r <= SHAPE_MOST && c < r; c++)
+                moments->third[c + (b + a * r) * r] += by * u[c];
+        }
+    }
+}
+
+static void add_scores(struct sums *sums, const double *b, double weight)
+{
+    double score[RULE_MOST + RULE_MOST * (RULE_MOST + 1) / 2];
+    size_t n = sums->n_score;
+    if (n == 0)
+        return;
+    louis_score(&sums->louis, b, score);
+    for (size_t i = 0; i < n; i++) {
+        sums->score[i] += weight * score[i];
+        for (size_t j = 0; j <= i; j++)
+            sums->score_products[i + j * n] += weight * score[i] * score[j];
+    }
+}
+
+/* The point at local->there, with its deviates, and the logarithm of its part of the rule's sum. */
 static void add_point(struct sums *sums, const struct local *local, const double *deviate,
-                      double rule_weight, double logarithm)
+                      double logarithm)
 {
     const struct place *there = &local->there;
     size_t r = local->r, s = local->s;
@@ -636,8 +688,9 @@ static void add_point(struct sums *sums, const struct local *local, const double
         *sums->squares = squares;
         sums->most = logarithm;
     }
-    double weight = rule_weight * exp(logarithm - sums->most);
-    *sums->weight += weight;
+    double weight = exp(logarithm - sums->most);
+    add_moments(&sums->deviates, r, deviate, weight);
+    add_scores(sums, there->b, weight);
     *sums->squares += weight * weight;
     for (size_t k = 0; k < s; k++)
         sums->gradient[k] += weight * there->slope[k];
@@ -651,64 +704,87 @@ static void add_point(struct sums *sums, const struct local *local, const double
         solved[a] = pull[a] += there->b[a];
     matrix_solve_lower(r, local->cholesky, solved);
     for (size_t a = 0; a < r; a++) {
-        double by = weight * (there->b[a] - local->here.b[a]);
-        sums->effects[a] += by;
         sums->pull[a] += weight * pull[a];
-        for (size_t e = 0; e < r; e++) {
-            sums->products[e + a * r] += by * (there->b[e] - local->here.b[e]);
+        for (size_t e = 0; e < r; e++)
             sums->pulled[e + a * r] += weight * deviate[e] * solved[a];
-        }
     }
 }
 
-/* Evaluates the points of a level. */
+/* Evaluates the points of a level, where the dataset's shape takes them. */
 static enum asked add_points(struct local *local, unsigned level, struct sums *sums)
 {
     const struct joint *joint = local->work->joint;
     const struct rule *rule = &local->mixed->rule;
     size_t r = local->r, n = rule_size(rule, r, level);
     uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
-    double t[RULE_MOST], *b = local->there.b;
+    double t[RULE_MOST], u[RULE_MOST], *b = local->there.b;
+    const struct shape *shape = &local->block->shape;
+    double part = shape_part(shape, r, rule_reach(rule, r, level));
     enum asked asked = ASKED_OK;
     clear_sums(sums);
     for (size_t k = 0; k < n && asked != ASKED_END; k++) {
-        double weight = exp(rule_point(rule, r, level, dataset, k, t));
-        double squares = matrix_squares(r, t);
-        memcpy(b, t, r * sizeof *b);
+        double logarithm = rule_point(rule, r, level, dataset, k, t);
+        logarithm += shape_map(shape, r, part, t, u) + 0.5 * matrix_squares(r, u);
+        memcpy(b, u, r * sizeof *b);
         matrix_solve_upper(r, local->cholesky, b);
         for (size_t a = 0; a < r; a++)
             b[a] += local->here.b[a];
         asked = evaluate(local, &local->there);
         if (asked == ASKED_OK)
-            add_point(sums, local, t, weight, 0.5 * squares - local->there.with_density);
+            add_point(sums, local, u, logarithm - local->there.with_density);
     }
-    return asked == ASKED_END ? ASKED_END : *sums->weight > 0 ? ASKED_OK : ASKED_FAILED;
+    if (asked == ASKED_END)
+        return ASKED_END;
+    return *sums->deviates.weight > 0 ? ASKED_OK : ASKED_FAILED;
+}
+
+/* The last pass has a finer level in so many datasets, which are chosen at random. */
+static bool is_sampled(const struct local *local)
+{
+    const struct joint *joint = local->work->joint;
+    uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
+    double n = (double)joint->part.n_all;
+    return joint->pass == JOINT_TELL
+           && random_uniform(joint->seed, random_stream(dataset, PURPOSE), 0) * n < SAMPLE;
 }
 
 static double value_of(const struct local *local, const struct sums *sums)
 {
-    return half_log_det(local) - sums->most - log(*sums->weight);
+    return half_log_det(local) - sums->most - log(*sums->deviates.weight);
 }
 
-/* The first level that is accurate enough. */
+/* How many levels of the rule above the dataset's own. */
+static unsigned above(const struct local *local, enum mixed_level level)
+{
+    static const unsigned products[] = {0, 1, 2, 3}, of_many[] = {0, 1, 1, 2}, lattices[] = {0, 0, 1, 2};
+    return local->r > RULE_PRODUCT_MOST ? lattices[level] : local->r > MANY_VARIABLES ? of_many[level] : products[level];
+}
+
+/* The shape of the integrand, after points around the mode, and the first level that is accurate
+ * enough with it. More points show the shape better. */
 static enum asked choose_level(struct local *local, struct sums *sums)
 {
     const struct rule *rule = &local->mixed->rule;
-    double before = NAN, n = (double)local->work->joint->part.n_all;
+    struct mixed_block *block = local->block;
+    double before, n = (double)local->work->joint->part.n_all;
     double little = fmax(LEAST_CHANGE, fmin(LITTLE, ALL_CHANGES / n));
-    for (unsigned level = 0;; level++) {
-        enum asked asked = add_points(local, level, sums);
-        if (asked == ASKED_END)
-            return asked;
-        double value = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
-        bool is_last = level + MIXED_FINEST + 1 >= RULE_LEVELS
-                       || rule_size(rule, local->r, level + 1) > MANY_POINTS;
+    bool has_shape = shape_size(local->r) > 0;
+    shape_reset(&block->shape, local->r);
+    enum asked asked = has_shape ? add_points(local, SHOWS_SHAPE, sums) : ASKED_FAILED;
+    for (unsigned level = 0; asked != ASKED_END; level++) {
+        before = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
+        if (asked == ASKED_OK && has_shape && (level == 0 || level > SHOWS_SHAPE))
+            shape_fit(&block->shape, local->r, &sums->deviates, local->index);
+        asked = add_points(local, level, sums);
+        bool is_last = level + 1 + above(local, MIXED_FINEST) >= RULE_LEVELS
+                       || rule_size(rule, local->r, level + above(local, MIXED_FINER)) > MANY_POINTS / 2;
         bool are_few = !is_last && rule_size(rule, local->r, level + 1) <= FEW_POINTS;
-        local->block->level = level;
-        if (is_last || fabs(value - before) <= (are_few ? little : CHANGE))
-            return asked;
-        before = value;
+        block->level = level;
+        if (is_last || (asked == ASKED_OK
+                        && fabs(value_of(local, sums) - before) <= (are_few ? little : CHANGE)))
+            break;
     }
+    return asked;
 }
 
 /* The gradient of the sum over points that move with the mode and its curvature. */
@@ -724,8 +800,57 @@ static void put_gradient(const struct local *local, const struct around *around,
             for (size_t e = a; e < r; e++)
                 sum -= factor_by[e + a * r] * sums->pulled[e + a * r];
         }
-        local->gradient[j] = sum / *sums->weight + trace(r, factor_by);
+        local->gradient[j] = sum / *sums->deviates.weight + trace(r, factor_by);
     }
+}
+
+/* Mean and covariance of b, which is the mode + G^-T u, in place of the moments of u. */
+static void take_effects(const struct local *local, struct shape_moments *moments)
+{
+    size_t r = local->r;
+    double *mean = moments->first, *second = moments->second, weight = *moments->weight;
+    for (size_t a = 0; a < r; a++)
+        mean[a] /= weight;
+    for (size_t a = 0; a < r; a++)
+        for (size_t b = 0; b < r; b++)
+            second[b + a * r] = second[b + a * r] / weight - mean[a] * mean[b];
+    matrix_solve_upper(r, local->cholesky, mean);
+    for (size_t a = 0; a < r; a++)
+        mean[a] += local->here.b[a];
+    for (int side = 0; side < 2; side++) {
+        for (size_t a = 0; a < r; a++)
+            matrix_solve_upper(r, local->cholesky, second + a * r);
+        transpose(r, second);
+    }
+}
+
+/* Where among the estimates of the distributions estimate j of the dataset is; SIZE_MAX: it is a shared one. */
+static size_t place_of(const struct local *local, size_t j)
+{
+    if (j >= local->s)
+        return local->r + j - local->s;
+    for (size_t a = 0; a < local->r; a++)
+        if (local->random[a] == j)
+            return a;
+    return SIZE_MAX;
+}
+
+/* The observed information of the distributions' estimates. first, second: of b. */
+static void put_observed(const struct local *local, const struct sums *sums, const double *first, double *second)
+{
+    size_t r = local->r, n = sums->n_score;
+    double *to = local->matrix, weight = *sums->deviates.weight;
+    for (size_t a = 0; a < r; a++)
+        for (size_t b = 0; b < r; b++)
+            second[b + a * r] += first[a] * first[b];
+    for (size_t c = 0; c < local->m; c++)
+        for (size_t d = c; d < local->m; d++) {
+            size_t j = place_of(local, c), i = place_of(local, d), high = i > j ? i : j, low = i > j ? j : i;
+            *to++ = high >= n ? 0
+                              : louis_information(&sums->louis, i, j, first, second)
+                                    - sums->score_products[high + low * n] / weight
+                                    + sums->score[i] / weight * sums->score[j] / weight;
+        }
 }
 
 /* The likelihood by points around the mode. */
@@ -734,29 +859,28 @@ static enum asked put_sample(struct local *local, const struct around *around)
     const struct mixed *mixed = local->mixed;
     struct mixed_block *block = local->block;
     struct sums sums;
-    size_t r = local->r, s = local->s;
+    size_t s = local->s;
+    enum mixed_level level = is_sampled(local) ? MIXED_FINEST : mixed->progress.level;
+    block->is_sampled = level == MIXED_FINEST;
     if (!make_sums(&sums, local)) {
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
     enum asked asked = mixed->chooses
                          ? choose_level(local, &sums)
-                         : add_points(local, block->level + mixed->progress.finer, &sums);
+                         : add_points(local, block->level + above(local, level), &sums);
     if (asked != ASKED_OK)
         return asked;
-    double weight = *sums.weight;
+    double weight = *sums.deviates.weight;
     block->number[0] = value_of(local, &sums);
     block->effective = weight * weight / *sums.squares;
     put_gradient(local, around, &sums);
-    for (size_t a = 0; a < r; a++)
-        sums.effects[a] /= weight;
-    for (size_t a = 0; a < r; a++)
-        for (size_t e = 0; e < r; e++)
-            sums.products[e + a * r] =
-                sums.products[e + a * r] / weight - sums.effects[e] * sums.effects[a];
-    for (size_t a = 0; a < r; a++)
-        sums.effects[a] += local->here.b[a];
-    describe(local, sums.effects, sums.products);
+    take_effects(local, &sums.deviates);
+    describe(local, sums.deviates.first, sums.deviates.second);
+    if (sums.n_score > 0) {
+        put_observed(local, &sums, sums.deviates.first, sums.deviates.second);
+        return ASKED_OK;
+    }
     for (size_t k = 0; k < s * s; k++)
         sums.information[k] /= weight;
     put_information(local, sums.information);

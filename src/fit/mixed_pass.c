@@ -66,7 +66,7 @@ void mixed_keep_found(struct mixed *mixed)
     const struct joint *joint = mixed->joint;
     for (size_t i = 0; i < joint->part.n_active; i++) {
         struct mixed_block *block = joint_active(joint, i)->mixed;
-        memcpy(block->mode, block->found, mixed->progress.r * sizeof *block->mode);
+        memcpy(block->mode, block->found, block->n_effect * sizeof *block->mode);
         block->value = block->number[0];
     }
 }
