@@ -73,6 +73,7 @@ struct mixed {
     struct rule rule;
     bool holds;               /* the pass stays at the modes that are known; */
     bool chooses;             /* datasets choose their levels of the rule */
+    bool is_current;          /* the latest pass was at the best estimates */
     struct mixed_result result; /* once the fit has ended */
     bool has_result;
     size_t saved;             /* place of the arrays in joint->saved.bytes */
@@ -92,7 +93,8 @@ struct mixed_block {
     double *mean, *deviation; /* r: of the random parameters, given the data */
     double value;             /* the value at the best estimates */
     unsigned level;           /* of the rule, in the search */
-    bool is_sampled;          /* the last pass had a finer level */
+    bool is_sampled, is_deep; /* the last pass had the finest level; and the one above that, which */
+    double beyond;            /* changes the value by this much */
     double effective;         /* number of points: 1 over the squares of their parts of the sum */
 };
 

@@ -30,7 +30,9 @@ enum { SHOWS_SHAPE = 1 };
  * stage of the search has at most so many points. */
 static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
 enum { FEW_POINTS = 100, MANY_POINTS = 4096, MANY_VARIABLES = 3 };
-enum { SAMPLE = 1000, PURPOSE = 0x53414d50 };
+/* So many datasets have the finest level in the last pass, and so many the one above that: errors of so
+ * few datasets are small without it. */
+enum { SAMPLE = 1000, DEEP = 300, FEW_DATASETS = 10000, PURPOSE = 0x53414d50 };
 
 /* The objective at some random effects: without and with their density. */
 struct place {
@@ -738,26 +740,30 @@ static enum asked add_points(struct local *local, unsigned level, struct sums *s
     return *sums->deviates.weight > 0 ? ASKED_OK : ASKED_FAILED;
 }
 
-/* The last pass has a finer level in so many datasets, which are chosen at random. */
-static bool is_sampled(const struct local *local)
-{
-    const struct joint *joint = local->work->joint;
-    uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
-    double n = (double)joint->part.n_all;
-    return joint->pass == JOINT_TELL
-           && random_uniform(joint->seed, random_stream(dataset, PURPOSE), 0) * n < SAMPLE;
-}
-
-static double value_of(const struct local *local, const struct sums *sums)
-{
-    return half_log_det(local) - sums->most - log(*sums->deviates.weight);
-}
-
 /* How many levels of the rule above the dataset's own. */
 static unsigned above(const struct local *local, enum mixed_level level)
 {
     static const unsigned products[] = {0, 1, 2, 3}, of_many[] = {0, 1, 1, 2}, lattices[] = {0, 0, 1, 2};
     return local->r > RULE_PRODUCT_MOST ? lattices[level] : local->r > MANY_VARIABLES ? of_many[level] : products[level];
+}
+
+/* The last pass has finer levels in some of the datasets, which are chosen at random. */
+static void sample(const struct local *local)
+{
+    const struct joint *joint = local->work->joint;
+    struct mixed_block *block = local->block;
+    uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
+    double n = (double)joint->part.n_all;
+    double x = n * random_uniform(joint->seed, random_stream(dataset, PURPOSE), 0);
+    bool is_last = joint->pass == JOINT_TELL && local->mixed->progress.phase == MIXED_EXACT;
+    block->is_sampled = is_last && x < SAMPLE;
+    block->is_deep = is_last && n > FEW_DATASETS && x < DEEP
+                     && block->level + above(local, MIXED_FINEST) + 1 < RULE_LEVELS;
+}
+
+static double value_of(const struct local *local, const struct sums *sums)
+{
+    return half_log_det(local) - sums->most - log(*sums->deviates.weight);
 }
 
 /* The shape of the integrand, after points around the mode, and the first level that is accurate
@@ -860,19 +866,20 @@ static enum asked put_sample(struct local *local, const struct around *around)
     struct mixed_block *block = local->block;
     struct sums sums;
     size_t s = local->s;
-    enum mixed_level level = is_sampled(local) ? MIXED_FINEST : mixed->progress.level;
-    block->is_sampled = level == MIXED_FINEST;
+    unsigned level = block->level + above(local, block->is_sampled ? MIXED_FINEST : mixed->progress.level);
     if (!make_sums(&sums, local)) {
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
-    enum asked asked = mixed->chooses
-                         ? choose_level(local, &sums)
-                         : add_points(local, block->level + above(local, level), &sums);
+    enum asked asked = block->is_deep ? add_points(local, level + 1, &sums) : ASKED_OK;
+    block->beyond = asked == ASKED_OK && block->is_deep ? value_of(local, &sums) : 0;
+    if (asked == ASKED_OK)
+        asked = mixed->chooses ? choose_level(local, &sums) : add_points(local, level, &sums);
     if (asked != ASKED_OK)
         return asked;
     double weight = *sums.deviates.weight;
     block->number[0] = value_of(local, &sums);
+    block->beyond = block->is_deep ? block->beyond - block->number[0] : 0;
     block->effective = weight * weight / *sums.squares;
     put_gradient(local, around, &sums);
     take_effects(local, &sums.deviates);
@@ -977,7 +984,9 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
     if (joint->mixed->holds) /* what another process has counted, once more */
         work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
-    enum asked asked = contribute(&local);
+    sample(&local);
+    bool is_known = joint->pass == JOINT_TELL && joint->mixed->is_current && !block->mixed->is_sampled;
+    enum asked asked = is_known ? ASKED_OK : contribute(&local);
     if (joint->mixed->holds)
         work->asker->used = used;
     block->has_failed = asked != ASKED_OK;

@@ -12,27 +12,45 @@
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
 enum { ENOUGH = 200, FEW_RANDOM = 2 };
 
-/* Of the sampled datasets: their number, what the finer level changes, and its square. */
+/* Of the sampled datasets: their number, what the finest level changes, and its square; the same of those with the level above
+ * that. */
 static void changes_of(const void *context, const struct joint_block *block, double *number)
 {
     (void)context;
-    double change = block->mixed->number[0] - block->mixed->value;
-    number[0] = block->mixed->is_sampled ? 1 : 0;
-    number[1] = block->mixed->is_sampled ? change : 0;
-    number[2] = number[1] * number[1];
+    const struct mixed_block *mixed = block->mixed;
+    bool is_there[2] = {mixed->is_sampled, mixed->is_deep};
+    double change[2] = {mixed->number[0] - mixed->value, mixed->beyond};
+    for (int k = 0; k < 2; k++) {
+        number[3 * k] = is_there[k];
+        number[3 * k + 1] = is_there[k] ? change[k] : 0;
+        number[3 * k + 2] = is_there[k] ? change[k] * change[k] : 0;
+    }
 }
 
-/* Corrects -log likelihood by what a finer level changes in a sample of the datasets, which has changed in these already, and
- * sets its error: no more than the change, with that of the sample. False: out of memory. */
+/* What a change in a sample, as above, is in n datasets; and its error, as a sample's. */
+static double total_of(const double *sum, double n, double *error)
+{
+    double part = sum[0] / n, mean = sum[1] / sum[0], variance = fmax(sum[2] / sum[0] - mean * mean, 0);
+    *error = sqrt(variance * n * (1 - part) / part);
+    return n * mean;
+}
+
+/* Corrects -log likelihood by what finer levels change in samples of the datasets, and sets its error: no more than the last
+ * change, and those of the samples. False: out of memory. */
 static bool correct(struct mixed *mixed)
 {
-    double sum[3], n = (double)mixed->joint->part.n_all;
-    if (!joint_totals(mixed->joint, 3, changes_of, NULL, sum))
+    double sum[6], n = (double)mixed->joint->part.n_all, error, deep_error = 0;
+    if (!joint_totals(mixed->joint, 6, changes_of, NULL, sum))
         return false;
-    double part = sum[0] / n, mean = sum[1] / sum[0], variance = sum[2] / sum[0] - mean * mean;
-    double by_sample = sqrt(fmax(variance, 0) * n * (1 - part) / part);
-    mixed->point.f += (n - sum[0]) * mean;
-    mixed->result.likelihood_error = 2 * (fmax(fabs(n * mean), sqrt(sum[2] / part)) + by_sample);
+    double change = total_of(sum, n, &error);
+    mixed->point.f += change - sum[1]; /* which has changed already */
+    double last = fmax(fabs(change), sqrt(sum[2] * n / sum[0]));
+    if (sum[3] > 1) {
+        change = total_of(sum + 3, n, &deep_error);
+        mixed->point.f += change;
+        last = fmax(fabs(change), sqrt(sum[5] * n / sum[3]));
+    }
+    mixed->result.likelihood_error = 2 * (last + sqrt(error * error + deep_error * deep_error));
     return true;
 }
 
@@ -381,6 +399,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     if (asked == ASKED_OK && !has_second(mixed, &errors))
         asked = mixed_differ(mixed);
     bool has_errors = asked == ASKED_OK;
+    mixed->is_current = mixed->is_current && mixed->progress.level == MIXED_FINER;
     mixed->progress.level = MIXED_FINER;
     if (asked != ASKED_END)
         asked = mixed_run_at_best(mixed, JOINT_TELL);

@@ -331,6 +331,7 @@ static enum asked begin_points(struct mixed *mixed, enum mixed_level level)
 {
     mixed->progress.phase = MIXED_EXACT;
     mixed->progress.level = level;
+    mixed->is_current = false;
     mixed->chooses = level == MIXED_OWN;
     enum asked asked = mixed_run_at_best(mixed, JOINT_MIXED);
     mixed->chooses = false;
