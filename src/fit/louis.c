@@ -35,8 +35,10 @@ void louis_score(const struct louis *louis, const double *b, double *score)
     }
 }
 
-/* For z = L^-T b, d z_a / d L_ef is -(L^-1)_fa z_e - covariance^-1_ae b_f, and d b_c / d L_ef is -(L^-1)_ce b_f. */
-double louis_information(const struct louis *louis, size_t i, size_t j, const double *first, const double *second)
+/* For z = L^-T b, d z_a / d L_ef is -(L^-1)_fa z_e - covariance^-1_ae b_f, and d b_c / d L_ef is
+ * -(L^-1)_ce b_f. */
+double louis_information(const struct louis *louis, size_t i, size_t j, const double *first,
+                         const double *second)
 {
     size_t r = louis->r, a = i < r ? i : louis->row[i - r], e = j < r ? j : louis->row[j - r];
     const double *inverse = louis->inverse;

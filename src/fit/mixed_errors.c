@@ -12,8 +12,8 @@
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
 enum { ENOUGH = 200, FEW_RANDOM = 2 };
 
-/* Of the sampled datasets: their number, what the finest level changes, and its square; the same of those with the level above
- * that. */
+/* Of the sampled datasets: their number, what the finest level changes, and its square; the same
+ * of those with the level above that. */
 static void changes_of(const void *context, const struct joint_block *block, double *number)
 {
     (void)context;
@@ -30,13 +30,14 @@ static void changes_of(const void *context, const struct joint_block *block, dou
 /* What a change in a sample, as above, is in n datasets; and its error, as a sample's. */
 static double total_of(const double *sum, double n, double *error)
 {
-    double part = sum[0] / n, mean = sum[1] / sum[0], variance = fmax(sum[2] / sum[0] - mean * mean, 0);
+    double part = sum[0] / n, mean = sum[1] / sum[0], variance = fmax(sum[2] / sum[0] - mean * mean,
+                                                                      0);
     *error = sqrt(variance * n * (1 - part) / part);
     return n * mean;
 }
 
-/* Corrects -log likelihood by what finer levels change in samples of the datasets, and sets its error: no more than the last
- * change, and those of the samples. False: out of memory. */
+/* Corrects -log likelihood by what finer levels change in samples of the datasets, and sets its
+ * error: no more than the last change, and those of the samples. False: out of memory. */
 static bool correct(struct mixed *mixed)
 {
     double sum[6], n = (double)mixed->joint->part.n_all, error, deep_error = 0;
@@ -85,8 +86,8 @@ struct errors {
     double *estimate_by; /* derivatives of the result's estimates by those of the search */
 };
 
-/* Which second derivatives are observed: those by two estimates for which this is true. Not if the covariance is singular, but
- * for variances of 0 whose rows and columns are 0. */
+/* Which second derivatives are observed: those by two estimates for which this is true. Not if
+ * the covariance is singular, but for variances of 0 whose rows and columns are 0. */
 static void find_observed(const struct mixed *mixed, bool *is_observed)
 {
     const struct mixed_progress *progress = &mixed->progress;
@@ -120,7 +121,8 @@ static bool make_errors(struct mixed *mixed, struct errors *errors)
     errors->loose = arena_calloc(arena, m + 1, sizeof *errors->loose);
     errors->is_observed = arena_calloc(arena, m + 1, sizeof *errors->is_observed);
     if (!errors->loose || !errors->is_observed
-        || !ARENA_DOUBLES(arena, {&errors->products, m, m}, {&errors->inverse, m, m}, {&errors->factor, m, m},
+        || !ARENA_DOUBLES(arena, {&errors->products, m, m}, {&errors->inverse, m, m},
+                          {&errors->factor, m, m},
                           {&errors->work, m, 3 * m}, {&errors->estimate_by, m, m}))
         return false;
     errors->n = find_loose(mixed, errors->loose);
@@ -128,7 +130,8 @@ static bool make_errors(struct mixed *mixed, struct errors *errors)
     return true;
 }
 
-/* The derivatives of the gradient by estimate k, with a step of h or two: a column of mixed->second. */
+/* The derivatives of the gradient by estimate k, with a step of h or two: a column of
+ * mixed->second. */
 static enum asked differ_by(struct mixed *mixed, uint32_t k, double h, bool is_one_sided)
 {
     size_t m = mixed->m;
@@ -157,7 +160,8 @@ static enum asked differ(struct mixed *mixed, struct errors *errors)
     bool is_one_sided = mixed->joint->part.n_all >= ENOUGH && mixed->progress.r > FEW_RANDOM;
     bool is_exact = mixed->progress.phase == MIXED_EXACT;
     double part = is_one_sided ? ONE_SIDE : BOTH_SIDES;
-    bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor, errors->inverse);
+    bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor,
+                          errors->inverse);
     enum asked asked = ASKED_OK;
     mixed->progress.level = is_exact ? MIXED_ERRORS : MIXED_OWN;
     memcpy(mixed->slope, mixed->point.gradient, m * sizeof(double));
@@ -196,7 +200,8 @@ enum asked mixed_differ(struct mixed *mixed)
 static bool has_second(const struct mixed *mixed, const struct errors *errors)
 {
     for (size_t c = 0; c < errors->n; c++)
-        if (!errors->is_observed[errors->loose[c]] && mixed->second[errors->loose[c] * (mixed->m + 1)] == 0)
+        if (!errors->is_observed[errors->loose[c]]
+            && mixed->second[errors->loose[c] * (mixed->m + 1)] == 0)
             return false;
     return errors->n > 0;
 }
@@ -424,7 +429,8 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     result->n_dataset = joint->part.n_all;
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;
     result->n_row = joint->asker.objective.n_row;
-    result->likelihood = mixed->progress.phase == MIXED_EXACT ? LIKELIHOOD_EXACT : LIKELIHOOD_LAPLACE;
+    result->likelihood = mixed->progress.phase == MIXED_EXACT ? LIKELIHOOD_EXACT
+        : LIKELIHOOD_LAPLACE;
     result->outcome = (int)outcome;
     result->n_iteration = mixed->search.n_iteration;
     mixed->has_result = true;

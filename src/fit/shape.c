@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Moments are believed if the centre is within FAR of the mode in each direction, and deviations between 1/FAR and FAR, in units
- * of the curvature's. SAFE: the largest relative change of du/dt by the skewness. */
+/* Moments are believed if the centre is within FAR of the mode in each direction, and deviations
+ * between 1/FAR and FAR, in units of the curvature's. SAFE: the largest relative change of du/dt
+ * by the skewness. */
 static const double FAR = 3, SAFE = 0.5;
 
 struct shape shape_at(size_t r, double *numbers)
@@ -22,7 +23,8 @@ void shape_reset(struct shape *shape, size_t r)
         shape->factor[a + a * r] = 1;
 }
 
-/* Third moments about zero, to those about the mean of variables with unit variances. `second`: the covariance. */
+/* Third moments about zero, to those about the mean of variables with unit variances. `second`:
+ * the covariance. */
 static void whiten(const struct shape *shape, size_t r, const double *second, const double *third)
 {
     double turned[SHAPE_MOST * SHAPE_MOST * SHAPE_MOST];
@@ -33,7 +35,8 @@ static void whiten(const struct shape *shape, size_t r, const double *second, co
                 shape->skew[a + (b + c * r) * r] =
                     third[a + (b + c * r) * r] - mean[a] * mean[b] * mean[c] - mean[a] * second[b + c * r]
                     - mean[b] * second[a + c * r] - mean[c] * second[a + b * r];
-    for (int turn = 0; turn < 3; turn++) { /* each time the first index is done, and becomes the last */
+    for (int turn = 0; turn < 3; turn++) { /* each time the first index is done,
+                                          and becomes the last */
         for (size_t k = 0; k < r * r; k++) {
             matrix_solve_lower(r, shape->factor, shape->skew + k * r);
             for (size_t a = 0; a < r; a++)
@@ -43,7 +46,8 @@ static void whiten(const struct shape *shape, size_t r, const double *second, co
     }
 }
 
-void shape_fit(struct shape *shape, size_t r, const struct shape_moments *moments, const uint32_t *index)
+void shape_fit(struct shape *shape, size_t r, const struct shape_moments *moments,
+               const uint32_t *index)
 {
     double weight = *moments->weight, *mean = moments->first, *second = moments->second;
     bool is_good = weight > 0;
@@ -70,7 +74,8 @@ void shape_fit(struct shape *shape, size_t r, const struct shape_moments *moment
 }
 
 /* I + part M t / 3: du/dt before the factor. */
-static void differentiate(const struct shape *shape, size_t r, double part, const double *t, double *by)
+static void differentiate(const struct shape *shape, size_t r, double part, const double *t,
+                          double *by)
 {
     for (size_t k = 0; k < r * r; k++)
         by[k] = part / 3 * matrix_dot(r, shape->skew + k * r, t);
