@@ -13,6 +13,7 @@ shlibdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 datadir ?= $(prefix)/share
+docdir ?= $(datadir)/doc/stiffit
 pkgconfigdir ?= $(datadir)/pkgconfig
 # LIBSTIFFIT= leaves the library out.
 LIBSTIFFIT ?= libstiffit
@@ -379,7 +380,7 @@ coverage: ## line coverage of src/ by the tests, into build/coverage
 
 # --- installing ------------------------------------------------------------------------------------------------------
 MAN_PAGES := $(wildcard man/*.[1-8])
-COMPLETIONS = $(B)/completion/bash $(B)/completion/zsh
+COMPLETIONS = $(addprefix $(B)/completion/,bash zsh fish)
 $(COMPLETIONS): $(B)/completion/%: $(B)/stiffit
 	@mkdir -p $(@D)
 	$(Q)$(B)/stiffit help --completion $* >$@.tmp && mv $@.tmp $@
@@ -390,13 +391,18 @@ INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
 	$(if $(LIBSTIFFIT),include/stiffit/stiffit.h:$(includedir)/stiffit/stiffit.h $(B)/static/libstiffit.a:$(shlibdir)/libstiffit.a) \
 	$(foreach m,$(MAN_PAGES),$(m):$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
 	$(B)/completion/bash:$(datadir)/bash-completion/completions/stiffit \
-	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit
+	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit \
+	$(B)/completion/fish:$(datadir)/fish/vendor_completions.d/stiffit.fish \
+	LICENSE:$(docdir)/LICENSE \
+	$(foreach f,$(filter-out %.py,$(wildcard models/*/*)),$(f):$(docdir)/examples/$(f:models/%=%)) \
+	$(foreach f,$(wildcard data/*.csv),$(f):$(docdir)/examples/$(notdir $(f))) \
+	$(foreach f,$(wildcard scripts/slurm/*),$(f):$(docdir)/examples/slurm/$(notdir $(f)))
 PC_FILE = $(DESTDIR)$(pkgconfigdir)/stiffit.pc
 LIBRARY_PC_FILE = $(DESTDIR)$(shlibdir)/pkgconfig/libstiffit.pc
 of_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
 
 .PHONY: install uninstall
-install: $(B)/stiffit $(LIBSTIFFIT) mpi $(COMPLETIONS) ## install program, library, headers, manual pages, completions, .pc files under DESTDIR and prefix
+install: $(B)/stiffit $(LIBSTIFFIT) mpi $(COMPLETIONS) ## install program, library, headers, manual pages, examples, completions, .pc files, licence
 	install -D -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
 	$(if $(MPI_PART),install -D -m 755 $(MPI_PART) $(DESTDIR)$(libdir)/stiffit-mpi.so)
 	$(foreach i,$(INSTALLED),install -D -m 644 $(subst :, $(DESTDIR),$(i)) &&) :
@@ -419,6 +425,7 @@ uninstall: ## remove what install has put there
 	rm -f $(DESTDIR)$(bindir)/stiffit $(DESTDIR)$(libdir)/stiffit-mpi.so $(PC_FILE) $(LIBRARY_PC_FILE) \
 		$(DESTDIR)$(shlibdir)/$(SONAME) $(DESTDIR)$(shlibdir)/libstiffit.so $(foreach i,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(i))))
 	-rmdir $(DESTDIR)$(includedir)/stiffit 2>/dev/null
+	-find $(DESTDIR)$(docdir) -depth -type d -empty -delete 2>/dev/null
 
 .PHONY: dist
 dist: ## a tarball of the sources, build/stiffit-VERSION.tar.gz
