@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int parse(struct run_options *options, int argc, char **argv)
 {
@@ -291,14 +292,16 @@ static void print_objective(const struct run_summary *summary)
 
 static void print_population(const struct run_population *population)
 {
+    struct fact fact[POPULATION_MOST_FACTS];
     if (population->n_estimate == 0)
         return;
-    fprintf(stderr, "  population: -2 log L %.9g", population->minus_2_log_likelihood);
-    if (population->likelihood_error > 0)
-        fprintf(stderr, " +- %.2g", population->likelihood_error);
+    fprintf(stderr, "  population: -2 log L %.9g", population->head.minus_2_log_likelihood);
+    if (population->head.likelihood_error > 0)
+        fprintf(stderr, " +- %.2g", population->head.likelihood_error);
     fprintf(stderr, " (%s), %zu estimates, AIC %.9g, BIC %.9g\n",
-            population->is_laplace ? "Laplace's approximation" : "exact", population->n_estimate,
-            population->aic, population->bic);
+            strcmp(population->head.likelihood, "laplace") ? "exact" : "Laplace's approximation",
+            population->n_estimate, population->head.aic, population->head.bic);
+    facts_text(stderr, fact, population_facts(&population->head, fact));
     if (population->n_zero > 0)
         fprintf(stderr, "  population: no variance of %s%s was found: it is 0\n", population->zero,
                 population->n_zero > 1 ? " and others" : "");
@@ -307,10 +310,10 @@ static void print_population(const struct run_population *population)
                 "them, or the data do not determine them\n", population->n_no_error,
                 population->n_estimate, population->no_error,
                 population->n_no_error > 1 ? ", ..." : "");
-    if (population->n_left_out > 0)
+    if (population->head.n_left_out > 0)
         fprintf(stderr, "  population: %llu of %llu datasets were left out\n",
-                (unsigned long long)population->n_left_out,
-                (unsigned long long)(population->n_left_out + population->n_dataset));
+                (unsigned long long)population->head.n_left_out,
+                (unsigned long long)(population->head.n_left_out + population->head.n_dataset));
 }
 
 static void print_text(const struct run_summary *summary, const struct run_shown *shown)
@@ -359,14 +362,8 @@ static void put_population(struct json *json, const struct run_population *popul
     if (population->n_estimate == 0)
         return;
     json_object_begin(json, "population");
-    json_string(json, "likelihood", population->is_laplace ? "laplace" : "exact");
-    json_number(json, "minus_2_log_likelihood", population->minus_2_log_likelihood);
-    json_number(json, "minus_2_log_likelihood_error", population->likelihood_error);
-    json_number(json, "aic", population->aic);
-    json_number(json, "bic", population->bic);
     json_unsigned(json, "estimates", population->n_estimate);
-    json_unsigned(json, "datasets", population->n_dataset);
-    json_unsigned(json, "left_out", population->n_left_out);
+    population_head_json(json, &population->head);
     json_object_end(json);
 }
 

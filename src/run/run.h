@@ -23,6 +23,7 @@
 #include "base/option.h"
 #include "base/outcome.h"
 #include "fit/digest.h"
+#include "io/result_population.h"
 
 struct text_messages;
 struct run_options;
@@ -55,10 +56,8 @@ enum { RUN_ID_LENGTH = 64 };
 
 /* Of a fit with random parameters. */
 struct run_population {
-    size_t n_estimate;        /* 0: there is none */
-    uint64_t n_dataset, n_left_out;
-    double minus_2_log_likelihood, likelihood_error, aic, bic;
-    bool is_laplace;
+    size_t n_estimate;        /* 0: there is no such fit */
+    struct population_head head;
     size_t n_zero;            /* variances of 0; and the parameter of the first one: */
     char zero[RUN_ID_LENGTH];
     size_t n_no_error;        /* other estimates without a standard error; and the first one: */

@@ -61,13 +61,11 @@ void summary_add_refits(struct run_summary *summary, const struct fit_record *re
 
 void summary_add_population(struct run_summary *summary, const struct result_population *population)
 {
-    summary->population = (struct run_population){
-        .n_estimate = population->m, .n_dataset = population->n_dataset,
-        .n_left_out = population->n_left_out,
-        .minus_2_log_likelihood = population->minus_2_log_likelihood,
-        .likelihood_error = population->likelihood_error, .aic = population->aic,
-        .bic = population->bic,
-        .is_laplace = !strcmp(population->likelihood, likelihood_name(LIKELIHOOD_LAPLACE))};
+    bool is_laplace = !strcmp(population->head.likelihood, likelihood_name(LIKELIHOOD_LAPLACE));
+    summary->population = (struct run_population){.n_estimate = population->m,
+                                                   .head = population->head};
+    summary->population.head.likelihood =
+        likelihood_name(is_laplace ? LIKELIHOOD_LAPLACE : LIKELIHOOD_EXACT);
     struct run_population *to = &summary->population;
     for (size_t i = 0; i < population->r + population->q; i++) {
         bool is_random = i < population->r;
