@@ -250,23 +250,23 @@ static void print_spread(const char *what, const struct digest_spread *goodness,
 {
     bool is_few = goodness->n < 20;
     double middle = digest_quantile(goodness, 0.5), far = digest_quantile(goodness, is_few ? 1 : 0.95);
-    const char *bound = is_few ? is_share ? "at least" : "at most" : is_share ? "below" : "above";
+    const char *bound = is_share ? "above" : "below", *extreme = is_share ? "smallest" : "largest";
     int n_digit = is_share ? 4 : 2;
     if (!goodness->n)
         return;
-    fprintf(stderr, "  goodness of fit%s %.*g", what, n_digit, is_share ? 1 - middle : middle);
+    fprintf(stderr, "  %s%s %.*g", what, goodness->n > 1 ? ": median" : "", n_digit, is_share ? 1 - middle : middle);
     if (goodness->n > 1)
-        fprintf(stderr, " (median; %s %.*g in %s%llu fits)", bound, n_digit, is_share ? 1 - far : far, is_few ? "" : "5 % of ",
-                (unsigned long long)goodness->n);
+        fprintf(stderr, "%s%s %.*g (%llu fits)", is_few ? ", " : "; 95 % ", is_few ? extreme : bound, n_digit,
+                is_share ? 1 - far : far, (unsigned long long)goodness->n);
     fputc('\n', stderr);
 }
 
 static void print_goodness(const struct run_summary *summary)
 {
-    print_spread(": reduced chi-square", &summary->digest.reduced, false);
-    print_spread(", sigmas unknown or fitted: R squared", &summary->digest.unexplained, true);
+    print_spread("reduced chi-square", &summary->digest.reduced, false);
+    print_spread("R squared, where sigmas are unknown or fitted", &summary->digest.unexplained, true);
     if (summary->digest.n_at_bound)
-        fprintf(stderr, "  bounds hold parameters of %llu %s: `stiffit show` names them\n",
+        fprintf(stderr, "  parameters at a bound in %llu %s: `stiffit show` names them\n",
                 (unsigned long long)summary->digest.n_at_bound, summary->digest.n_at_bound == 1 ? "fit" : "fits");
 }
 

@@ -42,8 +42,8 @@ struct finish {
     struct {
         const char **name, **value;
         char text[N_RETRY_FACT][40];
-    } added;                       /* what the result says of itself with what is added here; other texts are the plan's and
-                                    * the earlier result's */
+    } added;                       /* facts that this step adds to the result's attributes; all others point into the
+                                    * plan or the earlier result */
     struct finish_refits *refits;
     struct fit_record best, other; /* of a dataset's tasks */
     void *arrays;                  /* of both */
