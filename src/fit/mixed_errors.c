@@ -406,6 +406,19 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
     return ASKED_OK;
 }
 
+/* The exact likelihood's last stage, if the search did not come to it: the samples of the last pass
+ * are compared with its values. False: the fit must end. */
+static bool has_last_stage(struct mixed *mixed)
+{
+    if (mixed->progress.phase != MIXED_EXACT || mixed->progress.level == MIXED_FINER)
+        return true;
+    mixed->progress.level = MIXED_FINER;
+    if (mixed_run_at_best(mixed, JOINT_MIXED) != ASKED_OK)
+        return false;
+    mixed_keep_found(mixed);
+    return true;
+}
+
 enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
 {
     struct joint *joint = mixed->joint;
@@ -419,7 +432,9 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     if (!mixed_result_init(result, arena) || !make_errors(mixed, &errors)
         || !ARENA_DOUBLES(arena, {&factor, r, r}))
         return joint_end_short(joint);
-    enum asked asked = joint->options->statistics ? ASKED_OK : ASKED_FAILED;
+    enum asked asked = has_last_stage(mixed) ? ASKED_OK : ASKED_END;
+    if (asked == ASKED_OK && !joint->options->statistics)
+        asked = ASKED_FAILED;
     if (asked == ASKED_OK && !has_second(mixed, &errors))
         asked = mixed_differ(mixed);
     bool has_errors = asked == ASKED_OK;
