@@ -139,19 +139,11 @@ static enum status write_problem(const struct import_options *options, const cha
         .has_t0 = subjects->has_t0, .has_experiments = rows->owners.has_experiments, .has_steady = subjects->has_steady,
         .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name,
         .n_event = abi->n_event, .event_name = abi->event_name, .n_substituted = model->abi.n_parameter,
-        .substituted_name = model->abi.parameter_name, .has_substitute_times = contents->substitutes.has_times,
-        .has_substitute_rows = contents->substitutes.has_rows,
-        .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements) : "standard input",
+        .substituted_name = model->abi.parameter_name,         .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements) : "standard input",
         .level = (const char *const *)parameters->level,
         .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
                          parameters->prior_number[3]}};
-    for (size_t i = 0; i < contents->happenings.n_dose; i++) {
-        header.has_dose_rates = header.has_dose_rates || contents->happenings.sorted[i].rate != 0;
-        header.has_steady_doses = header.has_steady_doses || contents->happenings.sorted[i].steady;
-    }
-    for (int c = 0; c < N_MEASUREMENT; c++)
-        header.columns |= (unsigned)measurements_have(&rows->measured, (enum measurement_column)c, 0, rows->n) << c;
     enum status status = plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
         plugin_reference_use(&reference, &header);

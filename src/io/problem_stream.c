@@ -8,48 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NUMBER(name_, needed, meaning_) {.name = name_, .is_real = true, .is_needed = needed, .meaning = meaning_}
-#define INDEX(name_, least_, names_, what_) {.name = name_, .least = least_, .names = names_, .what = what_}
-#define MEASUREMENT_IS_REAL_DOUBLE true
-#define MEASUREMENT_IS_REAL_UINT32 false
-#define MEASUREMENT_IS_REAL_INT8 false
-#define MEASUREMENT_INFO(name_, kind, least_, most_, meaning_) \
-    [MEASUREMENT_##name_] = {.name = #name_, .is_real = MEASUREMENT_IS_REAL_##kind, \
-                             .is_needed = MEASUREMENT_##name_ <= MEASUREMENT_value, .least = least_, .most = most_, \
-                             .meaning = meaning_, \
-                             .names = MEASUREMENT_##name_ == MEASUREMENT_observable ? observable_names : NULL, \
-                             .what = "observable"},
-static const char observable_names[] = "/measurements/observable_names";
-static const struct problem_field_info measurement_info[] = {MEASUREMENT_LIST(MEASUREMENT_INFO)};
-static const struct problem_field_info dose_info[] = {
-    [DOSE_time] = NUMBER("time", true, "its time"), [DOSE_amount] = NUMBER("amount", true, "its amount"),
-    [DOSE_target] = INDEX("target", 0, "/doses/target_names", "state"),
-    [DOSE_duration] = NUMBER("duration", false, "how long it takes"), [DOSE_rate] = NUMBER("rate", false, "amount per time"),
-    [DOSE_interval] = NUMBER("interval", false, "time between repeated ones"),
-    [DOSE_count] = {.name = "count", .least = 0, .most = UINT32_MAX, .meaning = "how many doses there are"},
-    [DOSE_steady] = {.name = "steady", .least = DOSE_SINGLE, .most = DOSE_ADDS,
-                     .meaning = "1: at steady state, 2: added to what is there, 0: neither"}};
-static const struct problem_field_info knot_info[] = {
-    [KNOT_time] = NUMBER("time", true, "its time"), [KNOT_value] = NUMBER("value", true, "the input from then on"),
-    [KNOT_input] = INDEX("input", 0, "/inputs/input_names", "input")};
-static const struct problem_field_info substitute_info[] = {
-    [SUBSTITUTE_parameter] = INDEX("parameter", 0, "/substitutes/parameter_names", "parameter"),
-    [SUBSTITUTE_by] = INDEX("by", -1, "/substitutes/by_names", "parameter"),
-    [SUBSTITUTE_value] = NUMBER("value", false, "the number if `by` is -1"),
-    [SUBSTITUTE_time] = NUMBER("time", false, "from when on it holds"),
-    [SUBSTITUTE_measurement] = {.name = "measurement", .least = -1, .most = INT64_C(1) << 53,
-                                .meaning = "the row of /measurements for which alone it holds, or -1"}};
-static const struct problem_field_info call_info[] = {
-    [CALL_time] = NUMBER("time", true, "its time"), [CALL_event] = INDEX("event", 0, "/events/event_names", "event")};
-
-#define GROUP(path_, what_, info_) {.path = path_, .what = what_, .info = info_, .n_info = sizeof info_ / sizeof *info_}
 static const struct problem_stream groups[N_GROUP] = {
     [GROUP_EXPERIMENTS] = {.path = "/experiments", .what = "experiments"},
-    [GROUP_MEASUREMENTS] = GROUP("/measurements", "measurements", measurement_info),
-    [GROUP_DOSES] = GROUP("/doses", "doses", dose_info),
-    [GROUP_INPUTS] = GROUP("/inputs", "knots of inputs", knot_info),
-    [GROUP_EVENTS] = GROUP("/events", "events", call_info),
-    [GROUP_SUBSTITUTES] = GROUP("/substitutes", "substitutes", substitute_info)};
+    [GROUP_MEASUREMENTS] = {.path = "/measurements", .what = "measurements", .n_info = N_MEASUREMENT,
+                            .info = measurement_columns}};
+
+static void init_stream(struct problem_stream *stream, enum problem_group group)
+{
+    *stream = groups[group];
+    if (group < GROUP_DOSES)
+        return;
+    stream->record = &record_info[group - GROUP_DOSES];
+    stream->path = stream->record->path;
+    stream->what = stream->record->what;
+    stream->n_info = stream->record->n;
+    stream->info = stream->record->column;
+}
 
 /* The path of a column, in the caller's buffer. */
 static const char *join(char path[64], const char *group, const char *name)
@@ -180,7 +154,7 @@ static void open_owner(struct problem *problem, struct problem_stream *stream, b
 }
 
 /* The names that an index may mean: those of the list or, without one, those that the column itself has. */
-static void open_names(struct problem *problem, const struct problem_field_info *info, struct problem_field *field)
+static void open_names(struct problem *problem, const struct column_info *info, struct problem_field *field)
 {
     struct error fault = {0};
     enum status status = STATUS_OK;
@@ -202,13 +176,13 @@ static void open_stream(struct problem *problem, struct problem_stream *stream)
 {
     char path[64];
     bool is_there = hdf5_kind(&problem->file, stream->path) == HDF5_GROUP;
-    bool is_needed = is_there || (stream->info == measurement_info && problem->owners[0].n > 0);
+    bool is_needed = is_there || (stream->info == measurement_columns && problem->owners[0].n > 0);
     const struct hdf5_column *longest = NULL;
     open_owner(problem, stream, is_needed, &longest);
     for (size_t i = 0; i < stream->n_info; i++) {
-        const struct problem_field_info *info = &stream->info[i];
+        const struct column_info *info = &stream->info[i];
         struct problem_field *field = &stream->field[i];
-        open_row_column(problem, join(path, stream->path, info->name), is_needed && info->is_needed, info->names,
+        open_row_column(problem, join(path, stream->path, info->name), is_needed && info->presence == COLUMN_NEEDED, info->names,
                         &field->column, &longest);
         if (info->names)
             open_names(problem, info, field);
@@ -237,7 +211,8 @@ void problem_open_streams(struct problem *problem)
 {
     struct problem_owners *datasets = &problem->owners[0], *experiments = &problem->owners[1];
     *experiments = (struct problem_owners){.path = "/experiments"};
-    memcpy(problem->stream, groups, sizeof groups);
+    for (int g = 0; g < N_GROUP; g++)
+        init_stream(&problem->stream[g], (enum problem_group)g);
     problem_open_datasets(problem);
     open_owners(problem, datasets);
     problem->has_experiments = hdf5_kind(&problem->file, "/experiments") == HDF5_GROUP;
@@ -282,7 +257,7 @@ void problem_match_index(struct problem *problem, enum problem_group group, int 
                          const char *const *names)
 {
     struct problem_stream *stream = &problem->stream[group];
-    const struct problem_field_info *info = &stream->info[k];
+    const struct column_info *info = &stream->info[k];
     struct problem_field *field = &stream->field[k];
     if (!(field->to_model = problem_alloc(problem, field->n_name + 2, sizeof *field->to_model)))
         return;

@@ -50,6 +50,15 @@ static bool widen_experiments(struct problem_block *block, size_t used, size_t c
     return good;
 }
 
+/* The array of a group whose rows are structs. */
+static void *records_of(struct problem_block *block, enum problem_group group)
+{
+    void *const array[N_GROUP] = {[GROUP_DOSES] = &block->dose, [GROUP_INPUTS] = &block->room->knot,
+                                  [GROUP_EVENTS] = &block->call,
+                                  [GROUP_SUBSTITUTES] = &block->substitute};
+    return array[group];
+}
+
 enum status problem_reserve(const struct problem *problem, struct problem_block *block, enum problem_group group, size_t n,
                             struct error *error)
 {
@@ -60,16 +69,13 @@ enum status problem_reserve(const struct problem *problem, struct problem_block 
     while (capacity < used + n)
         capacity *= 2;
     bool good = false;
-    switch (group) {
-    case GROUP_EXPERIMENTS: good = widen_experiments(block, used, capacity); break;
-    case GROUP_MEASUREMENTS: good = widen_measurements(block, used, capacity); break;
-    case GROUP_DOSES:
-        good = widen(block->arena, &block->dose, used, capacity, sizeof *block->dose);
-        break;
-    case GROUP_INPUTS: good = widen(block->arena, &room->knot, used, capacity, sizeof *room->knot); break;
-    case GROUP_EVENTS: good = widen(block->arena, &block->call, used, capacity, sizeof *block->call); break;
-    default: good = widen(block->arena, &block->substitute, used, capacity, sizeof *block->substitute);
-    }
+    if (group == GROUP_EXPERIMENTS)
+        good = widen_experiments(block, used, capacity);
+    else if (group == GROUP_MEASUREMENTS)
+        good = widen_measurements(block, used, capacity);
+    else
+        good = widen(block->arena, records_of(block, group), used, capacity,
+                     problem->stream[group].record->size);
     if (!good)
         return problem_no_memory(problem, error);
     room->capacity[group] = capacity;
@@ -87,49 +93,13 @@ static void copy_measurements(const struct problem_stream *stream, struct proble
         if (stream->field[c].real)
             memcpy(cells, stream->field[c].real + i, n * sizeof(double));
         for (size_t k = 0; whole && k < n; k++)
-            if (measurement_columns[c].kind == MEASUREMENT_UINT32)
+            if (measurement_columns[c].kind == COLUMN_UINT32)
                 ((uint32_t *)cells)[k] = (uint32_t)whole[i + k];
             else
                 ((int8_t *)cells)[k] = (int8_t)whole[i + k];
     }
     for (size_t k = 0; k < n; k++)
         target.observable[k] = stream->field[MEASUREMENT_observable].to_model[target.observable[k]];
-}
-
-static double real(const struct problem_stream *stream, int f, size_t i, double none)
-{
-    return stream->field[f].real && !isnan(stream->field[f].real[i]) ? stream->field[f].real[i] : none;
-}
-
-static int64_t whole(const struct problem_stream *stream, int f, size_t i, int64_t none)
-{
-    return stream->field[f].whole ? stream->field[f].whole[i] : none;
-}
-
-static void copy_doses(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
-{
-    for (size_t end = i + n; i < end; i++, to++) {
-        block->dose[to] = (struct dose){
-            .time = real(stream, DOSE_time, i, NAN), .amount = real(stream, DOSE_amount, i, NAN),
-            .duration = real(stream, DOSE_duration, i, 0), .rate = real(stream, DOSE_rate, i, 0),
-            .interval = real(stream, DOSE_interval, i, 0),
-            .count = (uint32_t)whole(stream, DOSE_count, i, 1), .steady = (uint8_t)whole(stream, DOSE_steady, i, 0),
-            .target = stream->field[DOSE_target].to_model[whole(stream, DOSE_target, i, 0)]};
-    }
-}
-
-static void copy_knots(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
-{
-    for (size_t end = i + n; i < end; i++, to++)
-        block->room->knot[to] = (struct knot){real(stream, KNOT_time, i, NAN), real(stream, KNOT_value, i, NAN),
-                                              stream->field[KNOT_input].to_model[whole(stream, KNOT_input, i, 0)]};
-}
-
-static void copy_calls(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
-{
-    for (size_t end = i + n; i < end; i++, to++)
-        block->call[to] = (struct event_call){real(stream, CALL_time, i, NAN),
-                                        stream->field[CALL_event].to_model[whole(stream, CALL_event, i, 0)]};
 }
 
 /* A row of /measurements as a row of the experiment that is being taken, or UINT32_MAX - 1. */
@@ -143,20 +113,46 @@ static uint32_t row_of(const struct problem_block *block, int64_t measurement)
     return row < n ? (uint32_t)row : UINT32_MAX - 1;
 }
 
-static void copy_substitutes(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
+/* What a whole number of the file is in memory. */
+static int64_t in_memory(const struct problem_stream *stream, const struct problem_block *block, size_t f,
+                         int64_t value)
 {
-    for (size_t end = i + n; i < end; i++, to++) {
-        int64_t by = whole(stream, SUBSTITUTE_by, i, -1);
-        block->substitute[to] = (struct substitute){
-            .parameter = stream->field[SUBSTITUTE_parameter].to_model[whole(stream, SUBSTITUTE_parameter, i, 0)],
-            .by = by < 0 ? EXPERIMENT_NUMBER : stream->field[SUBSTITUTE_by].to_model[by],
-            .value = real(stream, SUBSTITUTE_value, i, NAN), .time = real(stream, SUBSTITUTE_time, i, -INFINITY),
-            .row = row_of(block, whole(stream, SUBSTITUTE_measurement, i, -1))};
-    }
+    if (stream->info[f].is_row)
+        return row_of(block, value);
+    return stream->info[f].names && value >= 0 ? stream->field[f].to_model[value] : value;
 }
 
-typedef void copy_rows(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n);
-static copy_rows *const copy[N_GROUP] = {NULL, copy_measurements, copy_doses, copy_knots, copy_calls, copy_substitutes};
+/* Copies rows [i, i + n) of the window to the array, as structs. */
+static void copy_records(const struct problem_stream *stream, const struct problem_block *block,
+                         char *record, size_t i, size_t n)
+{
+    for (size_t end = i + n; i < end; i++, record += stream->record->size)
+        for (size_t f = 0; f < stream->n_info; f++) {
+            const struct problem_field *field = &stream->field[f];
+            const struct column_info *info = &stream->info[f];
+            if (field->real && !isnan(field->real[i]))
+                column_put_real(info, record, field->real[i]);
+            else if (info->kind == COLUMN_DOUBLE)
+                column_put_none(info, record);
+            else
+                column_put_whole(info, record,
+                                 in_memory(stream, block, f, field->whole ? field->whole[i]
+                                                                          : (int64_t)info->none));
+        }
+}
+
+static void copy_rows(const struct problem_stream *stream, struct problem_block *block,
+                      enum problem_group group, size_t i, size_t n)
+{
+    size_t to = block->room->used[group];
+    if (group == GROUP_MEASUREMENTS) {
+        copy_measurements(stream, block, to, i, n);
+        return;
+    }
+    char *array;
+    memcpy(&array, records_of(block, group), sizeof array);
+    copy_records(stream, block, array + to * stream->record->size, i, n);
+}
 
 /* `first`: of the dataset. */
 static enum status take_rows(struct problem *problem, struct problem_block *block, enum problem_group group, uint64_t owner,
@@ -176,7 +172,7 @@ static enum status take_rows(struct problem *problem, struct problem_block *bloc
         }
         if ((status = problem_reserve(problem, block, group, n, error)))
             break;
-        copy[group](stream, block, room->used[group], i, n);
+        copy_rows(stream, block, group, i, n);
         room->used[group] += n;
     }
     room->offset[group][e + 1] = room->used[group];

@@ -46,7 +46,7 @@ enum status problem_init_windows(struct problem *problem, struct error *error)
             struct problem_field *field = &stream->field[f];
             if (!field->column.dataset || (g == GROUP_MEASUREMENTS && !(MEASUREMENT_FITTED >> f & 1)))
                 continue;
-            if (stream->info[f].is_real)
+            if (stream->info[f].kind == COLUMN_DOUBLE)
                 field->real = problem_alloc(problem, n, sizeof *field->real);
             else
                 field->whole = problem_alloc(problem, n, sizeof *field->whole);
@@ -107,7 +107,7 @@ static void report_owner(struct problem *problem, const struct problem_stream *s
 static void report_number(struct problem *problem, const struct problem_stream *stream, size_t f, size_t i, int64_t owner)
 {
     char text[120], name[100], hint[NEAREST_HINT], given[40] = "not a whole number";
-    const struct problem_field_info *info = &stream->info[f];
+    const struct column_info *info = &stream->info[f];
     const struct problem_field *field = &stream->field[f];
     if (field->whole[i] != INT64_MIN)
         snprintf(given, sizeof given, "%" PRId64, field->whole[i]);
@@ -127,7 +127,7 @@ static void report_number(struct problem *problem, const struct problem_stream *
 
 static int64_t largest_number(const struct problem_stream *stream, size_t f)
 {
-    const struct problem_field_info *info = &stream->info[f];
+    const struct column_info *info = &stream->info[f];
     return info->names ? (int64_t)stream->field[f].n_name - 1 : info->most;
 }
 
@@ -166,7 +166,7 @@ static void check_rows(struct problem *problem, struct problem_stream *stream, i
                 report_owner(problem, stream, stream->first + i, owner, previous);
         }
         for (size_t f = 0; f < stream->n_info; f++) {
-            const struct problem_field_info *info = &stream->info[f];
+            const struct column_info *info = &stream->info[f];
             const struct problem_field *field = &stream->field[f];
             int64_t most = largest_number(stream, f);
             if (!field->whole || (field->whole[i] >= info->least && field->whole[i] <= most))

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
-enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, DOSES, INPUTS, EVENTS, SUBSTITUTES, N_ROWS };
+enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, RECORDS, N_ROWS = RECORDS + N_RECORD };
 
 struct problem_writer {
     struct hdf5_file file;
@@ -107,15 +107,24 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
     return status;
 }
 
+static void add_column(struct write_rows *rows, const struct column_info *column)
+{
+    if (column->presence == COLUMN_SOMETIMES)
+        write_add_optional(rows, column->name, column->kind,
+                           column->kind == COLUMN_DOUBLE && isinf(column->none) ? (double)NAN : column->none);
+    else
+        write_add_column(rows, column->name, column->kind, 0);
+}
+
 static void plan_columns(struct problem_writer *writer)
 {
     struct write_rows *rows = writer->rows;
     const struct problem_header *header = &writer->header;
     const char *const owner = header->has_experiments ? "experiment" : "dataset";
-    static const char *const path[N_ROWS] = {"/datasets", "/parameters", "/experiments", "/measurements", "/doses", "/inputs",
-                                             "/events", "/substitutes"};
+    static const char *const path[RECORDS] = {"/datasets", "/parameters", "/experiments", "/measurements"};
     for (int g = 0; g < N_ROWS; g++)
-        rows[g] = (struct write_rows){.path = path[g], .is_optional = g >= DOSES};
+        rows[g] = (struct write_rows){.path = g < RECORDS ? path[g] : record_info[g - RECORDS].path,
+                                      .is_optional = g >= RECORDS};
     write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
     if (header->start_per_dataset)
         write_add_column(&rows[STARTS], "start", COLUMN_DOUBLE, header->n_parameter);
@@ -136,34 +145,23 @@ static void plan_columns(struct problem_writer *writer)
         write_add_column(&rows[g], owner, COLUMN_UINT32, 0);
     for (int c = 0; c < N_MEASUREMENT; c++)
         if (writer->columns >> c & 1)
-            write_add_column(&rows[MEASUREMENTS], measurement_columns[c].name,
-                             (enum column_kind)measurement_columns[c].kind, 0);
-    static const struct { int group; const char *name; enum column_kind kind; } others[] = {
-        {DOSES, "time", COLUMN_DOUBLE}, {DOSES, "amount", COLUMN_DOUBLE}, {DOSES, "duration", COLUMN_DOUBLE},
-        {DOSES, "interval", COLUMN_DOUBLE}, {DOSES, "count", COLUMN_UINT32}, {DOSES, "target", COLUMN_UINT32},
-        {INPUTS, "time", COLUMN_DOUBLE}, {INPUTS, "value", COLUMN_DOUBLE}, {INPUTS, "input", COLUMN_UINT32},
-        {EVENTS, "time", COLUMN_DOUBLE}, {EVENTS, "event", COLUMN_UINT32},
-        {SUBSTITUTES, "parameter", COLUMN_UINT32}, {SUBSTITUTES, "by", COLUMN_INT64}, {SUBSTITUTES, "value", COLUMN_DOUBLE}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        write_add_column(&rows[others[i].group], others[i].name, others[i].kind, 0);
-    if (header->has_dose_rates)
-        write_add_column(&rows[DOSES], "rate", COLUMN_DOUBLE, 0);
-    if (header->has_steady_doses)
-        write_add_column(&rows[DOSES], "steady", COLUMN_INT8, 0);
-    if (header->has_substitute_times)
-        write_add_column(&rows[SUBSTITUTES], "time", COLUMN_DOUBLE, 0);
-    if (header->has_substitute_rows)
-        write_add_column(&rows[SUBSTITUTES], "measurement", COLUMN_INT64, 0);
-    const struct { int group, which; const char *path; size_t n; const char *const *list; } lists[] = {
-        {DOSES, 0, "/doses/target_names", header->n_target, header->target_name},
-        {INPUTS, 0, "/inputs/input_names", header->n_input, header->input_name},
-        {EVENTS, 0, "/events/event_names", header->n_event, header->event_name},
-        {SUBSTITUTES, 0, "/substitutes/parameter_names", header->n_substituted, header->substituted_name},
-        {SUBSTITUTES, 1, "/substitutes/by_names", header->n_parameter, header->parameter_name}};
+            add_column(&rows[MEASUREMENTS], &measurement_columns[c]);
+    for (int k = 0; k < N_RECORD; k++)
+        for (size_t c = 0; c < record_info[k].n; c++)
+            add_column(&rows[RECORDS + k], &record_info[k].column[c]);
+    const struct { int kind, which; size_t n; const char *const *list; const struct column_info *column; } lists[] = {
+        {RECORD_DOSE, 0, header->n_target, header->target_name, &record_info[RECORD_DOSE].column[DOSE_target]},
+        {RECORD_KNOT, 0, header->n_input, header->input_name, &record_info[RECORD_KNOT].column[KNOT_input]},
+        {RECORD_CALL, 0, header->n_event, header->event_name, &record_info[RECORD_CALL].column[CALL_event]},
+        {RECORD_SUBSTITUTE, 0, header->n_substituted, header->substituted_name,
+         &record_info[RECORD_SUBSTITUTE].column[SUBSTITUTE_parameter]},
+        {RECORD_SUBSTITUTE, 1, header->n_parameter, header->parameter_name,
+         &record_info[RECORD_SUBSTITUTE].column[SUBSTITUTE_by]}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        rows[lists[i].group].list_path[lists[i].which] = lists[i].path;
-        rows[lists[i].group].n_list[lists[i].which] = lists[i].n;
-        rows[lists[i].group].list[lists[i].which] = lists[i].list;
+        struct write_rows *of = &rows[RECORDS + lists[i].kind];
+        of->list_path[lists[i].which] = lists[i].column->names;
+        of->n_list[lists[i].which] = lists[i].n;
+        of->list[lists[i].which] = lists[i].list;
     }
 }
 
@@ -181,10 +179,11 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
     writer->header = *header;
     writer->overwrite = overwrite;
-    writer->columns = header->columns | MEASUREMENT_BIT(time) | MEASUREMENT_BIT(value);
-    writer->columns |= header->line_file ? MEASUREMENT_BIT(line) : 0;
-    writer->columns = header->n_observable ? writer->columns | MEASUREMENT_BIT(observable)
-                                           : writer->columns & ~MEASUREMENT_BIT(observable);
+    writer->columns = MEASUREMENT_ALL;
+    if (!header->line_file)
+        writer->columns &= ~MEASUREMENT_BIT(line);
+    if (!header->n_observable)
+        writer->columns &= ~MEASUREMENT_BIT(observable);
     plan_columns(writer);
     bool got_all = (writer->path = strdup(path)) != NULL;
     for (int g = 0; g < N_ROWS; g++)
@@ -225,7 +224,7 @@ static enum status add_measurements(struct problem_writer *writer, const struct 
         size_t n = 1;
         for (int c = 0; c < N_MEASUREMENT; c++) {
             const void *cell = measurements_cell(&dataset->measured, (enum measurement_column)c, i);
-            const void *none = measurement_columns[c].kind == MEASUREMENT_DOUBLE ? (const void *)&no_number : missing;
+            const void *none = measurement_columns[c].kind == COLUMN_DOUBLE ? (const void *)&no_number : missing;
             if (writer->columns >> c & 1)
                 value[n++] = cell ? cell : none;
         }
@@ -234,33 +233,47 @@ static enum status add_measurements(struct problem_writer *writer, const struct 
     return status;
 }
 
+/* A row of a table whose rows are structs. */
+static enum status add_record(struct problem_writer *writer, enum record_kind kind, const void *record, uint32_t owner,
+                              struct error *error)
+{
+    const struct record_info *info = &record_info[kind];
+    union { double real; uint32_t number; int8_t byte; int64_t whole; } cell[WRITE_MAX_COLUMN];
+    const void *value[WRITE_MAX_COLUMN] = {&owner};
+    for (size_t c = 0; c < info->n; c++) {
+        const struct column_info *column = &info->column[c];
+        const int64_t whole = column->kind == COLUMN_DOUBLE ? 0 : column_whole(column, record);
+        value[c + 1] = &cell[c];
+        if (column->kind == COLUMN_DOUBLE) {
+            double real = column_real(column, record);
+            cell[c].real = isinf(column->none) && real == column->none ? (double)NAN : real;
+        } else if (column->kind == COLUMN_UINT32) {
+            cell[c].number = (uint32_t)whole;
+        } else if (column->kind == COLUMN_INT8) {
+            cell[c].byte = (int8_t)whole;
+        } else {
+            cell[c].whole = column->is_row && whole >= 0 ? (int64_t)writer->n_measurement + whole : whole;
+        }
+    }
+    return add_row(writer, RECORDS + (int)kind, value, error);
+}
+
 /* Doses, knots of inputs, events and substitutes. */
 static enum status add_happenings(struct problem_writer *writer, const struct problem_dataset *dataset, uint32_t owner,
                                   struct error *error)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < dataset->n_dose && !status; i++) {
-        const struct dose *dose = &dataset->dose[i];
-        const void *value[9] = {&owner, &dose->time, &dose->amount, &dose->duration, &dose->interval, &dose->count,
-                                &dose->target, writer->header.has_dose_rates ? &dose->rate : (const void *)&dose->steady,
-                                &dose->steady};
-        status = add_row(writer, DOSES, value, error);
-    }
+    for (size_t i = 0; i < dataset->n_dose && !status; i++)
+        status = add_record(writer, RECORD_DOSE, &dataset->dose[i], owner, error);
     for (uint32_t k = 0; dataset->input && k < writer->header.n_input; k++)
-        for (size_t i = 0; i < dataset->input[k].n && !status; i++)
-            status = add_row(writer, INPUTS, (const void *const[]){&owner, &dataset->input[k].time[i],
-                                                                   &dataset->input[k].value[i], &k}, error);
+        for (size_t i = 0; i < dataset->input[k].n && !status; i++) {
+            const struct knot knot = {dataset->input[k].time[i], dataset->input[k].value[i], k};
+            status = add_record(writer, RECORD_KNOT, &knot, owner, error);
+        }
     for (size_t i = 0; i < dataset->n_call && !status; i++)
-        status = add_row(writer, EVENTS, (const void *const[]){&owner, &dataset->call[i].time, &dataset->call[i].event}, error);
-    for (size_t i = 0; i < dataset->n_substitute && !status; i++) {
-        const struct substitute *given = &dataset->substitute[i];
-        const int64_t by = given->by == EXPERIMENT_NUMBER ? -1 : (int64_t)given->by;
-        const int64_t row = given->row == EXPERIMENT_NONE ? -1 : (int64_t)(writer->n_measurement + given->row);
-        const double time = given->time > -INFINITY ? given->time : (double)NAN;
-        const void *value[6] = {&owner, &given->parameter, &by, &given->value,
-                                writer->header.has_substitute_times ? &time : (const void *)&row, &row};
-        status = add_row(writer, SUBSTITUTES, value, error);
-    }
+        status = add_record(writer, RECORD_CALL, &dataset->call[i], owner, error);
+    for (size_t i = 0; i < dataset->n_substitute && !status; i++)
+        status = add_record(writer, RECORD_SUBSTITUTE, &dataset->substitute[i], owner, error);
     return status;
 }
 
