@@ -1,4 +1,5 @@
-/* What a column of a table is, wherever it is stored: in tables of text, problem files, arrays, structs.
+/* What a column of a table is, wherever it is stored: in tables of text, problem files, arrays,
+ * structs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -26,7 +27,7 @@ struct column_info {
     int64_t least, most;  /* of whole numbers; -1 of an unsigned one is its largest value */
     double none;          /* what an absent column or an empty cell means */
     bool is_row;          /* a row of /measurements, in memory counted within the experiment */
-    int set;              /* in the identity: 0: always, otherwise together if any of them has a value */
+    int set; /* in the identity: 0: always, otherwise together if any of them has a value */
 };
 
 /* A table whose rows are structs. */

@@ -32,7 +32,8 @@ static const struct column_info dose_column[] = {DOSE_LIST(DOSE)};
 static const struct column_info knot_column[] = {KNOT_LIST(KNOT)};
 static const struct column_info call_column[] = {CALL_LIST(CALL)};
 static const struct column_info substitute_column[] = {SUBSTITUTE_LIST(SUBSTITUTE)};
-static const char *const dose_word[] = {NULL, NULL}, *const substitute_word[] = {NULL, NULL, "part"};
+static const char *const dose_word[] = {NULL, NULL}, *const substitute_word[] = {NULL, NULL,
+                                                                                 "part"};
 
 #define RECORD(type, path_, what_, column_, word_, n_word_) \
     {.path = path_, .what = what_, .size = sizeof(struct type), \

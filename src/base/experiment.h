@@ -1,21 +1,21 @@
-/* What happens in an experiment beside its measurements: doses, inputs that vary in time, events, and
- * new parameters. The columns of each are listed once: CSV tables, problem files, their identity,
- * blocks of datasets, fits and evaluations use these structs. A new column needs a line in its list,
- * and code where it has an effect.
+/* What happens in an experiment beside its measurements: doses, inputs that vary in time, events,
+ * and new parameters. The columns of each are listed once: CSV tables, problem files, their
+ * identity, blocks of datasets, fits and evaluations use these structs. A new column needs a line
+ * in its list, and code where it has an effect.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "base/column.h"
 
-/* Field, name in tables and files, type (below), presence, what a missing value means, least and most
- * of whole numbers, set in the identity (base/column.h: give a new column a new set), meaning; of an
- * INDEX what it is one of. */
+/* Field, name in tables and files, type (below), presence, what a missing value means, least and
+ * most of whole numbers, set in the identity (base/column.h: give a new column a new set), meaning;
+ * of an INDEX what it is one of. */
 
 /* An amount that enters a state at once or, if there is a duration or a rate, at a constant rate;
- * `count` times, `interval` apart. Of the amount the model's bioavailability arrives: with a duration
- * at a smaller rate, with a rate for a shorter time. At most one of duration and rate is not 0;
- * DOSE_OF_MODEL: what the model gives for the state. The interval is above 0 if count > 1 or if the
- * dose is steady. The target is the file's index, in memory the model's. */
+ * `count` times, `interval` apart. Of the amount the model's bioavailability arrives: with a
+ * duration at a smaller rate, with a rate for a shorter time. At most one of duration and rate is
+ * not 0; DOSE_OF_MODEL: what the model gives for the state. The interval is above 0 if count > 1 or
+ * if the dose is steady. The target is the file's index, in memory the model's. */
 #define DOSE_LIST(X) \
     X(time, "time", NUMBER, NEEDED, NAN, 0, 0, 0, "its time") \
     X(amount, "amount", NUMBER, NEEDED, NAN, 0, 0, 0, "how much enters the state") \
@@ -39,10 +39,10 @@
     X(time, "time", NUMBER, NEEDED, NAN, 0, 0, 0, "its time") \
     X(event, "event", INDEX, ALWAYS, 0, 0, 0, 0, "event")
 
-/* A model parameter that does not have the fit parameter of its name in this experiment, or in a part
- * of it. by: an index of the file's parameters, or EXPERIMENT_NUMBER: the value. time: from then on;
- * -INFINITY: from the beginning. row: the measurement for which alone it holds, counted within the
- * experiment, or EXPERIMENT_NONE: all. */
+/* A model parameter that does not have the fit parameter of its name in this experiment, or in a
+ * part of it. by: an index of the file's parameters, or EXPERIMENT_NUMBER: the value. time: from
+ * then on; -INFINITY: from the beginning. row: the measurement for which alone it holds, counted
+ * within the experiment, or EXPERIMENT_NONE: all. */
 #define SUBSTITUTE_LIST(X) \
     X(parameter, "parameter", INDEX, ALWAYS, 0, 0, 0, 0, "parameter") \
     X(by, "by", INDEX, ALWAYS, -1, -1, 0, 0, "parameter") \
@@ -51,13 +51,15 @@
     X(row, "measurement", ROW, SOMETIMES, -1, -1, INT64_C(1) << 53, 2, \
       "the row of /measurements for which alone it holds, or -1")
 #define EXPERIMENT_NUMBER UINT32_MAX
-/* No experiment, where the index of one at whose steady state another begins may stand; or no row. */
+/* No experiment, where the index of one at whose steady state another begins may stand; or no
+ * row. */
 #define EXPERIMENT_NONE UINT32_MAX
 
 typedef double record_NUMBER;
 typedef uint32_t record_WHOLE, record_INDEX, record_ROW;
 typedef uint8_t record_FLAG;
-#define EXPERIMENT_FIELD(field, name, type, presence, none, least, most, set, meaning) record_##type field;
+#define EXPERIMENT_FIELD(field, name, type, presence, none, least, most, set, meaning)             \
+    record_##type field;
 struct dose { DOSE_LIST(EXPERIMENT_FIELD) };
 struct knot { KNOT_LIST(EXPERIMENT_FIELD) };
 struct event_call { CALL_LIST(EXPERIMENT_FIELD) };
@@ -78,9 +80,10 @@ extern const struct record_info record_info[N_RECORD];
 /* All its values missing. */
 extern const struct dose dose_none;
 
-/* A steady dose has been given for ever before its time, at the same interval, and the states are then
- * those of the periodic trajectory: whatever was before is dropped, or they are added to it. CONTINUES:
- * they are the states at the beginning already; only evaluations of one period have it. */
+/* A steady dose has been given for ever before its time, at the same interval, and the states
+ * are then those of the periodic trajectory: whatever was before is dropped, or they are added
+ * to it. CONTINUES: they are the states at the beginning already; only evaluations of one period
+ * have it. */
 enum dose_steady { DOSE_SINGLE, DOSE_RESETS, DOSE_ADDS, DOSE_CONTINUES };
 
 /* The knots of one input, in increasing order of time; n >= 1. */
@@ -89,8 +92,8 @@ struct input {
     const double *time, *value;
 };
 
-/* The PEtab problem that a problem file was made from, with what import was told; or the problems of
- * its n datasets. */
+/* The PEtab problem that a problem file was made from, with what import was told; or the problems
+ * of its n datasets. */
 struct petab_source {
     const char *yaml, *model, *dataset_column; /* or NULL */
     const char *sha256;                        /* of its tables and model; or NULL */

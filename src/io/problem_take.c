@@ -7,8 +7,9 @@
 #include <string.h>
 
 #define TOO_MANY(what) "has more than 16777216 " what
-static char too_many[N_GROUP][60] = {TOO_MANY("experiments"), TOO_MANY("measurements"), TOO_MANY("doses"),
-                                     TOO_MANY("knots of inputs"), TOO_MANY("events"), TOO_MANY("substitutes")};
+static char too_many[N_GROUP][60] = {TOO_MANY("experiments"), TOO_MANY("measurements"),
+                                     TOO_MANY("doses"),       TOO_MANY("knots of inputs"),
+                                     TOO_MANY("events"),      TOO_MANY("substitutes")};
 _Static_assert(PROBLEM_MAX_DATASET_ROW == 16777216, "the message names the number");
 
 /* Moves the `used` items of an array to a new one with room for `capacity` of them. */
@@ -38,8 +39,10 @@ static bool widen_experiments(struct problem_block *block, size_t used, size_t c
     struct problem_room *room = block->room;
     bool good = true;
     for (int g = 0; g < N_GROUP; g++) {
-        good = good && widen(block->arena, &room->place[g], used, capacity, sizeof *room->place[g])
-               && widen(block->arena, &room->offset[g], used ? used + 1 : 0, capacity + 1, sizeof *room->offset[g]);
+        good = good &&
+               widen(block->arena, &room->place[g], used, capacity, sizeof *room->place[g]) &&
+               widen(block->arena, &room->offset[g], used ? used + 1 : 0, capacity + 1,
+                     sizeof *room->offset[g]);
         if (good && !used)
             room->offset[g][0] = 0;
     }
@@ -59,8 +62,8 @@ static void *records_of(struct problem_block *block, enum problem_group group)
     return array[group];
 }
 
-enum status problem_reserve(const struct problem *problem, struct problem_block *block, enum problem_group group, size_t n,
-                            struct error *error)
+enum status problem_reserve(const struct problem *problem, struct problem_block *block,
+                            enum problem_group group, size_t n, struct error *error)
 {
     struct problem_room *room = block->room;
     size_t used = room->used[group], capacity = room->capacity[group] ? room->capacity[group] : n;
@@ -83,7 +86,8 @@ enum status problem_reserve(const struct problem *problem, struct problem_block 
 }
 
 /* Copies rows [i, i + n) of the window to the block, from row `to` on. */
-static void copy_measurements(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
+static void copy_measurements(const struct problem_stream *stream, struct problem_block *block,
+                              size_t to, size_t i, size_t n)
 {
     const struct measurements target = measurements_from(&block->measured, to), none = {0};
     measurements_copy(&target, 0, &none, 0, n);
@@ -106,16 +110,18 @@ static void copy_measurements(const struct problem_stream *stream, struct proble
 static uint32_t row_of(const struct problem_block *block, int64_t measurement)
 {
     const struct problem_room *room = block->room;
-    size_t e = block->n_experiment, n = room->used[GROUP_MEASUREMENTS] - room->offset[GROUP_MEASUREMENTS][e];
+    size_t e = block->n_experiment,
+           n = room->used[GROUP_MEASUREMENTS] - room->offset[GROUP_MEASUREMENTS][e];
     if (measurement < 0)
         return EXPERIMENT_NONE;
-    uint64_t row = (uint64_t)measurement - room->place[GROUP_MEASUREMENTS][e]; /* wraps around before the first */
+    uint64_t row = (uint64_t)measurement -
+                   room->place[GROUP_MEASUREMENTS][e]; /* wraps around before the first */
     return row < n ? (uint32_t)row : UINT32_MAX - 1;
 }
 
 /* What a whole number of the file is in memory. */
-static int64_t in_memory(const struct problem_stream *stream, const struct problem_block *block, size_t f,
-                         int64_t value)
+static int64_t in_memory(const struct problem_stream *stream, const struct problem_block *block,
+                         size_t f, int64_t value)
 {
     if (stream->info[f].is_row)
         return row_of(block, value);
@@ -155,8 +161,9 @@ static void copy_rows(const struct problem_stream *stream, struct problem_block 
 }
 
 /* `first`: of the dataset. */
-static enum status take_rows(struct problem *problem, struct problem_block *block, enum problem_group group, uint64_t owner,
-                             size_t first, struct error *error)
+static enum status take_rows(struct problem *problem, struct problem_block *block,
+                             enum problem_group group, uint64_t owner, size_t first,
+                             struct error *error)
 {
     struct problem_stream *stream = &problem->stream[group];
     struct problem_room *room = block->room;
@@ -180,7 +187,8 @@ static enum status take_rows(struct problem *problem, struct problem_block *bloc
 }
 
 /* Experiments of files without /experiments do not count. */
-static bool is_too_much(const struct problem *problem, const struct problem_room *room, size_t max_row)
+static bool is_too_much(const struct problem *problem, const struct problem_room *room,
+                        size_t max_row)
 {
     size_t n = problem->has_experiments ? room->used[GROUP_EXPERIMENTS] : 0;
     for (int g = GROUP_MEASUREMENTS; g < N_GROUP; g++)
@@ -188,8 +196,8 @@ static bool is_too_much(const struct problem *problem, const struct problem_room
     return n > max_row;
 }
 
-static enum status take_experiment(struct problem *problem, struct problem_block *block, uint64_t number, const size_t *first,
-                                   struct error *error)
+static enum status take_experiment(struct problem *problem, struct problem_block *block,
+                                   uint64_t number, const size_t *first, struct error *error)
 {
     struct problem_room *room = block->room;
     if (block->n_experiment - first[GROUP_EXPERIMENTS] >= PROBLEM_MAX_DATASET_ROW) {
@@ -206,8 +214,8 @@ static enum status take_experiment(struct problem *problem, struct problem_block
     return status;
 }
 
-enum status problem_take(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row, bool *fits,
-                         struct error *error)
+enum status problem_take(struct problem *problem, struct problem_block *block, uint64_t dataset,
+                         size_t max_row, bool *fits, struct error *error)
 {
     struct problem_room *room = block->room;
     struct problem_stream *experiments = &problem->stream[GROUP_EXPERIMENTS];
@@ -241,8 +249,11 @@ enum status problem_take(struct problem *problem, struct problem_block *block, u
 
 static int compare_doses(const void *a, const void *b)
 {
-    const struct dose *left = *(const struct dose *const *)a, *right = *(const struct dose *const *)b;
-    return left->time != right->time ? (left->time < right->time ? -1 : 1) : left < right ? -1 : left > right;
+    const struct dose *left = *(const struct dose *const *)a,
+                      *right = *(const struct dose *const *)b;
+    return left->time != right->time ? (left->time < right->time ? -1 : 1)
+           : left < right            ? -1
+                                     : left > right;
 }
 
 /* Sorts n doses by time, equal ones in the file's order. */
@@ -271,7 +282,8 @@ static bool fill_inputs(const struct problem *problem, struct problem_block *blo
 {
     const struct problem_room *room = block->room;
     size_t n_knot = room->used[GROUP_INPUTS], n_input = problem->n_model_input;
-    block->input = arena_calloc(block->arena, block->n_experiment * n_input + 1, sizeof *block->input);
+    block->input =
+        arena_calloc(block->arena, block->n_experiment * n_input + 1, sizeof *block->input);
     double *time = arena_alloc(block->arena, (n_knot + 1) * sizeof *time);
     double *value = arena_alloc(block->arena, (n_knot + 1) * sizeof *value);
     if (!block->input || !time || !value)
@@ -298,10 +310,12 @@ static bool fill_inputs(const struct problem *problem, struct problem_block *blo
     return true;
 }
 
-enum status problem_settle(const struct problem *problem, struct problem_block *block, struct error *error)
+enum status problem_settle(const struct problem *problem, struct problem_block *block,
+                           struct error *error)
 {
     bool good = true;
     for (size_t e = 0; e < block->n_experiment && good; e++)
-        good = sort_doses(block->arena, block->dose + block->first_dose[e], block->first_dose[e + 1] - block->first_dose[e]);
+        good = sort_doses(block->arena, block->dose + block->first_dose[e],
+                          block->first_dose[e + 1] - block->first_dose[e]);
     return good && fill_inputs(problem, block) ? STATUS_OK : problem_no_memory(problem, error);
 }

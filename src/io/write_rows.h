@@ -33,11 +33,14 @@ struct write_rows {
 };
 
 /* Adds a column; the first one decides how many rows wait. */
-void write_add_column(struct write_rows *rows, const char *name, enum column_kind kind, size_t width);
+void write_add_column(struct write_rows *rows, const char *name, enum column_kind kind,
+                      size_t width);
 /* The same for a column of numbers that the file has only if a row's value is not `none`. */
-void write_add_optional(struct write_rows *rows, const char *name, enum column_kind kind, double none);
+void write_add_optional(struct write_rows *rows, const char *name, enum column_kind kind,
+                        double none);
 bool write_allocate(struct write_rows *rows, size_t capacity);
-/* Copies the next row's value in a column: a number, `width` of them, or a text. False: no memory. */
+/* Copies the next row's value in a column: a number, `width` of them, or a text. False: no
+ * memory. */
 bool write_put(struct write_rows *rows, size_t column, const void *value);
 /* Ends the row. */
 enum status write_next(struct write_rows *rows, const struct hdf5_file *file, struct error *error);
