@@ -80,6 +80,7 @@ void help_command(FILE *file, const struct command *command);
 void help_mdoc(FILE *file, const struct command *command);
 void completion_bash(FILE *file);
 void completion_zsh(FILE *file);
+void completion_fish(FILE *file);
 
 /* Calls function(context) in a child process and returns its exit code. If the child crashes, prints a message with `what` (the
  * files it worked on) and returns 3. If no process can be made, calls the function in this one. Call it before starting

@@ -13,7 +13,7 @@
  *               (set-up); compute_single and compute_joint (fits of one dataset, and of many:
  *               search*, joint_refits) over compute_pass (one pass over the datasets, and fits
  *               as coroutines); record_batch (records on their way to the journal); block_ring
- *               (data for the workers); dataset (a fit's problem); schedule, job, turn_length
+ *               (data for the workers); schedule, job, turn_length
  *               (the order of work); task (what a fit does); replay; trace
  *   merge/      shards as files: shard_set, merge* */
 #pragma once
@@ -36,7 +36,7 @@ struct run_hooks {
     /* About ten times a second; `where`: of fits over many datasets, how far those have come that are under way; or NULL. */
     void (*progress)(void *context, uint64_t n_done, uint64_t n_failed, const char *where);
     void (*end)(void *context);
-    /* The errors of the model's text (model/build/build.h). */
+    /* The errors of the model's text (model/build/build.h); NULL: the run's error has the first. */
     void (*show)(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin);
     void *context;
 };
