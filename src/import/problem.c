@@ -39,7 +39,7 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
     for (uint32_t d = 0; !status && d < owners->dataset.n; d++)
         for (uint32_t k = first[d]; !status && k < first[d + 1]; k++) {
             uint32_t e = order[k], source = subjects->steady ? subjects->steady[e] : ID_NONE;
-            const struct problem_dataset dataset = {
+            struct problem_dataset dataset = {
                 .id = k == first[d] ? owners->dataset.id[d] : NULL,
                 .experiment_id = import_experiment_id(owners, e),
                 .steady = source == ID_NONE ? EXPERIMENT_NONE : place[source] - first[d],
@@ -49,13 +49,11 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
                 .fixed = subjects->has_fixed ? subjects->fixed + d * subjects->n_parameter : NULL,
                 .n_row = contents->first[e + 1] - contents->first[e],
                 .measured = measurements_from(&rows->measured, contents->first[e]),
-                .n_dose = happenings->first_dose[e + 1] - happenings->first_dose[e],
-                .dose = happenings->sorted + happenings->first_dose[e],
                 .input = happenings->input + e * model->abi.n_input,
-                .n_call = happenings->first_call[e + 1] - happenings->first_call[e],
-                .call = happenings->sorted_call + happenings->first_call[e],
                 .n_substitute = substitutes->first[e + 1] - substitutes->first[e],
                 .substitute = substitutes->sorted + substitutes->first[e]};
+            dataset.dose = import_happenings_of(happenings, RECORD_DOSE, e, &dataset.n_dose);
+            dataset.call = import_happenings_of(happenings, RECORD_CALL, e, &dataset.n_call);
             status = problem_writer_add(writer, &dataset, error);
         }
     free(order);
@@ -252,12 +250,9 @@ static enum status read_contents(struct contents *contents, const struct import_
     if (!status)
         status = import_substitutes_sort(substitutes, options->substitutes, t0,
                                          owners->experiment.n, error);
-    if (!status && options->doses)
-        status = import_doses(happenings, options, owners, model, t0, error);
-    if (!status && options->inputs)
-        status = import_inputs(happenings, options, owners, model, error);
-    if (!status && options->events)
-        status = import_events(happenings, options, owners, model, t0, error);
+    for (int kind = 0; kind <= RECORD_CALL && !status; kind++)
+        status = import_happenings_read(happenings, (enum record_kind)kind, options, owners, model,
+                                        t0, error);
     if (!status)
         status = import_happenings_sort(happenings, options->inputs, owners->experiment.n,
                                         model->abi.n_input, error);

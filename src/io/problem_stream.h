@@ -13,7 +13,7 @@ enum problem_group {
     GROUP_EXPERIMENTS, GROUP_MEASUREMENTS, GROUP_DOSES, GROUP_INPUTS, GROUP_EVENTS, GROUP_SUBSTITUTES, N_GROUP
 };
 
-enum { MAX_FIELD = 8 };
+enum { MAX_FIELD = 12 };
 _Static_assert((int)N_MEASUREMENT <= (int)MAX_FIELD && (int)N_DOSE_COLUMN <= (int)MAX_FIELD,
                "room for the columns of a group");
 _Static_assert((int)N_SUBSTITUTE_COLUMN <= (int)MAX_FIELD, "room for the columns of a group");

@@ -5,7 +5,7 @@
 #include "base/column.h"
 #include "io/hdf5_file.h"
 
-enum { WRITE_MAX_COLUMN = 10 };
+enum { WRITE_MAX_COLUMN = 14 };
 
 struct write_column {
     char path[48];
