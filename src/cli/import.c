@@ -11,6 +11,10 @@
 
 #define FIELD(name) offsetof(struct import_options, name)
 
+/* The columns of a table, from their list. */
+#define OF_EXPERIMENT "columns 'dataset' (and 'experiment')"
+#define COLUMN(field, name, type, presence, none, least, most, set, meaning) ", '" name "' (" meaning ")"
+
 static const struct option table[] = {
     {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(model), .is_file = true,
      .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
@@ -23,16 +27,15 @@ static const struct option table[] = {
      "measurements then have), covariates and 't0' as with --datasets, and optionally 'steady' (the experiment at whose "
      "steady state it begins)"},
     {.name = "doses", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(doses), .is_file = true,
-     .help = "a CSV table with one row per dose: columns 'dataset' (and 'experiment'), 'time', 'amount', 'target' (the state; "
-     "not needed if there is one), and optionally 'duration' or 'rate', 'interval', 'count' and 'steady' (1: the steady "
-     "state of such doses, 2: added to what is there); a measurement at the time of a dose comes before it, unless its "
-     "'side' is after"},
+     .help = "a CSV table with one row per dose: " OF_EXPERIMENT DOSE_LIST(COLUMN) "; a column may be missing or a "
+     "cell empty where one state, one dose at once or nothing is meant, and a rate or a duration of -1 is the model's; a "
+     "measurement at the time of a dose comes before it, unless its 'side' is after"},
     {.name = "inputs", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(inputs), .is_file = true,
-     .help = "a CSV table of inputs, covariates that vary in time: columns 'dataset' (and 'experiment'), 'time', 'value' and "
-     "'input' (its name; not needed if there is one)"},
+     .help = "a CSV table of inputs, covariates that vary in time: " OF_EXPERIMENT KNOT_LIST(COLUMN) ", which is not "
+     "needed if there is one"},
     {.name = "events", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(events), .is_file = true,
-     .help = "a CSV table of events that the data make happen: columns 'dataset' (and 'experiment'), 'time' and 'event' (its "
-     "name; not needed if there is one)"},
+     .help = "a CSV table of events that the data make happen: " OF_EXPERIMENT CALL_LIST(COLUMN) ", which is not needed "
+     "if there is one"},
     {.name = "substitutes", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(substitutes), .is_file = true,
      .help = "a CSV table of parameters of the model that have other ones, or numbers, in parts of the data: columns "
      "'dataset' (and 'experiment'), 'parameter', 'by' (a parameter, of the model or a new one) or 'value' (a number), and "

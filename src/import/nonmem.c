@@ -214,8 +214,12 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
 {
     const double *number = record->number;
     const struct stiffit_model *abi = &nonmem->model->abi;
-    struct dose dose = {.time = number[TIME], .amount = number[AMT], .duration = number[DUR], .interval = number[II],
-                        .steady = (uint8_t)number[SS]};
+    struct dose dose = dose_none;
+    dose.time = number[TIME];
+    dose.amount = number[AMT];
+    dose.duration = number[DUR];
+    dose.interval = number[II];
+    dose.steady = (uint8_t)number[SS];
     bool is_modelled = number[RATE] == -1 || number[RATE] == -2;
     if ((!(number[RATE] >= 0) && !is_modelled) || isinf(number[RATE]))
         return fault(nonmem, RATE, error, "must be finite and at least 0, or -1 or -2");
@@ -252,7 +256,10 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
     dose.count = is_constant(record) ? 0 : 1 + (uint32_t)number[ADDL];
     dose.interval = is_constant(record) ? 1 : dose.interval;
     nonmem->dosed = true;
-    return import_add_dose(nonmem->happenings, nonmem->owner, dose, error);
+    struct import_record *added = import_record_add(nonmem->happenings, RECORD_DOSE, nonmem->owner, error);
+    if (added)
+        added->is.dose = dose;
+    return added ? STATUS_OK : error->status;
 }
 
 static enum status add_measurement(struct nonmem *nonmem, const struct record *record, struct error *error)
@@ -336,7 +343,8 @@ static enum status add_knots(struct nonmem *nonmem, double time, bool is_first, 
         if (status)
             return status;
         bool is_linear = abi->input_linear && abi->input_linear[i], is_backward = !is_linear && !nonmem->options->locf;
-        struct import_knot *last = nonmem->last_knot[i] == SIZE_MAX ? NULL : &happenings->knot[nonmem->last_knot[i]];
+        struct knot *last = nonmem->last_knot[i] == SIZE_MAX
+                                ? NULL : &happenings->of[RECORD_KNOT].row[nonmem->last_knot[i]].is.knot;
         if (isnan(value) && !last)
             return csv_fault(nonmem->reader, nonmem->input[i], error, "the first value of an input must be there");
         if (isnan(value))
@@ -345,11 +353,13 @@ static enum status add_knots(struct nonmem *nonmem, double time, bool is_first, 
             last->value = value;
         else if (!is_new_time && !is_backward && last)
             last->value = is_linear ? last->value : value;
-        nonmem->last_knot[i] = is_new_time ? happenings->n_knot : nonmem->last_knot[i];
-        if (is_new_time)
-            status = import_add_knot(happenings, (struct import_knot){nonmem->owner, i, time, value, 0}, error);
-        if (status)
-            return status;
+        nonmem->last_knot[i] = is_new_time ? happenings->of[RECORD_KNOT].n : nonmem->last_knot[i];
+        if (!is_new_time)
+            continue;
+        struct import_record *added = import_record_add(happenings, RECORD_KNOT, nonmem->owner, error);
+        if (!added)
+            return error->status;
+        added->is.knot = (struct knot){time, value, i};
     }
     return STATUS_OK;
 }
@@ -357,15 +367,15 @@ static enum status add_knots(struct nonmem *nonmem, double time, bool is_first, 
 /* Constant infusions get the time from their record to the last one as the unit of time. */
 static void settle_constants(struct nonmem *nonmem)
 {
-    for (size_t i = nonmem->constant; i < nonmem->happenings->n_dose; i++) {
-        struct dose *dose = &nonmem->happenings->dose[i].dose;
+    for (size_t i = nonmem->constant; i < nonmem->happenings->of[RECORD_DOSE].n; i++) {
+        struct dose *dose = &nonmem->happenings->of[RECORD_DOSE].row[i].is.dose;
         if (dose->count > 0)
             continue;
         dose->interval = dose->duration = nonmem->time > dose->time ? nonmem->time - dose->time : 1;
         dose->amount = dose->rate * dose->interval;
         dose->rate = 0;
     }
-    nonmem->constant = nonmem->happenings->n_dose;
+    nonmem->constant = nonmem->happenings->of[RECORD_DOSE].n;
 }
 
 /* Leaves out knots that change nothing: the integrator stops at each. */
@@ -378,16 +388,18 @@ static void end_experiment(struct nonmem *nonmem)
     size_t n = nonmem->first_knot;
     for (uint32_t i = 0; i < abi->n_input; i++)
         nonmem->last_knot[i] = SIZE_MAX;
-    for (size_t k = n; k < happenings->n_knot; k++) {
-        const struct import_knot knot = happenings->knot[k];
+    struct import_records *knots = &happenings->of[RECORD_KNOT];
+    for (size_t k = n; k < knots->n; k++) {
+        const struct import_record record = knots->row[k];
+        const struct knot knot = record.is.knot;
         size_t *last = &nonmem->last_knot[knot.input];
         bool is_linear = abi->input_linear && abi->input_linear[knot.input];
-        if (*last != SIZE_MAX && !is_linear && happenings->knot[*last].value == knot.value)
+        if (*last != SIZE_MAX && !is_linear && knots->row[*last].is.knot.value == knot.value)
             continue;
         *last = n;
-        happenings->knot[n++] = knot;
+        knots->row[n++] = record;
     }
-    happenings->n_knot = nonmem->first_knot = n;
+    knots->n = nonmem->first_knot = n;
     for (uint32_t i = 0; i < abi->n_input; i++)
         nonmem->last_knot[i] = SIZE_MAX;
 }
@@ -402,8 +414,8 @@ static bool end_individual(struct nonmem *nonmem)
         id_table_drop(&owners->dataset, nonmem->before.n_dataset);
         id_table_drop(&owners->experiment, nonmem->before.n_experiment);
         owners->has_experiments = nonmem->before.has_experiments;
-        happenings->n_dose = nonmem->constant = nonmem->before.n_dose;
-        happenings->n_knot = nonmem->first_knot = nonmem->before.n_knot;
+        happenings->of[RECORD_DOSE].n = nonmem->constant = nonmem->before.n_dose;
+        happenings->of[RECORD_KNOT].n = nonmem->first_knot = nonmem->before.n_knot;
         if (nonmem->n_empty++ == 0 && !(nonmem->empty = strdup(nonmem->id)))
             return false;
     }
@@ -411,8 +423,8 @@ static bool end_individual(struct nonmem *nonmem)
     nonmem->before.n_dataset = owners->dataset.n;
     nonmem->before.n_experiment = owners->experiment.n;
     nonmem->before.has_experiments = owners->has_experiments;
-    nonmem->before.n_dose = happenings->n_dose;
-    nonmem->before.n_knot = happenings->n_knot;
+    nonmem->before.n_dose = happenings->of[RECORD_DOSE].n;
+    nonmem->before.n_knot = happenings->of[RECORD_KNOT].n;
     return true;
 }
 
