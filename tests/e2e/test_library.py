@@ -4,6 +4,7 @@ of `stiffit run`, bit for bit.
 SPDX-License-Identifier: BSD-3-Clause
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -431,6 +432,60 @@ int main(int argc, char **argv)
             [tmp / "f", *words], env=h.environment(), capture_output=True, text=True, check=False
         )
         assert done.returncode == 1 and word in done.stdout and not done.stderr, done
+
+
+def evaluate_file(stiffit, problem, dataset, experiment, times, p, n_observable):
+    """Predictions and sensitivities of an experiment of a problem file, through the functions themselves."""
+    times, p = np.ascontiguousarray(times, float), np.ascontiguousarray(p, float)
+    values, slopes = np.empty((len(times), n_observable)), np.empty(
+        (len(times), n_observable, len(p))
+    )
+    size = ctypes.c_size_t
+    stiffit._call(
+        "stiffit_evaluate",
+        problem.pointer,
+        size(dataset),
+        size(experiment),
+        size(len(times)),
+        *[ctypes.c_void_p(array.ctypes.data) for array in (times, p, values, slopes)],
+    )
+    return values, slopes
+
+
+def test_experiments_of_a_file(tmp):
+    """Experiments that begin at the steady state of another, against SciPy (test_steady)."""
+    import test_steady as steady
+
+    stiffit = load()
+    path = str(steady.write(tmp / "p.h5")).encode()
+    problem = stiffit._Handle(
+        "stiffit_problem_free", lambda to: stiffit._call("stiffit_problem_open", to, path, None)
+    )
+    truth, times = steady.TRUTH, steady.TIMES[::-1]
+    h_rel = 1e-5
+    for experiment in (1, 2):
+        values, slopes = evaluate_file(stiffit, problem, 2, experiment, times, truth, 2)
+        expected = steady.exact(truth)[experiment - 1].T[::-1]
+        np.testing.assert_allclose(values, expected, rtol=1e-5)  # rtol 1e-7 a step
+        for j, size in enumerate(truth):
+            step = np.zeros(3)
+            step[j] = h_rel * size
+            up, down = (steady.exact(truth + x)[experiment - 1].T[::-1] for x in (step, -step))
+            # SciPy's 1e-11 over the step of 1e-5
+            np.testing.assert_allclose(
+                slopes[:, :, j],
+                (up - down) / (2 * step[j]),
+                rtol=1e-4,
+                atol=1e-4 * expected.max() / size,
+            )
+    values, _ = evaluate_file(stiffit, problem, 0, 0, [np.inf], truth, 2)  # at rest: s/k, s/0.1
+    np.testing.assert_allclose(values, [[3, 30]], rtol=1e-5)
+    for dataset, experiment, word in ((3, 0, "dataset 3"), (0, 3, "experiment 3")):
+        try:
+            evaluate_file(stiffit, problem, dataset, experiment, times, truth, 2)
+            raise AssertionError("it was evaluated")
+        except stiffit.StiffitError as error:
+            assert word in str(error), error
 
 
 if __name__ == "__main__":
