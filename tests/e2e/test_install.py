@@ -24,7 +24,8 @@ INSTALLED = ("bin/stiffit", "include/stiffit/model.h", "share/man/man1/stiffit.1
                  "alpha-pinene/alpha-pinene.ode", "alpha-pinene/README.md", "library/pk-oral-1.ode", "decay/decay.c",
                  "alpha-pinene.csv", "slurm/array.sh", "slurm/Makefile.example")))
 LIBRARY = ("include/stiffit/stiffit.h", "lib/libstiffit.so.0", "lib/libstiffit.so", "lib/libstiffit.a",
-           "lib/pkgconfig/libstiffit.pc", "share/man/man3/libstiffit.3")
+           "lib/pkgconfig/libstiffit.pc", "share/man/man3/libstiffit.3",
+           "share/doc/stiffit/examples/fit-alpha-pinene.c")
 VERSION = re.search(r'STIFFIT_VERSION "(.*)"', (h.ROOT / "src/base/version.h").read_text(encoding="utf-8")).group(1)
 
 
