@@ -28,7 +28,7 @@ static int parse(struct run_options *options, int argc, char **argv)
     return command_close_output(0);
 }
 
-/* The supervisor only watches: the compute process parses the same arguments again and makes the run's plan. */
+/* The supervisor only watches: the compute process gets the options from it and makes the run's plan. */
 static int run(int argc, char **argv)
 {
     struct run_options options;
@@ -45,9 +45,14 @@ static int run(int argc, char **argv)
             return code;
         options.problem = argv[i];
     }
+    size_t n_option = 0;
+    char *line = shell_line("stiffit run", argc, argv);
+    options.command_line = line;
+    unsigned char *bytes = run_options_bytes(&options, &n_option);
     code = status_exit_code(run_options_paths(&options, &paths, &error));
     const struct run_request request = {.problem = options.problem, .journal = paths.journal, .compute = command_compute,
                                         .finish = command_finish, .argc = argc, .argv = argv,
+                                        .options = bytes, .n_option = n_option,
                                         .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL,
                                         .is_alone = options.select.shard_text != NULL};
     if (!error.status)
@@ -55,6 +60,8 @@ static int run(int argc, char **argv)
     if (error.status)
         message_error(&error, options.shown.color);
     run_paths_fini(&paths);
+    free(bytes);
+    free(line);
     return code;
 }
 
@@ -149,21 +156,19 @@ int command_compute(int argc, char **argv)
     struct error error = {.status = STATUS_OK};
     struct teller teller = {.shown = &options.shown, .n_start = &options.recipe.n_start};
     const struct run_hooks hooks = hooks_of(&teller);
-    int code = parse(&options, argc, argv);
+    int code = run_options_take(&options) ? -1 : parse(&options, argc, argv); /* no supervisor */
     if (code >= 0)
         return code;
-    char *line = shell_line("stiffit run", argc, argv);
-    options.command_line = line;
     error.status = run_compute(&options, &hooks, &summary, &error);
     code = end_child(&teller, &error, &summary, false);
     run_summary_fini(&summary);
-    free(line);
+    free(options.memory);
     return code;
 }
 
 int command_finish(int argc, char **argv)
 {
-    struct run_plan plan = {.text = NULL};
+    struct run_plan plan = {.selection = {.bit = NULL}};
     struct run_summary summary = {.result_path = NULL};
     struct error error = {.status = STATUS_OK};
     struct teller teller = {.shown = &plan.shown, .n_start = &plan.recipe.n_start};
@@ -245,23 +250,23 @@ static void print_spread(const char *what, const struct digest_spread *goodness,
 {
     bool is_few = goodness->n < 20;
     double middle = digest_quantile(goodness, 0.5), far = digest_quantile(goodness, is_few ? 1 : 0.95);
-    const char *bound = is_few ? is_share ? "at least" : "at most" : is_share ? "below" : "above";
+    const char *bound = is_share ? "above" : "below", *extreme = is_share ? "smallest" : "largest";
     int n_digit = is_share ? 4 : 2;
     if (!goodness->n)
         return;
-    fprintf(stderr, "  goodness of fit%s %.*g", what, n_digit, is_share ? 1 - middle : middle);
+    fprintf(stderr, "  %s%s %.*g", what, goodness->n > 1 ? ": median" : "", n_digit, is_share ? 1 - middle : middle);
     if (goodness->n > 1)
-        fprintf(stderr, " (median; %s %.*g in %s%llu fits)", bound, n_digit, is_share ? 1 - far : far, is_few ? "" : "5 % of ",
-                (unsigned long long)goodness->n);
+        fprintf(stderr, "%s%s %.*g (%llu fits)", is_few ? ", " : "; 95 % ", is_few ? extreme : bound, n_digit,
+                is_share ? 1 - far : far, (unsigned long long)goodness->n);
     fputc('\n', stderr);
 }
 
 static void print_goodness(const struct run_summary *summary)
 {
-    print_spread(": reduced chi-square", &summary->digest.reduced, false);
-    print_spread(", sigmas unknown or fitted: R squared", &summary->digest.unexplained, true);
+    print_spread("reduced chi-square", &summary->digest.reduced, false);
+    print_spread("R squared, where sigmas are unknown or fitted", &summary->digest.unexplained, true);
     if (summary->digest.n_at_bound)
-        fprintf(stderr, "  bounds hold parameters of %llu %s: `stiffit show` names them\n",
+        fprintf(stderr, "  parameters at a bound in %llu %s: `stiffit show` names them\n",
                 (unsigned long long)summary->digest.n_at_bound, summary->digest.n_at_bound == 1 ? "fit" : "fits");
 }
 

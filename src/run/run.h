@@ -5,10 +5,11 @@
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute,
  * merge. This header is below all of them.
  *   supervise/  the processes: supervise, child (starting, watching and stopping one), stop (signals); board (memory that they
- *               share); suspects (which fit caused a death); rank* (the processes of other ranks)
- *   plan/       what there is to do: run_options, recipe*; run_plan; campaign* (data, model, identity); trust; selection*
- *               (which datasets); share, components (fits over many datasets); refit, review; pilot; best (of several starts)
- *   finish/     the result: skeleton (left by the compute process; journals to be removed), finish*, summary
+ *               share, with the options); suspects (which fit caused a death); rank* (the processes of other ranks)
+ *   plan/       what there is to do: run_options, recipe*; run_plan, header (what each journal begins with); campaign*
+ *               (data, model, identity); trust; selection* (which datasets); share, components (fits over many datasets);
+ *               refit, review; pilot; best (of several starts)
+ *   finish/     the result: finish*, summary; obsolete (journals to be removed)
  *   compute/    the compute process: compute (what its parts have in common), compute_run
  *               (set-up); compute_single and compute_joint (fits of one dataset, and of many:
  *               search*, joint_refits) over compute_pass (one pass over the datasets, and fits
@@ -92,7 +93,9 @@ struct run_request {
     bool is_alone;            /* other tasks of the same job have their own runs: --shard */
     int (*compute)(int argc, char **argv), (*finish)(int argc, char **argv); /* the processes; they return exit codes */
     int argc;
-    char **argv;              /* of the compute processes; the finisher gets the journal, which holds the plan */
+    char **argv;              /* as `ps` shows the compute processes; the finisher's is the journal, which holds the plan */
+    const void *options;      /* n_option bytes of run_options_bytes, for the compute processes */
+    size_t n_option;
 };
 
 /* The supervisor: starts the children and watches them. Returns the exit code of the command; the

@@ -94,12 +94,22 @@ static void the_group_is_read_back(void **state)
     struct arena arena = {.first = NULL};
     struct mixed_result mixed, again;
     struct error error;
-    struct run_identity identity = example_identity(4, 1), other = identity;
+    struct run_identity identity = example_identity(4, 1);
+    struct journal *journal;
+    uint32_t number = 0;
+    assert_int_equal(journal_open(&journal, folder, &identity, NULL, 0, &error), STATUS_OK);
+    struct journal_reader *reader = read_journal(folder, &identity);
+    assert_false(mixed_result_read(&again, reader, &arena, &number));
+    journal_reader_free(reader);
     assert_true(make_example(&mixed, &arena));
-    other.seed++;
-    assert_int_equal(mixed_result_write(&mixed, folder, &identity, &error), STATUS_OK);
-    assert_false(mixed_result_read(&again, folder, &other, &arena));
-    assert_true(mixed_result_read(&again, folder, &identity, &arena));
+    assert_int_equal(mixed_result_keep(&mixed, journal, 7, &error), STATUS_OK);
+    mixed.minus_2_log_likelihood++; /* an earlier one */
+    assert_int_equal(mixed_result_keep(&mixed, journal, 6, &error), STATUS_OK);
+    journal_close(journal);
+    reader = read_journal(folder, &identity);
+    assert_true(mixed_result_read(&again, reader, &arena, &number));
+    assert_int_equal(number, 7);
+    journal_reader_free(reader);
     struct result_population *made = result_population_make(&again, names, scales, &arena);
     assert_non_null(made);
     check_values(made);

@@ -35,7 +35,7 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     recipe.random = refit_list_text(shares->random.text, random, sizeof random);
     recipe.random_covariance =
         refit_list_text(shares->random.covariance, covariance, sizeof covariance);
-    /* A plugin is what it is; how text was compiled changes bits. */
+    /* How model text was compiled can change bits, so it is part of the description; a plugin's own hash is enough. */
     struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0};
     for (int k = 0; k < N_ERROR; k++)
         uses.error[k] = campaign_has_error(campaign, (enum error_kind)k);

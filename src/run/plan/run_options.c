@@ -287,35 +287,6 @@ enum status run_options_apply(struct run_options *options, const char *name, con
     return option_apply(run_options_table(), options, options->given, name, value, error);
 }
 
-char *run_options_words(const struct run_options *options, size_t *n_byte)
-{
-    struct run_options resolved = *options, defaults;
-    char *words = NULL, shard[40], value[RECIPE_TEXT];
-    FILE *out = open_memstream(&words, n_byte);
-    if (!out)
-        return NULL;
-    run_options_init(&defaults);
-    snprintf(shard, sizeof shard, "%u/%u", options->select.shard.k, options->select.shard.n); /* not `slurm` */
-    if (options->select.shard_text)
-        resolved.select.shard_text = shard;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const struct option *option = &table[i];
-        const char *const *text = (const char *const *)((const char *)&resolved + option->offset);
-        if (option_is_same(option, &resolved, &defaults))
-            continue;
-        fprintf(out, "--%s", option->name);
-        if (option->kind != OPTION_FLAG)
-            fprintf(out, "=%s", option->kind == OPTION_STRING ? *text : option_print(option, &resolved, value, sizeof value));
-        fputc(0, out);
-    }
-    fprintf(out, "--%c%s%c", 0, options->problem, 0); /* whose name may begin with a dash */
-    bool failed = ferror(out);
-    if (!fclose(out) && !failed)
-        return words;
-    free(words);
-    return NULL;
-}
-
 enum status run_paths_init(struct run_paths *paths, const char *output, const struct selection_request *select,
                        struct error *error)
 {
