@@ -1,5 +1,5 @@
-"""libstiffit as a user has it: installed, found by pkg-config, from C and from Python; the numbers
-of `stiffit run`, bit for bit.
+"""libstiffit from C and from Python: the numbers of `stiffit run`, bit for bit. (test_install has
+it as it is installed.)
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -53,53 +53,6 @@ def check_fit(text):
     found = [float(line.split(" = ")[1].split(" +- ")[0]) for line in lines[:5]]
     # --ftol 1e-9 of the objective is 1e-4 of a standard error, which is 20 % for the worst one.
     np.testing.assert_allclose(found, OPTIMUM[1], rtol=1e-4)
-
-
-def test_c_program_of_an_installed_library(tmp):
-    need("pkg-config", "make")
-    run("make", "-s", "-C", h.ROOT, "install", f"DESTDIR={tmp}/dest", "prefix=/opt/stiffit")
-    base = tmp / "dest/opt/stiffit"
-    pc = {"PKG_CONFIG_PATH": base / "lib/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": tmp / "dest"}
-    flags = run("pkg-config", "--cflags", "--libs", "libstiffit", **pc).stdout.split()
-    assert set(flags) == {f"-I{base}/include", f"-L{base}/lib", "-lstiffit"}, flags
-    words = (
-        "cc",
-        "-std=c11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        EXAMPLES / "fit-alpha-pinene.c",
-        "-o",
-        tmp / "fit",
-    )
-    run(*words, *flags)
-    shown = run("readelf", "-d", tmp / "fit").stdout
-    assert "libstiffit.so.0" in shown and "hdf5" not in shown, shown
-    check_fit(run(tmp / "fit", *PINENE, LD_LIBRARY_PATH=base / "lib").stdout)
-
-    # Static, with what the .pc file lists; the sysroot is for files of the DESTDIR alone.
-    libs = run(
-        "pkg-config", "--static", "--libs", "libstiffit", PKG_CONFIG_PATH=base / "lib/pkgconfig"
-    ).stdout.split()
-    run(
-        "cc",
-        *words[1:5],
-        EXAMPLES / "fit-alpha-pinene.c",
-        "-o",
-        tmp / "static",
-        f"-I{base}/include",
-        base / "lib/libstiffit.a",
-        *[word for word in libs if word != "-lstiffit"],
-    )
-    assert "libstiffit" not in run("readelf", "-d", tmp / "static").stdout
-    check_fit(run(tmp / "static", *PINENE).stdout)
-    # In C++ the header means the same.
-    (tmp / "a.cc").write_text(
-        "#include <stiffit/stiffit.h>\nint main() { return stiffit_version() == nullptr; }\n"
-    )
-    if shutil.which("c++"):
-        run("c++", "-Wall", "-Werror", tmp / "a.cc", "-o", tmp / "a", *flags)
-        run(tmp / "a", LD_LIBRARY_PATH=base / "lib")
 
 
 def test_only_public_names_are_visible(tmp):
