@@ -14,7 +14,7 @@ struct import_options {
     bool embed, overwrite, quiet, nonmem, locf, units_row, outside;
     bool is_for_run; /* only notes are said */
     void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2))); /* hears a note, or what was written */
-    struct option_list fix, start, lower, upper, scale, error, cmt, estimate;
+    struct option_list fix, start, lower, upper, scale, error, cmt, observables, ignore, estimate;
     enum when color;
 };
 

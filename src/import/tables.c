@@ -294,7 +294,7 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
         status = csv_next(reader, &more, error);
         if (status || !more)
             break;
-        if (csv_begins_with_hash(reader) && hashes.n++ == 0)
+        if (csv_first_character(reader) == '#' && hashes.n++ == 0)
             hashes.first = csv_line(reader);
         status = read_row(reader, &columns, model, rows, error);
     }

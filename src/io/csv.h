@@ -14,11 +14,12 @@ enum { CSV_MAX_ROW = 1 << 20 }; /* bytes of one row */
 
 /* Reads RFC 4180 and common variants. Fields may be quoted ("" for a quote, line breaks allowed inside); lines end in LF,
  * CR LF or CR; a byte-order mark is skipped; the delimiter is a comma, semicolon or tab, whichever is most frequent in the
- * first line; blanks around an unquoted field, empty lines, rows whose fields are all empty, and empty fields behind the last
- * column are ignored. The first row names the columns; a unit behind a name ("time [h]", "dose (mg)") is dropped unless the
- * name is then another column's. The first column may have the name "": an index that a program wrote. Lines above the first
- * row that begin with # are comments, unless the last one has as many fields as the numbers below it: then it is the header.
- * Below, a line that begins with # and has another number of fields than there are columns is a comment. */
+ * first line, or, if it has none of them, any number of blanks; blanks around an unquoted field, empty lines, rows whose
+ * fields are all empty, and empty fields behind the last column are ignored. The first row names the columns; a unit behind a
+ * name ("time [h]", "dose (mg)") is dropped unless the name is then another column's. The first column may have the name "":
+ * an index that a program wrote. Lines above the first row that begin with # or "TABLE NO." are comments, unless the last
+ * one has as many fields as the numbers below it: then it is the header. Below, a line that begins with # and has another
+ * number of fields than there are columns is a comment. */
 struct csv_reader;
 
 /* Opens a file ("-": standard input) and reads the header. STATUS_BAD_PROBLEM: the file is empty, or a column but the first has
@@ -45,8 +46,8 @@ uint64_t csv_latin1_line(const struct csv_reader *reader);
 struct csv_lines {
     uint64_t n, first; /* first: a line, from 1 */
 } csv_comments(const struct csv_reader *reader);
-/* Whether the row begins with a # outside quotes. */
-bool csv_begins_with_hash(const struct csv_reader *reader);
+/* The row's first character, outside quotes. */
+char csv_first_character(const struct csv_reader *reader);
 /* Fields of the row, UTF-8; valid until the next csv_next. */
 const char *csv_field(const struct csv_reader *reader, size_t column);
 /* As csv_parse_double; a decimal comma is read, too, where semicolons or tabs separate columns. */
