@@ -10,8 +10,8 @@ static double least_of(const struct comparison *comparison, bool is_bic)
     double least = INFINITY;
     for (size_t r = 0; r < comparison->n_result; r++)
         if (comparison->population[r])
-            least = fmin(least, is_bic ? comparison->population[r]->bic
-                                       : comparison->population[r]->aic);
+            least = fmin(least, is_bic ? comparison->population[r]->head.bic
+                                       : comparison->population[r]->head.aic);
     return least;
 }
 
@@ -66,8 +66,8 @@ void compare_population_text(FILE *file, const struct comparison *comparison)
         first = first ? first : population;
         is_same = is_same && compare_is_comparable(first, population);
         fprintf(file, "  %zu %11zu %15.9g %9.2g %14.9g %12.5g %14.9g %12.5g\n", r + 1,
-                population->m, population->minus_2_log_likelihood, population->likelihood_error,
-                population->aic, population->aic - aic, population->bic, population->bic - bic);
+                population->m, population->head.minus_2_log_likelihood, population->head.likelihood_error,
+                population->head.aic, population->head.aic - aic, population->head.bic, population->head.bic - bic);
     }
     if (!is_same)
         fputs("  Not comparable: the results differ in the number of datasets or measurements, or some "
@@ -102,12 +102,8 @@ void compare_population_json(struct json *json, const struct comparison *compari
             continue;
         json_object_begin(json, NULL);
         json_unsigned(json, "result", r + 1);
-        json_string(json, "likelihood", population->likelihood);
         json_unsigned(json, "estimates", population->m);
-        json_number(json, "minus_2_log_likelihood", population->minus_2_log_likelihood);
-        json_number(json, "minus_2_log_likelihood_error", population->likelihood_error);
-        json_number(json, "aic", population->aic);
-        json_number(json, "bic", population->bic);
+        population_head_json(json, &population->head);
         json_object_end(json);
     }
     json_array_end(json);

@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_ranks.h"
 
-#include "io/journal_format.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +16,7 @@ static enum status compare(struct compute *compute, struct error *error)
 {
     unsigned char digest[32];
     size_t n;
-    journal_digest(&compute->campaign.plan.identity, digest);
+    identity_digest(&compute->campaign.plan.identity, digest);
     const unsigned char *all = rank_link_gather(&compute->ranks, digest, sizeof digest, &n);
     if (!all)
         return compute_lost(error);
