@@ -337,9 +337,7 @@ static enum status read_header(struct csv_reader *reader, bool *more, struct err
     uint64_t line = 0;
     enum status status = read_raw(reader, more, error);
     while (!status && *more && (is_blank(reader) || reader->row[0] == '#' || is_table_number(reader->row))) {
-        if (is_table_number(reader->row)) {
-            count_comment(reader, reader->line);
-        } else if (reader->row[0] == '#') {
+        if (reader->row[0] == '#') {
             free(comment);
             if (!(comment = strdup(reader->row + strspn(reader->row, "# \t"))))
                 return no_memory(reader, error);

@@ -17,8 +17,8 @@ enum { CSV_MAX_ROW = 1 << 20 }; /* bytes of one row */
  * first line, or, if it has none of them, any number of blanks; blanks around an unquoted field, empty lines, rows whose
  * fields are all empty, and empty fields behind the last column are ignored. The first row names the columns; a unit behind a
  * name ("time [h]", "dose (mg)") is dropped unless the name is then another column's. The first column may have the name "":
- * an index that a program wrote. Lines above the first row that begin with # or "TABLE NO." are comments, unless the last
- * one has as many fields as the numbers below it: then it is the header. Below, a line that begins with # and has another
+ * an index that a program wrote. Lines above the first row that begin with # are comments, unless the last one has as many
+ * fields as the numbers below it: then it is the header; those that begin with "TABLE NO." are skipped. Below, a line that begins with # and has another
  * number of fields than there are columns is a comment. */
 struct csv_reader;
 
