@@ -37,6 +37,13 @@ static const struct option table[] = {
      .help = "a CSV table of parameters of the model that have other ones, or numbers, in parts of the data: columns "
      "'dataset' (and 'experiment'), 'parameter', 'by' (a parameter, of the model or a new one) or 'value' (a number), and "
      "optionally 'time' (from when on) or 'measurement' (the line of the only measurement for which it holds)"},
+    {.name = "datasets-in-columns", .kind = OPTION_FLAG, .offset = FIELD(datasets_in_columns),
+     .help = "the table of measurements has a row per time and a column per dataset, as plate readers write it: beside 'time', "
+     "and 'observable' if the model has several, each column is a dataset, whose id is its name; if most are called like "
+     "wells (A1, H12), others are left out"},
+    {.name = "missing", .kind = OPTION_LIST, .metavar = "WORD[,...]", .offset = FIELD(missing),
+     .default_text = "an empty field, '.', NA and NaN", .help = "words that also mean a missing value, such as OVRFLW; may be "
+     "repeated"},
     {.name = "units-row", .kind = OPTION_FLAG, .offset = FIELD(units_row),
      .help = "the table of measurements has a row of units below its header, which is left out"},
     {.name = "nonmem", .kind = OPTION_FLAG, .offset = FIELD(nonmem),
@@ -177,6 +184,8 @@ static int run(int argc, char **argv)
         else if ((marks = bad_mark(&options)))
             error_set(&error, STATUS_USAGE, "--ignore: '%.40s' is not one character; conditions are not supported",
                       marks);
+        else if (options.datasets_in_columns && (options.nonmem || options.experiments))
+            error_set(&error, STATUS_USAGE, "--datasets-in-columns: leave out --%s", options.nonmem ? "nonmem" : "experiments");
         else if (words.n_positional > 1 && !is_petab)
             error_set(&error, STATUS_USAGE, "'%s': only one table of measurements is expected; several files are for PEtab "
                       "(.yaml)", words.positional[1]);
@@ -188,7 +197,7 @@ static int run(int argc, char **argv)
                             : contained_run(import, &options, options.model, options.color);
     }
     struct option_list *const lists[] = {&options.fix, &options.start, &options.lower, &options.upper, &options.scale,
-                                         &options.error, &options.cmt, &options.observables, &options.ignore,
+                                         &options.error, &options.cmt, &options.observables, &options.ignore, &options.missing,
                                          &options.estimate};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         option_list_fini(lists[i]);

@@ -561,6 +561,8 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     enum status status = nonmem.covariate && nonmem.input && nonmem.last_knot
                              ? csv_open(&nonmem.reader, nonmem.path, error) : no_memory(error);
     if (!status)
+        csv_set_missing(nonmem.reader, options->missing.item, options->missing.n);
+    if (!status)
         status = find_columns(&nonmem, error);
     if (!status)
         status = find_numbers(&nonmem, error);

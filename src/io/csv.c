@@ -38,6 +38,8 @@ struct csv_reader {
         const char *name;
         size_t column;
     } *sorted;           /* n_column: by name whatever its case, then by name */
+    const char *const *missing; /* n_missing items, each one or more words */
+    size_t n_missing;
     struct decimals {
         bool point, comma; /* which marks numbers have had so far */
     } *decimals;
@@ -606,6 +608,32 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
                      is_one_more ? " (if the first field is a row's name: R's write.table needs row.names = FALSE)" : "");
 }
 
+void csv_set_missing(struct csv_reader *reader, const char *const *item, size_t n)
+{
+    reader->missing = item;
+    reader->n_missing = n;
+}
+
+static bool is_missing_word(const struct csv_reader *reader, const char *text)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0; i < reader->n_missing; i++)
+        for (const char *word = reader->missing[i]; word;) {
+            size_t length = strcspn(word, ",");
+            if (length == n && !strncasecmp(word, text, n))
+                return true;
+            word = word[length] ? word + length + 1 : NULL;
+        }
+    return false;
+}
+
+bool csv_is_missing(const struct csv_reader *reader, size_t column)
+{
+    double number;
+    const char *text = csv_field(reader, column);
+    return is_missing_word(reader, text) || (csv_parse_double(text, &number) && isnan(number));
+}
+
 /* 1,5 is a number where commas do not separate columns. 1.234 may be a thousand there, so a table has points or commas. */
 enum status csv_number(const struct csv_reader *reader, size_t column, double *value, struct error *error)
 {
@@ -615,6 +643,10 @@ enum status csv_number(const struct csv_reader *reader, size_t column, double *v
     if (is_comma) {
         strcpy(copy, text);
         copy[comma - text] = '.';
+    }
+    if (reader->n_missing && is_missing_word(reader, text)) {
+        *value = NAN;
+        return STATUS_OK;
     }
     if (!csv_parse_double(is_comma ? copy : text, value))
         return csv_fault(reader, column, error, "'%.100s' is not a number%s", text,
