@@ -80,11 +80,11 @@ static void check_values(const struct result_population *population)
     double error = result_population_deviation_error(population, population->name[0], "",
                                                      population->standard_deviation[0]);
     assert_true(fabs(error - 0.04 / 0.4) < 1e-15);
-    assert_true(population->aic == 116 && population->likelihood_error == 0.05);
-    assert_true(fabs(population->bic - (100 + 8 * log(20.0))) < 1e-12);
-    assert_true(population->condition == 7 && population->n_dataset == 20);
-    assert_true(population->n_left_out == 2 && population->n_row == 60);
-    assert_string_equal(population->likelihood, "exact");
+    assert_true(population->head.aic == 116 && population->head.likelihood_error == 0.05);
+    assert_true(fabs(population->head.bic - (100 + 8 * log(20.0))) < 1e-12);
+    assert_true(population->head.condition == 7 && population->head.n_dataset == 20);
+    assert_true(population->head.n_left_out == 2 && population->head.n_row == 60);
+    assert_string_equal(population->head.likelihood, "exact");
 }
 
 static void the_group_is_read_back(void **state)

@@ -98,7 +98,8 @@ enum status compute_find_crashes(struct compute *compute, struct error *error)
         if (!journal_has(compute->earlier, crash[i].dataset * compute->campaign.n_task + crash[i].task))
             status = compute_journal_failure(compute, crash[i].dataset, crash[i].task, (enum outcome)crash[i].outcome,
                                              crash[i].reason, error);
-    if (!status && !compute_is_first(compute)) /* rank 0 has them now; what is not there cannot be left behind by a kill */
+    /* Rank 0 has these records now: remove the file at once, so that a kill cannot leave it behind. */
+    if (!status && !compute_is_first(compute))
         rank_journal_remove(compute->ranks.info.journal);
     return status;
 }

@@ -201,8 +201,7 @@ static enum status make_pool(struct compute *compute, struct error *error)
     workers->n = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
     if (workers->n > most)
         workers->n = most ? most : 1;
-    struct ode_options ode = campaign->ode;
-    ode.n_none = problem_n_none(campaign->problem) + (info->has_periods ? campaign->model.abi.n_state : 0);
+    const struct ode_options ode = campaign_ode_options(campaign);
     workers->pool = engine_pool_new(&campaign->model, &ode, 2 * workers->n, workers->n, error);
     workers->n_lane = 1;
     if (workers->pool && !options->trace) /* rows of a trace are in order */

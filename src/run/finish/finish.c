@@ -42,8 +42,8 @@ struct finish {
     struct {
         const char **name, **value;
         char text[N_RETRY_FACT][40];
-    } added;                       /* what the result says of itself with what is added here; other texts are the plan's and
-                                    * the earlier result's */
+    } added;                       /* facts that this step adds to the result's attributes; all others point into the
+                                    * plan or the earlier result */
     struct finish_refits *refits;
     struct fit_record best, other; /* of a dataset's tasks */
     void *arrays;                  /* of both */
@@ -119,9 +119,9 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
         summary->n_retried++;
         summary->n_retried_success += outcome_is_success((enum outcome)best->outcome);
     }
-    summary->fit_seconds += work.seconds - tally.work.seconds;
-    summary->n_evaluation += (uint64_t)(work.n_evaluation - tally.work.n_evaluation);
-    summary->n_step += (uint64_t)(work.n_step - tally.work.n_step);
+    summary->digest.seconds += work.seconds - tally.work.seconds;
+    summary->digest.n_evaluation += (uint64_t)(work.n_evaluation - tally.work.n_evaluation);
+    summary->digest.n_step += (uint64_t)(work.n_step - tally.work.n_step);
     return STATUS_OK;
 }
 
@@ -129,12 +129,12 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
 static enum status keep_row(struct finish *finish, const char *id, const struct fit_record *record, struct run_summary *summary,
                             struct error *error)
 {
-    double seconds = summary->fit_seconds;
-    uint64_t n_evaluation = summary->n_evaluation, n_step = summary->n_step;
+    double seconds = summary->digest.seconds;
+    uint64_t n_evaluation = summary->digest.n_evaluation, n_step = summary->digest.n_step;
     summary_add(summary, id, record, finish->n_parameter);
-    summary->fit_seconds = seconds;
-    summary->n_evaluation = n_evaluation;
-    summary->n_step = n_step;
+    summary->digest.seconds = seconds;
+    summary->digest.n_evaluation = n_evaluation;
+    summary->digest.n_step = n_step;
     return result_writer_add(finish->writer, id, record, error);
 }
 

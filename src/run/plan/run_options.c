@@ -329,14 +329,8 @@ enum status run_options_paths(const struct run_options *options, struct run_path
     return status;
 }
 
-enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error)
+enum status run_options_settle(struct run_options *options, struct error *error)
 {
-    const struct problem_info *info = problem_info(problem);
-    for (size_t i = 0; i < info->n_option; i++)
-        if (run_options_apply(options, info->option_name[i], info->option_value[i], error)) {
-            error->status = STATUS_BAD_PROBLEM;
-            return error_context(error, "%s: /options@%s", info->path, info->option_name[i]);
-        }
     if (check_evaluation(options, error))
         return error->status;
     if (options->recipe.fit.evaluates) {
@@ -349,4 +343,15 @@ enum status run_options_of_file(struct run_options *options, const struct proble
         recipe->fit.optimizer = OPTIMIZER_none;
     }
     return STATUS_OK;
+}
+
+enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error)
+{
+    const struct problem_info *info = problem_info(problem);
+    for (size_t i = 0; i < info->n_option; i++)
+        if (run_options_apply(options, info->option_name[i], info->option_value[i], error)) {
+            error->status = STATUS_BAD_PROBLEM;
+            return error_context(error, "%s: /options@%s", info->path, info->option_name[i]);
+        }
+    return run_options_settle(options, error);
 }

@@ -70,7 +70,9 @@ void run_paths_fini(struct run_paths *paths);
 /* The same, as the options say. */
 enum status run_options_paths(const struct run_options *options, struct run_paths *paths,
                               struct error *error);
-/* Applies what /options of the file says and the command line does not. */
+/* Once all options are known: --evaluate turns off what only searches need. */
+enum status run_options_settle(struct run_options *options, struct error *error);
+/* Applies what /options of the file says and the command line does not, and settles them. */
 enum status run_options_of_file(struct run_options *options, const struct problem *problem,
                                 struct error *error);
 /* Applies one attribute of /options unless the command line gave that option. The text must live as long as `options`.
