@@ -14,21 +14,21 @@
 
 enum { MAX_FACT = 20, FACT_LENGTH = 1200 };
 
-struct fact {
+struct attribute {
     const char *name, *value;
 };
 
 struct facts {
     struct arena *arena;
     size_t n;
-    struct fact fact[MAX_FACT];
+    struct attribute fact[MAX_FACT];
 };
 
 static void add_fact(struct facts *facts, const char *name, const char *value)
 {
     const char *kept = facts->n < MAX_FACT && value ? arena_strdup(facts->arena, value) : NULL;
     if (kept)
-        facts->fact[facts->n++] = (struct fact){name, kept};
+        facts->fact[facts->n++] = (struct attribute){name, kept};
 }
 
 static void cpu_name(char *text, size_t size)
@@ -94,7 +94,7 @@ static void gather(struct facts *facts, const struct campaign *campaign,
 
 static int compare_facts(const void *a, const void *b)
 {
-    return strcmp(((const struct fact *)a)->name, ((const struct fact *)b)->name);
+    return strcmp(((const struct attribute *)a)->name, ((const struct attribute *)b)->name);
 }
 
 /* In the order in which a file lists its attributes. */
