@@ -8,6 +8,7 @@ SPDX-License-Identifier: BSD-3-Clause
           fairness million merge whole whole-million starts shared mixed
 
 whole (beside the program that OLD names), whole-million, starts, shared and mixed run only when they are named: they take long.
+whole=NAME[,NAME...] measures these rows of it alone, and keeps the others as they were measured before.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
 import argparse
@@ -56,6 +57,7 @@ class Bench:
     def __init__(self, tmp, quick):
         self.tmp, self.quick = tmp, quick
         self.report, self.missed = {}, []
+        self.rows = [*whole.ROWS, *whole.PAIRS]  # of the part whole
 
     def line(self, what, value, target=None, at_least=True):
         """Prints one ratio; `target` None: only for information."""
@@ -385,12 +387,9 @@ class Bench:
         self.line("nlme (closed form) / laplace, one core", figures["rival"])
 
     def whole(self):
-        print("Whole fits, one core, beside an earlier build (OLD names it) and numbalsoda with sensitivities and lm:")
-        python, why = rivals.environment()
-        if not python:
-            print(f"  numbalsoda: skipped: {why}")
-        self.report["whole"] = {name: whole.measure_one(name, self.quick, python, self.line)
-                                for name in (*whole.ROWS, *whole.PAIRS)}
+        print("Whole fits, one core, beside an earlier build (OLD names it) and rivals with lm:")
+        pythons = whole.rivals_for(self.rows)
+        self.report["whole"] = {name: whole.measure_one(name, self.quick, pythons, self.line) for name in self.rows}
 
     def whole_million(self):
         self.one_state("whole-million", 1000000)
@@ -446,12 +445,17 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smaller, for trying the bench itself")
     parser.add_argument("parts", nargs="*", metavar="WORD")
     args = parser.parse_args()
+    rows = [row for word in args.parts if word.startswith("whole=") for row in word[6:].split(",")]
+    args.parts = ["whole" if word.startswith("whole=") else word for word in args.parts]
+    if set(rows) - {*whole.ROWS, *whole.PAIRS}:
+        parser.error(f"the rows of whole are {', '.join([*whole.ROWS, *whole.PAIRS])}")
     unknown = set(args.parts) - {*PARTS, *NAMED_ONLY}
     if unknown:
         parser.error(f"no such part: {' '.join(sorted(unknown))}; there are {' '.join(PARTS + NAMED_ONLY)}")
 
     tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-bench-"))
     bench = Bench(tmp, args.quick)
+    bench.rows = rows or bench.rows
     missed = {}
     where = machine()
     build = where["sundials"]
@@ -472,6 +476,8 @@ def main():
         before = json.loads((h.BUILD / "bench.json").read_text(encoding="utf-8"))
     with open(h.BUILD / "bench.json", "w", encoding="utf-8") as file:
         missed = {**before.get("missed", {}), **missed}
+        if "whole" in bench.report:
+            bench.report["whole"] = {**before.get("whole", {}), **bench.report["whole"]}
         json.dump({**before, "machine": where, **bench.report, "missed": missed}, file, indent=1)
     print(f"written: {h.BUILD / 'bench.json'}")
     if bench.missed:
