@@ -144,6 +144,10 @@ class Result:
         """The same, and the measurements."""
         return self.export("residuals", **options)
 
+    def diagnostics(self, **options: Any) -> pd.DataFrame:
+        """Of a fit with random parameters: predictions, CWRES, NPD and NPDE."""
+        return self.export("diagnostics", **options)
+
 
 def read(path: Path) -> Result:
     """An existing result file."""

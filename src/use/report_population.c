@@ -19,8 +19,10 @@ enum status report_population_open(struct report *report, struct error *error)
     files.listener.tell = NULL; /* it has been told */
     status = fitted_open(&fitted, &files, error);
     if (!status)
-        status = population_check_make(&report->check, &fitted, (uint64_t)report->options->seed,
-                                       error);
+        status = population_check_make(
+            &report->check, &fitted,
+            &(struct check_options){(uint64_t)report->options->seed,
+                                    (size_t)report->options->n_replicate}, error);
     fitted_close(&fitted);
     return status;
 }
@@ -135,7 +137,7 @@ static void put_points(struct json *json, const struct population_check *check, 
                        size_t end)
 {
     size_t each = (end - first) / MOST_POINTS + 1;
-    json_array_begin(json, "points"); /* five numbers each */
+    json_array_begin(json, "points"); /* seven numbers each */
     for (size_t i = first; i < end; i += each) {
         const struct check_point *point = &check->point[i];
         put(json, point->time);
@@ -143,7 +145,17 @@ static void put_points(struct json *json, const struct population_check *check, 
         put(json, point->typical);
         put(json, point->individual);
         put(json, point->score);
+        put(json, point->conditional);
+        put(json, point->decorrelated);
     }
+    json_array_end(json);
+}
+
+static void put_bins(struct json *json, const char *name, const struct check_bin *bin, size_t n)
+{
+    json_array_begin(json, name);
+    for (size_t i = 0; i < n; i++)
+        put_bin(json, &bin[i]);
     json_array_end(json);
 }
 
@@ -157,10 +169,13 @@ static void put_checks(struct json *json, const struct report *report)
             end++;
         json_object_begin(json, NULL);
         json_string(json, "observable", report->fitted.model.abi.observable_name[observable]);
-        json_array_begin(json, "bins");
-        for (; bin < check->n_bin && check->bin[bin].observable == observable; bin++)
-            put_bin(json, &check->bin[bin]);
-        json_array_end(json);
+        size_t next = bin;
+        while (next < check->n_bin && check->bin[next].observable == observable)
+            next++;
+        put_bins(json, "bins", check->bin + bin, next - bin);
+        put_bins(json, "corrected", check->corrected + bin, next - bin);
+        json_boolean(json, "differs", population_check_differs(check, observable));
+        bin = next;
         put_points(json, check, first, end);
         json_object_end(json);
     }
