@@ -3,7 +3,7 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-    scripts/bench/bench.py [--strict] [--quick] [WORD ...]
+    scripts/bench/bench.py [--strict] [--quick] [--repeats N] [WORD ...]
     WORD: scipy numbalsoda lanes limit optimizers evaluation adjoint text workers experiments petab share overhead
           fairness million merge whole whole-million starts shared mixed
 
@@ -57,7 +57,7 @@ class Bench:
     def __init__(self, tmp, quick):
         self.tmp, self.quick = tmp, quick
         self.report, self.missed = {}, []
-        self.rows = [*whole.ROWS, *whole.PAIRS]  # of the part whole
+        self.rows, self.repeats = [*whole.ROWS, *whole.PAIRS], whole.REPEATS  # of the part whole
 
     def line(self, what, value, target=None, at_least=True):
         """Prints one ratio; `target` None: only for information."""
@@ -389,7 +389,7 @@ class Bench:
     def whole(self):
         print("Whole fits, one core, beside an earlier build (OLD names it) and rivals with lm:")
         pythons = whole.rivals_for(self.rows)
-        self.report["whole"] = {name: whole.measure_one(name, self.quick, pythons, self.line) for name in self.rows}
+        self.report["whole"] = {name: whole.measure_one(name, self.quick, pythons, self.line, self.repeats) for name in self.rows}
 
     def whole_million(self):
         self.one_state("whole-million", 1000000)
@@ -443,6 +443,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--quick", action="store_true", help="smaller, for trying the bench itself")
+    parser.add_argument("--repeats", type=int, default=whole.REPEATS, help="of the part whole")
     parser.add_argument("parts", nargs="*", metavar="WORD")
     args = parser.parse_args()
     rows = [row for word in args.parts if word.startswith("whole=") for row in word[6:].split(",")]
@@ -455,7 +456,7 @@ def main():
 
     tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-bench-"))
     bench = Bench(tmp, args.quick)
-    bench.rows = rows or bench.rows
+    bench.rows, bench.repeats = rows or bench.rows, args.repeats
     missed = {}
     where = machine()
     build = where["sundials"]

@@ -60,5 +60,6 @@ class Equations:
                     if by_log != 0:
                         value = x if by_log == self.rates[str(x)] else by_log
                         own.append(f"du[{n * (1 + k) + i}] += ({slope})*({value})")
-        body = [*lines, f"for k in range({len(self.parameters)}):", f"    s = {n} + {n}*k", *(f"    {line}" for line in loop), *own]
+        body = [*lines, f"for k in range({len(self.parameters)}):", f"    s = {n} + {n}*k", *(f"    {line}" for line in loop),
+                *own]
         return "def rhs(t, u, du, p):\n" + "\n".join(f"    {line}" for line in body) + "\n"

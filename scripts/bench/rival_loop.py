@@ -79,6 +79,11 @@ class Loop:
                  seconds=seconds[:len(self.start)])
         return {"cpu": cpu, "wall": wall, "evaluations": evaluations / n}
 
+    def warm(self, rtol, atol):
+        """Compiles what the first evaluation does."""
+        self.evaluator(0, rtol, atol)(self.start[0])
+        return {}
+
     def judge(self, candidates, atol, output):
         """The objective of each candidate's parameters and of the best that is known, for every dataset, at tight
         tolerances."""

@@ -112,8 +112,8 @@ def pollu_row(n, few, *wanted, **keywords):
 
 
 NETWORKS = {n: (old, rival) for n, old, rival in ((20, 1.3, 10), (50, 1.3, 13), (100, 2, 12))}
-ROWS = {"alpha-pinene": Row(20000, 1000, from_case(pinene), 3.5, 20),
-        "robertson": Row(20000, 1000, from_case(robertson), 2, 40),
+ROWS = {"alpha-pinene": Row(20000, 1000, from_case(pinene), 3.5, 20, n_rival=2000),
+        "robertson": Row(20000, 1000, from_case(robertson), 2, 40, n_rival=2000),
         "heavy-tail": Row(1000, 200, from_case(heavy), 2.5, 15),
         "stiff-tail-500": Row(500, 100, from_case(stiff), 2.5, 4.5),
         "stiff-tail-5000": Row(5000, 500, from_case(stiff), 1.5, 7),
@@ -159,7 +159,7 @@ def open_rivals(row, pythons, tmp, stack):
             loop = stack.enter_context(rivals.Loop(pythons[rival], row.case, tmp, rival))
             atols = row.case.atols
             found[rival] = loop, loop.best_atols()[0]["leastsq"] if len(atols) > 1 else atols[0]
-            loop.fit(1, "leastsq", found[rival][1])
+            loop.ask("warm", rivals.RTOL, found[rival][1])
     return found
 
 
@@ -224,7 +224,10 @@ def pair(name, tmp, quick, repeats):
             "machine": given, "wanted": wanted or 0.98 * given}
 
 
-def measure_one(name, quick, pythons, line, repeats=5):
+REPEATS = 5
+
+
+def measure_one(name, quick, pythons, line, repeats=REPEATS):
     """Measures and prints a row by bench.py's `line`."""
     repeats = 1 if quick else repeats
     with tempfile.TemporaryDirectory(prefix="stiffit-bench-") as folder:
@@ -262,7 +265,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="", metavar="NAME[,NAME...]", help=", ".join([*ROWS, *PAIRS]))
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--no-rivals", action="store_true")
     args = parser.parse_args()
     names = args.only.split(",") if args.only else [*ROWS, *PAIRS]
