@@ -66,7 +66,8 @@ static enum status create(struct write_rows *rows, const struct hdf5_file *file,
         for (size_t i = 0; column->kind == COLUMN_TEXT && i < rows->n; i++)
             longest = strlen(text[i]) > longest ? strlen(text[i]) : longest;
         status = column->kind == COLUMN_TEXT
-                     ? hdf5_column_create_strings(&column->column, file, column->path, longest, 0, true, error)
+                     ? hdf5_column_create_strings(&column->column, file, column->path, longest, rows->n, true,
+                                                  error)
                      : hdf5_column_create(&column->column, file, column->path, stored_type(column->kind), column->width,
                                           rows->n, column->kind != COLUMN_DOUBLE, error);
     }
