@@ -389,7 +389,8 @@ class Bench:
     def whole(self):
         print("Whole fits, one core, beside an earlier build (OLD names it) and rivals with lm:")
         pythons = whole.rivals_for(self.rows)
-        self.report["whole"] = {name: whole.measure_one(name, self.quick, pythons, self.line, self.repeats) for name in self.rows}
+        self.report["whole"] = {name: whole.measure_one(name, self.quick, pythons, self.line, self.repeats)
+                                for name in self.rows}
 
     def whole_million(self):
         self.one_state("whole-million", 1000000)

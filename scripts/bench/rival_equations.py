@@ -1,5 +1,5 @@
-"""Simple model text (reactions, derivatives, initial values, observed states) as SymPy reads it, for the loops of rivals: nothing
-of stiffit's own is compiled into them. It runs in the rival's virtual environment.
+"""Simple model text (reactions, derivatives, initial values, observed states) as SymPy reads it, for the loops of rivals:
+nothing of stiffit's own is compiled into them. It runs in the rival's virtual environment.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -9,8 +9,8 @@ import sympy
 
 
 class Equations:
-    """states, parameters: names. rates: formulas of intermediate values in order. slopes: formulas of the derivatives, which are
-    linear in the rates. initial: numbers. observed: indices of states."""
+    """states, parameters: names. rates: formulas of intermediate values in order. slopes: formulas of the derivatives, which
+    are linear in the rates. initial: numbers. observed: indices of states."""
 
     def __init__(self, text):
         self.parameters, self.rates, slopes, initial, observed = [], {}, {}, {}, []

@@ -1,7 +1,7 @@
-"""stiffit against the fastest loop in Python (numbalsoda_fit.py; for networks amici_fit.py): same problems, starts and logarithmic
-scale, rtol 1e-6, one core. The loop gets the absolute tolerance with which it is fastest among those that reach the optimum, and
-neither its imports nor its compilation count; stiffit is timed as a whole process with journal, statistics and certificate.
-Figures are of CPU time, since other load lengthens wall time.
+"""stiffit against the fastest loop in Python (numbalsoda_fit.py; for networks amici_fit.py): same problems, starts and
+logarithmic scale, rtol 1e-6, one core. The loop gets the absolute tolerance with which it is fastest among those that reach the
+optimum, and neither its imports nor its compilation count; stiffit is timed as a whole process with journal, statistics and
+certificate. Figures are of CPU time, since other load lengthens wall time.
 
 SPDX-License-Identifier: BSD-3-Clause
 """

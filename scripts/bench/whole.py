@@ -1,11 +1,11 @@
-"""Whole fits of stiffit beside an earlier build, and beside the strongest loops in Python: one core, user and system CPU time of
-the whole process (of two workers, wall time), medians of interleaved runs. A part of bench.py, or alone:
+"""Whole fits of stiffit beside an earlier build, and beside the strongest loops in Python: one core, user and system CPU time
+of the whole process (of two workers, wall time), medians of interleaved runs. A part of bench.py, or alone:
 
     [OLD=path/to/stiffit] whole.py [--quick] [--only NAME[,NAME...]] [--repeats N] [--no-rivals]
 
 OLD names the earlier program; without it only rivals are compared. Each program compiles the model's text itself, before it is
-timed. The rivals are numbalsoda with hand-written sensitivities, and AMICI, both with MINPACK's lm; rivals.py installs them with
-pip below the build folder, and a row without its rival says why. SPDX-License-Identifier: BSD-3-Clause
+timed. The rivals are numbalsoda with hand-written sensitivities, and AMICI, both with MINPACK's lm; rivals.py installs them
+with pip below the build folder, and a row without its rival says why. SPDX-License-Identifier: BSD-3-Clause
 """
 import argparse
 import contextlib
@@ -189,7 +189,8 @@ def compare(name, tmp, quick, repeats, pythons):
             for rival, (loop, atol) in loops.items():
                 fits[rival] = row.n_rival or n
                 runs.setdefault(rival, []).append(loop.fit(fits[rival], "leastsq", atol))
-    us = {kind: {who: [1e6 * one[kind] / fits[who] for one in found] for who, found in runs.items()} for kind in ("cpu", "wall")}
+    us = {kind: {who: [1e6 * one[kind] / fits[who] for one in found] for who, found in runs.items()}
+          for kind in ("cpu", "wall")}
     return {"fits": n, "wanted": {"old": row.old} | ({row.by[0]: row.rival} if row.by else {}),
             "rivals": {rival: beside(runs[rival], atol, objective) for rival, (_, atol) in loops.items()},
             "us_per_fit": {who: float(np.median(found)) for who, found in us["cpu"].items()},
