@@ -32,11 +32,14 @@ enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *es
     struct joint *joint = mixed->joint;
     enum joint_went went;
     mixed->at = estimates;
+    bool is_best = estimates == mixed->point.theta;
+    mixed->is_current = is_best && mixed->is_current; /* what the pass may rely on */
     do
         went = joint_run_pass(joint, pass);
     while (went == JOINT_FEWER);
     if (went != JOINT_COUNTS)
         return ASKED_END;
+    mixed->is_current = is_best;
     size_t culprit = joint->end.culprit;
     if (joint_find_failed(joint)) {
         joint->end.culprit = culprit;
@@ -64,9 +67,10 @@ enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass)
 void mixed_keep_found(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
+    mixed->is_current = true;
     for (size_t i = 0; i < joint->part.n_active; i++) {
         struct mixed_block *block = joint_active(joint, i)->mixed;
-        memcpy(block->mode, block->found, mixed->progress.r * sizeof *block->mode);
+        memcpy(block->mode, block->found, block->n_effect * sizeof *block->mode);
         block->value = block->number[0];
     }
 }
