@@ -403,6 +403,8 @@ static enum asked check(struct joint *joint, enum outcome *outcome, enum stop_te
 static enum outcome describe(struct joint *joint)
 {
     enum asked asked = begin(&joint->search);
+    if (asked == ASKED_OK && joint->mixed)
+        return mixed_search(joint, &(enum stop_test){STOP_none});
     if (asked == ASKED_OK && !joint_errors_describe(joint))
         asked = joint_end_short(joint);
     return asked == ASKED_OK ? OUTCOME_evaluated : joint->asker.outcome;

@@ -91,6 +91,10 @@ struct joint_levels {
     /* Likewise, n_parameter, NULL: none. Not 0: to the dataset's value each experiment adds one of
      * its own, with mean 0, independent of all others. The level is 1. */
     const uint8_t *occasion;
+    /* Where the search for the covariance begins, on the optimiser's scale; NULL, or NaN: guesses.
+     * N_parameter: standard deviations over the datasets, and over the experiments of one; n_parameter
+     * x n_parameter: correlations. */
+    const double *deviation, *by_experiment, *correlation;
 };
 
 /* The processes that share a fit, each with some of its blocks, one process after another. All take the same decisions, from

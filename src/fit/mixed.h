@@ -39,6 +39,8 @@ enum mixed_phase {
  * and the likelihood is found with those after these, which show the error. */
 enum { MIXED_FINER = 1, MIXED_FINEST = 2 };
 
+enum { MIXED_ENDS = 4 };
+
 /* How far the search has come: what a process needs to continue it, besides the arrays. */
 struct mixed_progress {
     enum mixed_phase phase;
@@ -49,6 +51,11 @@ struct mixed_progress {
     struct trust_reach reach;
     struct stopping stopping;
     int64_t n_iteration;
+    /* Laplace's likelihood is searched from several starts (fit/mixed_search.c), the exact one from
+     * their ends: the numbers of these, and the values at the n_end most likely different ends,
+     * which are in mixed->kept. */
+    size_t start, n_end, end;
+    double end_f[MIXED_ENDS];
 };
 
 struct mixed {
@@ -64,6 +71,8 @@ struct mixed {
     struct fit_point point;   /* the best estimates: theta, gradient, f */
     double *trial, *slope;    /* m: other estimates, and the gradient there */
     double *curvature;        /* m x m */
+    double *start;            /* scratch of mixed_first_factor */
+    double *kept;             /* m x MIXED_ENDS: estimates at the ends of starts */
     double *sum;              /* mixed_n_number: over all datasets, of the latest pass */
     const double *at;         /* the estimates that the pass evaluates */
     struct rule rule;
@@ -107,6 +116,9 @@ void mixed_record(const struct joint *joint, size_t i, struct fit_record *record
 bool mixed_make(struct mixed *mixed);
 /* A standard deviation of random parameter a to begin with, at these means. */
 double mixed_first_deviation(const struct mixed *mixed, const double *theta, size_t a);
+/* Sets the factor's entries of estimates (m) to the given covariance or, where none is given, to
+ * independent deviations as above. */
+void mixed_first_factor(const struct mixed *mixed, double *estimates);
 /* The factor of the covariance over the datasets as a matrix, r x r, column-major. */
 void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
 static inline bool mixed_is_pass(enum joint_pass pass)

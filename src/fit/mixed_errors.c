@@ -278,7 +278,8 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
         || !ARENA_DOUBLES(arena, {&factor, r, r}))
         return joint_end_short(joint);
     errors.n = find_loose(mixed, errors.loose);
-    enum asked asked = joint->options->statistics ? differ(mixed, &errors) : ASKED_FAILED;
+    bool finds_errors = joint->options->statistics && !joint->options->evaluates;
+    enum asked asked = finds_errors ? differ(mixed, &errors) : ASKED_FAILED;
     bool has_errors = asked == ASKED_OK;
     mixed->progress.finer = MIXED_FINEST;
     if (asked != ASKED_END)

@@ -280,6 +280,77 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     return outcome;
 }
 
+/* With few datasets the likelihood may have several maxima, of which one may lie in a submodel:
+ * without some variance, or without correlations. Then the search also begins with each variance
+ * at 0, which holds it there until the end (leave_zeros), and where a search without correlations
+ * ends. With any number of them it also begins with guessed deviations at the latest means, if a
+ * variance has gone to 0 or the first start was a given one. So a model is not less likely than
+ * one that it contains. */
+enum { FEW_DATASETS = 40 };
+/* Ends are different if -log likelihood differs by this; those that are up to NEAR above the most
+ * likely one may have a higher exact likelihood. */
+static const double DIFFERENT = 1e-3, NEAR = 1.5;
+enum start { START_FIRST, START_GUESS, START_UNCORRELATED, START_CORRELATED, START_WITHOUT };
+
+static bool is_diagonal(const struct mixed *mixed, size_t k)
+{
+    return mixed->row[k - mixed->progress.s] == mixed->column[k - mixed->progress.s];
+}
+
+static bool are_few(const struct mixed *mixed)
+{
+    return mixed->joint->part.n_all <= FEW_DATASETS;
+}
+
+/* Correlations are held at 0 or let go. */
+static void hold_correlations(struct mixed *mixed)
+{
+    bool holds = mixed->progress.start == START_UNCORRELATED;
+    struct fit_map *map = &mixed->asker.map;
+    for (size_t k = mixed->progress.s; k < mixed->m; k++)
+        if (!is_diagonal(mixed, k)) {
+            map->lower[k] = holds ? 0 : -INFINITY;
+            map->upper[k] = holds ? 0 : INFINITY;
+        }
+}
+
+/* The start with this number, in the trial. False: there is none. */
+static bool set_start(struct mixed *mixed, size_t number)
+{
+    const struct joint *joint = mixed->joint;
+    size_t s = mixed->progress.s, m = mixed->m, n_diagonal = 0, n_zero = 0;
+    bool is_good = false;
+    double *trial = mixed->trial;
+    memcpy(trial, number == START_CORRELATED ? mixed->point.theta : mixed->kept, m * sizeof *trial);
+    for (size_t k = s; k < m; k++)
+        n_zero += is_diagonal(mixed, k) && trial[k] == 0;
+    if (number == START_GUESS) {
+        for (size_t k = s; k < m; k++)
+            trial[k] = is_diagonal(mixed, k)
+                           ? mixed_first_deviation(mixed, trial, mixed->row[k - s]) : 0;
+        return n_zero > 0 || joint->levels.deviation;
+    }
+    for (size_t k = s; k < m; k++) {
+        size_t a = mixed->row[k - s], c = mixed->column[k - s];
+        bool goes = number == START_UNCORRELATED && a != c;
+        if (number == START_UNCORRELATED || number == START_CORRELATED)
+            is_good = is_good || a != c;
+        if (number >= START_WITHOUT && a == c && n_diagonal++ == number - START_WITHOUT) {
+            is_good = trial[k] != 0;
+            for (size_t j = s; j < m; j++)
+                if (mixed->row[j - s] == a || mixed->column[j - s] == a)
+                    trial[j] = 0;
+        }
+        trial[k] = goes ? 0 : trial[k];
+    }
+    return is_good && are_few(mixed);
+}
+
+static size_t count_starts(const struct mixed *mixed)
+{
+    return START_WITHOUT + mixed->progress.r + mixed->progress.q;
+}
+
 /* Evaluates Laplace's likelihood at the trial, with smaller variances if it cannot be evaluated. */
 static enum asked try_start(struct mixed *mixed)
 {
@@ -307,10 +378,7 @@ static enum asked begin_laplace(struct mixed *mixed)
     if (has_pooled)
         take(mixed, mixed->sum[0]);
     memcpy(mixed->trial, joint->asker.map.start, s * sizeof(double));
-    for (size_t k = s; k < mixed->m; k++)
-        mixed->trial[k] = mixed->row[k - s] != mixed->column[k - s]
-                            ? 0
-                            : mixed_first_deviation(mixed, mixed->trial, mixed->row[k - s]);
+    mixed_first_factor(mixed, mixed->trial);
     if (asked != ASKED_END)
         asked = try_start(mixed);
     if (asked == ASKED_FAILED && !has_pooled) {
@@ -322,6 +390,86 @@ static enum asked begin_laplace(struct mixed *mixed)
     else if (asked != ASKED_END)
         asked = mixed_run_at_best(mixed, JOINT_MIXED);
     return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+}
+
+/* Keeps the end of the latest search among the most likely ones, unless it is one of them. */
+static void keep_end(struct mixed *mixed)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    double f = mixed->point.f, *kept = mixed->kept;
+    size_t most = are_few(mixed) ? MIXED_ENDS : 1, m = mixed->m, at = 0;
+    for (size_t e = 0; e < progress->n_end; e++)
+        if (fabs(progress->end_f[e] - f) < DIFFERENT)
+            return;
+    while (at < progress->n_end && progress->end_f[at] < f)
+        at++;
+    if (at == most)
+        return;
+    progress->n_end += progress->n_end < most;
+    for (size_t e = progress->n_end - 1; e > at; e--) {
+        progress->end_f[e] = progress->end_f[e - 1];
+        memcpy(kept + e * m, kept + (e - 1) * m, m * sizeof *kept);
+    }
+    progress->end_f[at] = f;
+    memcpy(kept + at * m, mixed->point.theta, m * sizeof *kept);
+}
+
+/* Goes to an end that is not the latest one. */
+static enum asked go_to_end(struct mixed *mixed, size_t end)
+{
+    memcpy(mixed->trial, mixed->kept + end * mixed->m, mixed->m * sizeof(double));
+    if (!memcmp(mixed->trial, mixed->point.theta, mixed->m * sizeof(double)))
+        return ASKED_OK;
+    mixed->chooses = mixed->progress.phase == MIXED_EXACT;
+    enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+    mixed->chooses = false;
+    if (asked != ASKED_OK)
+        return asked;
+    memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
+    take(mixed, mixed->sum[0]);
+    return begin_curvature(mixed);
+}
+
+/* Goes to the estimates of the trial, more or less likely. */
+static enum asked go_to_trial(struct mixed *mixed)
+{
+    enum asked asked = try_start(mixed);
+    if (asked == ASKED_OK)
+        take(mixed, mixed->sum[0]);
+    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+}
+
+/* From all starts, and back to the most likely end. Only the first one must succeed. */
+static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    enum outcome outcome = OUTCOME_converged, latest;
+    enum asked asked = ASKED_OK;
+    do {
+        if (asked == ASKED_OK) {
+            hold_correlations(mixed);
+            latest = search_on(mixed, is_under_way);
+            if (mixed->joint->end.is_cut)
+                return mixed->joint->asker.outcome;
+            if (progress->start == START_FIRST)
+                outcome = latest;
+            if (progress->start == START_FIRST || outcome_is_success(latest))
+                keep_end(mixed);
+        }
+        is_under_way = false;
+        do
+            progress->start++;
+        while (progress->start < count_starts(mixed) && !set_start(mixed, progress->start));
+        if (outcome_is_success(outcome) && progress->start < count_starts(mixed))
+            asked = go_to_trial(mixed);
+    } while (asked != ASKED_END && outcome_is_success(outcome)
+             && progress->start < count_starts(mixed));
+    hold_correlations(mixed);
+    if (asked != ASKED_END)
+        asked = go_to_end(mixed, 0);
+    while (progress->n_end > 1 && progress->end_f[progress->n_end - 1] > progress->end_f[0] + NEAR)
+        progress->n_end--;
+    return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
 }
 
 /* At the best estimates, where datasets choose their levels, or take the next ones. */
@@ -338,20 +486,64 @@ static enum asked begin_points(struct mixed *mixed, unsigned finer)
     return finer ? ASKED_OK : begin_curvature(mixed);
 }
 
-/* With the datasets' levels, then with finer ones. */
+/* With the datasets' levels, from all ends that Laplace's likelihood has left; then back to the most
+ * likely one. Only the first one must succeed. */
+static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    enum outcome outcome = OUTCOME_converged, latest;
+    enum asked asked = ASKED_OK;
+    size_t best = 0;
+    for (; progress->end < progress->n_end; progress->end++) {
+        size_t end = progress->end;
+        if (!is_under_way)
+            asked = end == 0 ? begin_points(mixed, 0) : go_to_end(mixed, end);
+        if (asked == ASKED_END)
+            return mixed->joint->asker.outcome;
+        latest = asked == ASKED_OK ? search_on(mixed, is_under_way) : OUTCOME_stalled;
+        is_under_way = false;
+        if (mixed->joint->end.is_cut)
+            return mixed->joint->asker.outcome;
+        outcome = end == 0 ? latest : outcome;
+        bool counts = end == 0 || outcome_is_success(latest);
+        progress->end_f[end] = counts ? mixed->point.f : INFINITY;
+        if (counts)
+            memcpy(mixed->kept + end * mixed->m, mixed->point.theta, mixed->m * sizeof(double));
+    }
+    for (size_t e = 1; e < progress->n_end; e++)
+        best = progress->end_f[e] < progress->end_f[best] - SAME ? e : best;
+    asked = go_to_end(mixed, best);
+    return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
+}
+
+/* Then with finer levels. */
 static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
 {
     unsigned finer = is_under_way ? mixed->progress.finer : 0;
     enum outcome outcome = OUTCOME_converged;
     for (; finer <= MIXED_FINER && outcome_is_success(outcome); finer++) {
-        if (!is_under_way && begin_points(mixed, finer) != ASKED_OK)
+        if (finer > 0 && !is_under_way && begin_points(mixed, finer) != ASKED_OK)
             return mixed->joint->asker.outcome;
-        outcome = search_on(mixed, is_under_way);
+        outcome = finer > 0 ? search_on(mixed, is_under_way) : search_ends(mixed, is_under_way);
         is_under_way = false;
         if (mixed->joint->end.is_cut)
             return mixed->joint->asker.outcome;
     }
     return outcome;
+}
+
+/* In place of a search: the likelihood at the start. */
+static enum outcome evaluate(struct mixed *mixed)
+{
+    mixed->progress.phase = MIXED_LAPLACE;
+    enum asked asked = mixed_run_at_best(mixed, JOINT_MIXED);
+    if (asked == ASKED_OK)
+        mixed_keep_found(mixed);
+    if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT)
+        asked = begin_points(mixed, 0);
+    if (asked == ASKED_OK)
+        asked = mixed_conclude(mixed, OUTCOME_evaluated);
+    return asked == ASKED_OK ? OUTCOME_evaluated : mixed->joint->asker.outcome;
 }
 
 /* What another process has left: its numbers at the best estimates, once more. */
@@ -383,6 +575,8 @@ enum outcome mixed_search(struct joint *joint, enum stop_test *stop)
     bool is_exact = mixed->progress.phase == MIXED_EXACT;
     enum asked asked = mixed_make(mixed) ? ASKED_OK : joint_end_short(joint);
     mixed->search.method = &method;
+    if (asked == ASKED_OK && joint->options->evaluates)
+        return evaluate(mixed);
     if (asked == ASKED_OK && joint->asker.objective.n_row < mixed->m) {
         fit_asker_end(&joint->asker, OUTCOME_bad_data, "%zu measurements do not determine %zu estimates: "
                       "fewer random parameters, or fewer correlations (--random-covariance)",
@@ -393,7 +587,7 @@ enum outcome mixed_search(struct joint *joint, enum stop_test *stop)
         asked = is_resumed ? resume(mixed) : begin_laplace(mixed);
     enum outcome outcome = joint->asker.outcome;
     if (asked == ASKED_OK && !is_exact)
-        outcome = search_on(mixed, is_resumed);
+        outcome = search_laplace(mixed, is_resumed);
     if (asked == ASKED_OK && !joint->end.is_cut && joint->options->likelihood == LIKELIHOOD_EXACT
         && (is_exact || outcome_is_success(outcome)))
         outcome = search_exact(mixed, is_exact);

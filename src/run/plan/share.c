@@ -285,7 +285,10 @@ bool share_levels_make(struct share_levels *made, const struct share *share, siz
         swap_columns(level, n_parameter, group, n_group, first);
     made->levels = (struct joint_levels){.level = level, .n_column = kept, .group = group,
                                          .n_group = n_group, .random = share->random.block,
-                                         .occasion = share->random.occasion};
+                                         .occasion = share->random.occasion,
+                                         .deviation = share->deviation.deviation,
+                                         .by_experiment = share->deviation.by_experiment,
+                                         .correlation = share->deviation.correlation};
     return true;
 }
 
@@ -368,16 +371,20 @@ static bool make_room(struct share *share, struct words *words)
            && share->is_common && share->group && share->n_group;
 }
 
-static enum status set_random(struct share *share, struct words *words, const char *covariance,
-                              struct error *error)
+static enum status set_random(struct share *share, const struct words *words,
+                              const struct recipe *recipe, struct error *error)
 {
     for (size_t i = 0; i < share->n_parameter; i++)
         words->wanted[i] = is_random(words->of[i]);
-    return share_random_init(&share->random, words->wanted, words->varies, words->names,
-                             share->n_parameter, covariance, error);
+    enum status status = share_random_init(&share->random, words->wanted, words->varies,
+                                           words->names, share->n_parameter,
+                                           recipe->random_covariance, error);
+    return status ? status
+                  : share_deviation_init(&share->deviation, &share->random, words->names,
+                                         share->n_parameter, recipe->random_deviation, error);
 }
 
-static enum status make(struct share *share, const char *covariance, struct words *words,
+static enum status make(struct share *share, const struct recipe *recipe, struct words *words,
                         size_t n_parameter, const struct problem *problem, struct error *error)
 {
     const char *const *names = words->names;
@@ -392,7 +399,7 @@ static enum status make(struct share *share, const char *covariance, struct word
     if (!status)
         status = set_levels(share, problem, words->of, column, error);
     if (!status)
-        status = set_random(share, words, covariance, error);
+        status = set_random(share, words, recipe, error);
     if (!status && share->n > 0)
         status = find_fits(share, error);
     if (!status && share->n > 0 && !print(share, names, column))
@@ -410,17 +417,33 @@ enum status share_read(struct share *share, const struct recipe *recipe, const c
 {
     struct words words = {.text = recipe->share, .random = recipe->random, .names = names,
                           .is_whole = true};
-    return make(share, recipe->random_covariance, &words, n_parameter, problem, error);
+    struct recipe kept = *recipe; /* of fits that have begun: their text may be a hash */
+    kept.random_deviation = NULL;
+    return make(share, &kept, &words, n_parameter, problem, error);
+}
+
+/* Without a search nothing is guessed. */
+static enum status check_evaluation(const struct share *share, const char *const *names,
+                                    struct error *error)
+{
+    char room[200];
+    const char *lacks = share_deviation_lacks(&share->deviation, &share->random, names,
+                                              share->n_parameter, room);
+    return lacks ? error_set(error, STATUS_USAGE, "--evaluate: it needs the standard deviation of "
+                             "each random parameter: give --random-deviation %.200s=NUMBER", lacks)
+                 : STATUS_OK;
 }
 
 enum status share_open(struct share *share, struct run_options *options, const struct problem *problem, struct error *error)
 {
     struct words words = {.text = options->recipe.share, .random = options->recipe.random,
                           .names = problem_parameter_name(problem)};
-    enum status status = make(share, options->recipe.random_covariance, &words,
-                              problem_n_parameter(problem), problem, error);
+    enum status status = make(share, &options->recipe, &words, problem_n_parameter(problem),
+                              problem, error);
     if (!status)
         status = share_random_check_options(&share->random, options, error);
+    if (!status && options->recipe.fit.evaluates)
+        status = check_evaluation(share, words.names, error);
     if (!status)
         status = share_random_check_problem(&share->random, share->level, problem, error);
     if (!status && share->n == 0 && options->recipe.leave_out_failed)
@@ -430,6 +453,7 @@ enum status share_open(struct share *share, struct run_options *options, const s
         options->recipe.share = share->text;
         options->recipe.random = share->random.text;
         options->recipe.random_covariance = share->random.covariance;
+        options->recipe.random_deviation = share->deviation.text;
         share->leaves_out = options->recipe.leave_out_failed || share->random.n > 0;
         options->recipe.leave_out_failed = options->recipe.leave_out_failed && !share->random.n;
         status = check_options(options, error);
@@ -447,6 +471,7 @@ void share_fini(struct share *share)
     free(share->is_common);
     components_fini(&share->components);
     share_random_fini(&share->random);
+    share_deviation_fini(&share->deviation);
     free(share->text);
     *share = (struct share){.n = 0};
 }

@@ -190,11 +190,11 @@ enum status share_random_check_options(const struct share_random *random,
                    {"--warm-start pilot", recipe->warm_start != 0, true},
                    {"--profile", recipe->profile != NULL, false},
                    {"--bootstrap", recipe->n_bootstrap > 0, false},
-                   {"--evaluate", recipe->fit.evaluates, false},
                    {"--gradient differences",
                     recipe->fit.gradient == GRADIENT_differences && random->occasion, true}};
     if (random->n == 0) {
         const char *name = recipe->random_covariance              ? "--random-covariance"
+                           : recipe->random_deviation                   ? "--random-deviation"
                            : recipe->fit.likelihood != LIKELIHOOD_EXACT ? "--likelihood"
                                                                   : NULL;
         return name ? error_set(error, STATUS_USAGE, "%s: no parameter is random (--random, "
