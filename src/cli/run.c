@@ -285,20 +285,24 @@ static void print_objective(const struct run_summary *summary)
     fputc('\n', stderr);
 }
 
-static void print_population(const struct run_population *population)
+static void print_population(const struct run_summary *summary)
 {
+    const struct run_population *population = &summary->population;
+    bool is_evaluation = summary->by_outcome[OUTCOME_evaluated] > 0;
     if (population->n_estimate == 0)
         return;
     fprintf(stderr, "  population: -2 log L %.9g", population->minus_2_log_likelihood);
     if (population->likelihood_error > 0)
         fprintf(stderr, " +- %.2g", population->likelihood_error);
-    fprintf(stderr, " (%s), %zu estimates, AIC %.9g, BIC %.9g\n",
-            population->is_laplace ? "Laplace's approximation" : "exact", population->n_estimate,
-            population->aic, population->bic);
-    if (population->n_zero > 0)
+    fprintf(stderr, " (%s)", population->is_laplace ? "Laplace's approximation" : "exact");
+    if (!is_evaluation)
+        fprintf(stderr, ", %zu estimates, AIC %.9g, BIC %.9g", population->n_estimate,
+                population->aic, population->bic);
+    fputc('\n', stderr);
+    if (population->n_zero > 0 && !is_evaluation)
         fprintf(stderr, "  population: no variance of %s%s was found: it is 0\n", population->zero,
                 population->n_zero > 1 ? " and others" : "");
-    if (population->n_no_error > 0)
+    if (population->n_no_error > 0 && !is_evaluation)
         fprintf(stderr, "  population: %zu of %zu estimates have no standard error (%s%s): a bound holds "
                 "them, or the data do not determine them\n", population->n_no_error,
                 population->n_estimate, population->no_error,
@@ -327,7 +331,7 @@ static void print_text(const struct run_summary *summary, const struct run_shown
     print_failures(summary, color);
     if (summary->n_fit == 1 && isfinite(summary->objective))
         print_objective(summary);
-    print_population(&summary->population);
+    print_population(summary);
     print_goodness(summary);
     print_notes(summary, color);
     print_refits(summary);

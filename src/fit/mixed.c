@@ -126,6 +126,26 @@ void mixed_first_factor(const struct mixed *mixed, double *estimates)
         estimates[s + k] = mixed->start[mixed->row[k] + mixed->column[k] * r];
     for (size_t o = 0; o < mixed->progress.q; o++)
         estimates[s + n + o] = deviation[r + o];
+    mixed_clear_columns(mixed, estimates);
+}
+
+void mixed_clear_columns(const struct mixed *mixed, double *estimates)
+{
+    size_t r = mixed->progress.r, s = mixed->progress.s;
+    double *factor = mixed->start;
+    mixed_factor(mixed, estimates, factor);
+    for (size_t c = 0; c < r; c++)
+        for (size_t j = c + 1; j < r && factor[c + c * r] == 0; j++) {
+            double below = factor[j + c * r], diagonal = factor[j + j * r];
+            double length = hypot(below, diagonal);
+            for (size_t i = j; i < r && below != 0; i++) { /* a rotation of the two columns */
+                double left = factor[i + c * r], right = factor[i + j * r];
+                factor[i + c * r] = i == j ? 0 : (diagonal * left - below * right) / length;
+                factor[i + j * r] = i == j ? length : (below * left + diagonal * right) / length;
+            }
+        }
+    for (size_t k = 0; k < mixed->progress.n_factor; k++)
+        estimates[s + k] = factor[mixed->row[k] + mixed->column[k] * r];
 }
 
 /* The map of all estimates. */

@@ -119,6 +119,9 @@ double mixed_first_deviation(const struct mixed *mixed, const double *theta, siz
 /* Sets the factor's entries of estimates (m) to the given covariance or, where none is given, to
  * independent deviations as above. */
 void mixed_first_factor(const struct mixed *mixed, double *estimates);
+/* Takes what is below a diagonal entry of 0 to later columns, which leaves the covariance: then the
+ * others' entries are functions of it. */
+void mixed_clear_columns(const struct mixed *mixed, double *estimates);
 /* The factor of the covariance over the datasets as a matrix, r x r, column-major. */
 void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
 static inline bool mixed_is_pass(enum joint_pass pass)

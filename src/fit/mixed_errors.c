@@ -19,12 +19,22 @@ static double error_of(const struct joint_block *block)
 
 static double square_of(const struct joint_block *block) { return error_of(block) * error_of(block); }
 
+/* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of 0. */
+static bool is_in_zero_column(const struct mixed *mixed, size_t k)
+{
+    size_t s = mixed->progress.s, column = mixed->column[k - s];
+    for (size_t j = s; j < mixed->m; j++)
+        if (mixed->row[j - s] == column && mixed->column[j - s] == column)
+            return mixed->point.theta[j] == 0;
+    return false;
+}
+
 /* The estimates that a bound holds, or a variance of 0: `loose` lists the others. */
 static size_t find_loose(const struct mixed *mixed, uint32_t *loose)
 {
     size_t n = 0, s = mixed->progress.s;
     for (uint32_t k = 0; k < mixed->m; k++) {
-        bool is_zero = k >= s && mixed->asker.map.lower[k] == 0 && mixed->point.theta[k] == 0;
+        bool is_zero = k >= s && is_in_zero_column(mixed, k);
         if (!is_zero && !fit_point_is_held(&mixed->asker.map, &mixed->point, k))
             loose[n++] = k;
     }

@@ -216,6 +216,7 @@ static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
             continue;
         memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
         mixed->trial[k] = 0;
+        mixed_clear_columns(mixed, mixed->trial);
         asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
         if (asked != ASKED_OK || !(mixed->sum[0] <= mixed->point.f + SAME))
             continue;
@@ -338,11 +339,11 @@ static bool set_start(struct mixed *mixed, size_t number)
         if (number >= START_WITHOUT && a == c && n_diagonal++ == number - START_WITHOUT) {
             is_good = trial[k] != 0;
             for (size_t j = s; j < m; j++)
-                if (mixed->row[j - s] == a || mixed->column[j - s] == a)
-                    trial[j] = 0;
+                trial[j] = mixed->row[j - s] == a ? 0 : trial[j];
         }
         trial[k] = goes ? 0 : trial[k];
     }
+    mixed_clear_columns(mixed, trial);
     return is_good && are_few(mixed);
 }
 

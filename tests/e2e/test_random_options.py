@@ -125,7 +125,7 @@ def test_refused(tmp):
             (base + ("--warm-start", "pilot"), "--warm-start pilot: not with random parameters"),
             (base + ("--profile", "A"), "--profile: not with random parameters"),
             (base + ("--bootstrap", "50"), "--bootstrap: not with random parameters"),
-            (base + ("--evaluate",), "--evaluate: not with random parameters"),
+            (base + ("--evaluate",), "give --random-deviation k=NUMBER"),
             (base + ("--gradient", "adjoint"), "--gradient adjoint: not with shared parameters"),
             (base + ("--shard", "1/2"), "not with shared parameters"),
             (base + ("--likelihood", "foce"), "--likelihood"),
