@@ -33,6 +33,8 @@ static void print_head(FILE *file, const struct result_population *population)
         fprintf(file, "; %llu dataset%s left out",
                 (unsigned long long)population->n_left_out,
                 population->n_left_out == 1 ? " was" : "s were");
+    if (!isnan(population->log_prior))
+        fprintf(file, "; with priors, whose log density is %.6g", population->log_prior);
     if (isfinite(population->condition))
         fprintf(file, "; condition number %.3g", population->condition);
     fputc('\n', file);
@@ -166,6 +168,7 @@ void show_population_json(struct json *json, const struct result_population *pop
     json_number(json, "aic", population->aic);
     json_number(json, "bic", population->bic);
     json_number(json, "condition_number", population->condition);
+    json_number(json, "log_prior", population->log_prior);
     json_unsigned(json, "datasets", population->n_dataset);
     json_unsigned(json, "left_out", population->n_left_out);
     json_unsigned(json, "measurements", population->n_row);

@@ -197,7 +197,8 @@ bool mixed_make(struct mixed *mixed)
     mixed->point.theta = arena_calloc(arena, m + 1, sizeof(double));
     if (!mixed->point.theta || !trust_model_init(&mixed->search.model, &mixed->asker, arena)
         || !ARENA_DOUBLES(arena, {&mixed->point.gradient, m, 1}, {&mixed->trial, m, 1},
-                          {&mixed->slope, m, 1}, {&mixed->kept, m, MIXED_ENDS},
+                          {&mixed->slope, m, 1}, {&mixed->prior_slope, m, 1},
+                          {&mixed->prior_curvature, m, 1}, {&mixed->kept, m, MIXED_ENDS},
                           {&mixed->curvature, m, m},
                           {&mixed->sum, mixed_n_number(m), 1}))
         return false;

@@ -19,6 +19,9 @@
  * mode and with H, and the gradient is that of the sum over moving points. So the sum is a smooth
  * function of the estimates, and where Laplace's approximation is exact, the sum is.
  *
+ * A prior of a random parameter is one of its typical value, the mean taken to the natural scale:
+ * it is added to the sum over all datasets, as are those of shared parameters.
+ *
  * The search is that of fit/search.h over all estimates: the means and shared values, then the
  * factor's entries. Its curvature is at first the expected information of the model linearised at
  * the modes, or the outer products of the datasets' gradients where these are many (Berndt, Hall,
@@ -75,6 +78,8 @@ struct mixed {
     double *kept;             /* m x MIXED_ENDS: estimates at the ends of starts */
     double *sum;              /* mixed_n_number: over all datasets, of the latest pass */
     const double *at;         /* the estimates that the pass evaluates */
+    /* The priors' part of the latest sums, -log of their density but for constants. */
+    double prior_f, log_prior, *prior_slope, *prior_curvature;
     struct rule rule;
     bool holds;               /* the pass stays at the modes that are known; */
     bool chooses;             /* datasets choose their levels of the rule */

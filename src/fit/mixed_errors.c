@@ -307,7 +307,8 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     else
         set_missing(result->standard_error, m);
     result->condition = has_errors ? result->condition : (double)NAN;
-    result->minus_2_log_likelihood = 2 * mixed->point.f;
+    result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f);
+    result->log_prior = mixed->log_prior;
     if (mixed->progress.phase == MIXED_EXACT)
         result->likelihood_error =
             2 * fmax(fabs(joint_total(joint, error_of)), sqrt(joint_total(joint, square_of)));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed_pass.h"
 
+#include "fit/map.h"
+#include "fit/prior.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +30,39 @@ void mixed_unpack(size_t m, const double *packed, double *matrix)
             matrix[d + c * m] = matrix[c + d * m] = *packed++;
 }
 
+/* The place of an estimate's second derivative in the sums. */
+static size_t diagonal_of(size_t m, size_t k) { return 1 + m + k * m - k * (k + 1) / 2 + k; }
+
+/* Adds the priors of means and shared parameters to the sums at these estimates. */
+static void add_priors(struct mixed *mixed, const double *estimates)
+{
+    const struct joint *joint = mixed->joint;
+    mixed->prior_f = 0;
+    mixed->log_prior = NAN;
+    for (size_t k = 0; joint->prior && k < mixed->progress.s; k++) {
+        const struct joint_above *above = &joint->above.list[k];
+        const struct fit_prior *prior = &joint->prior[above->file_index];
+        double p = fit_scale_to_natural(above->scale, estimates[k]);
+        double chain = above->scale == SCALE_LIN     ? 1
+                       : above->scale == SCALE_LOG10 ? log(10) * p
+                                                     : p;
+        double ends[2] = {above->lower, above->upper};
+        for (int e = 0; e < 2 && !prior->on_optimizer; e++)
+            ends[e] = fit_scale_to_natural(above->scale, ends[e]);
+        if (prior->kind == PRIOR_NONE)
+            continue;
+        struct prior_terms terms = fit_prior_at(prior, estimates[k], p, chain, CURVATURE_ABOVE);
+        mixed->prior_slope[k] = terms.row * terms.rhs;
+        mixed->prior_curvature[k] = terms.row * terms.row;
+        mixed->prior_f += terms.f;
+        mixed->log_prior = (isnan(mixed->log_prior) ? 0 : mixed->log_prior)
+                           - fit_prior_constant(prior, ends[0], ends[1]) - terms.f + terms.rounding;
+        mixed->sum[1 + k] += mixed->prior_slope[k];
+        mixed->sum[diagonal_of(mixed->m, k)] += mixed->prior_curvature[k];
+    }
+    mixed->sum[0] += mixed->prior_f;
+}
+
 enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *estimates)
 {
     struct joint *joint = mixed->joint;
@@ -44,6 +80,7 @@ enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *es
     }
     if (!joint_totals(joint, mixed_n_number(mixed->m), numbers_of, mixed, mixed->sum))
         return joint_end_short(joint);
+    add_priors(mixed, estimates);
     return isfinite(mixed->sum[0]) ? ASKED_OK : ASKED_FAILED;
 }
 
@@ -80,7 +117,8 @@ bool mixed_products(const struct mixed *mixed, double *matrix)
         mixed_unpack(m, packed, matrix);
     for (size_t c = 0; c < m && is_good; c++)
         for (size_t d = 0; d < m; d++)
-            matrix[d + c * m] -= mixed->point.gradient[c] * mixed->point.gradient[d] / n;
+            matrix[d + c * m] -= (mixed->point.gradient[c] - mixed->prior_slope[c])
+                                 * (mixed->point.gradient[d] - mixed->prior_slope[d]) / n;
     free(packed);
     return is_good;
 }

@@ -33,6 +33,8 @@ static enum asked begin_curvature(struct mixed *mixed)
                     && (double)mixed->joint->part.n_all >= MANY * (double)mixed->m;
     if (are_many && !mixed_products(mixed, mixed->curvature))
         return joint_end_short(mixed->joint);
+    for (size_t k = 0; are_many && k < mixed->m; k++)
+        mixed->curvature[k + k * mixed->m] += mixed->prior_curvature[k];
     if (!are_many)
         mixed_unpack(mixed->m, mixed->sum + 1 + mixed->m, mixed->curvature);
     return ASKED_OK;

@@ -55,6 +55,7 @@ static void pass_rest(struct cursor *cursor, struct mixed_result *result)
     ARRAY(result->error_covariance, m * m);
     ARRAY(result->shrinkage, r);
     FIELD(result->minus_2_log_likelihood);
+    FIELD(result->log_prior);
     FIELD(result->likelihood_error);
     FIELD(result->condition);
     FIELD(result->n_dataset);
@@ -99,6 +100,11 @@ bool mixed_result_read(struct mixed_result *result, const char *journal,
         pass_rest(&in, result);
     free(bytes);
     return !in.is_bad && in.at == n;
+}
+
+double mixed_result_objective(const struct mixed_result *result)
+{
+    return 0.5 * result->minus_2_log_likelihood - (isnan(result->log_prior) ? 0 : result->log_prior);
 }
 
 double mixed_result_aic(const struct mixed_result *result)

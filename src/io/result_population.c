@@ -106,7 +106,8 @@ static const struct {
     {"minus_2_log_likelihood_error", offsetof(struct result_population, likelihood_error)},
     {"aic", offsetof(struct result_population, aic)},
     {"bic", offsetof(struct result_population, bic)},
-    {"condition_number", offsetof(struct result_population, condition)}},
+    {"condition_number", offsetof(struct result_population, condition)},
+    {"log_prior", offsetof(struct result_population, log_prior)}},
   counts[] = {{"n_dataset", offsetof(struct result_population, n_dataset)},
               {"n_left_out", offsetof(struct result_population, n_left_out)},
               {"n_measurement", offsetof(struct result_population, n_row)}};
@@ -217,7 +218,7 @@ struct result_population *result_population_make(const struct mixed_result *from
         .shared_name = words + 2 * r, .occasion_name = words + 2 * r + s + m,
         .estimate_name = words + 2 * r + s, .condition = from->condition,
         .minus_2_log_likelihood = from->minus_2_log_likelihood,
-        .likelihood_error = from->likelihood_error, .aic = mixed_result_aic(from),
+        .likelihood_error = from->likelihood_error, .log_prior = from->log_prior, .aic = mixed_result_aic(from),
         .bic = mixed_result_bic(from, from->n_dataset), .n_dataset = from->n_dataset,
         .n_left_out = from->n_left_out, .n_row = from->n_row,
         .likelihood = likelihood_name(from->likelihood)};

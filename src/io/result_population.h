@@ -24,6 +24,7 @@ struct result_population {
      * optimiser's scale */
     double *estimate, *error, *error_scores, *error_sandwich, *error_covariance;
     double minus_2_log_likelihood, likelihood_error, aic, bic, condition;
+    double log_prior;                     /* NaN: there are no priors, or the file does not say it */
     uint64_t n_dataset, n_left_out, n_row;
     const char *likelihood;               /* likelihood_name */
 };

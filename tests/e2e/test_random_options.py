@@ -155,10 +155,6 @@ def test_refused_parameters(tmp):
     path, model = problem(tmp / "one.h5", 1)
     assert "the problem has one dataset" in h.stiffit("run", path, "--model", model, *words,
                                                       code=2).stderr
-    path, model = problem(tmp / "prior.h5", n)
-    model.write_text(MODEL.replace("parameter k = 0.3", "parameter k = 0.3 prior normal(0.3, 1)"))
-    done = h.stiffit("run", path, "--model", model, *words, code=(2, 3))
-    assert "'k' has a prior" in done.stderr, done.stderr
 
 
 def test_groups_are_refused(tmp):

@@ -123,7 +123,7 @@ static enum status write_population(struct search *search, struct error *error)
         return STATUS_OK;
     bool is_there = mixed_result_read(&before, plan->paths.journal, &plan->identity, &arena);
     if (!is_there
-        || !(before.minus_2_log_likelihood <= mixed->result.minus_2_log_likelihood))
+        || !(mixed_result_objective(&before) <= mixed_result_objective(&mixed->result)))
         status = mixed_result_write(&mixed->result, plan->paths.journal, &plan->identity, error);
     arena_fini(&arena);
     return status;

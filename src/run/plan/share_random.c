@@ -3,7 +3,6 @@
 
 #include "base/words.h"
 #include "io/mixed_result.h"
-#include "io/problem_prior.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,7 +212,6 @@ enum status share_random_check_problem(const struct share_random *random, const 
                                        const struct problem *problem, struct error *error)
 {
     const char *const *names = problem_parameter_name(problem);
-    const struct problem_prior *prior = problem_prior(problem);
     uint64_t n_dataset = problem_info(problem)->n_dataset;
     for (size_t i = 0; random->n > 0 && i < problem_n_parameter(problem); i++) {
         uint64_t n_fixed = problem_n_fixed(problem, i);
@@ -223,10 +221,6 @@ enum status share_random_check_problem(const struct share_random *random, const 
             return error_set(error, STATUS_USAGE, "--random: '%.60s' is fixed%s (/parameters/fixed)"
                              "; a random parameter is free in every dataset", name,
                              n_fixed == n_dataset ? "" : " in some datasets");
-        if (random->block[i] && prior && prior[i].kind != PRIOR_NONE)
-            return error_set(error, STATUS_USAGE, "--random: '%.60s' has a prior "
-                             "(/parameters/prior), but the distribution of a random parameter is "
-                             "estimated", name);
         if (level[i] > 1)
             return error_set(error, STATUS_USAGE, "'%.60s' is shared by groups of datasets, which "
                              "is not possible with random parameters yet", name);
