@@ -437,7 +437,10 @@ static enum asked prepare(struct joint *joint, bool is_resumed)
 static enum outcome run_mixed(struct joint *joint, bool is_under_way, enum stop_test *stop)
 {
     enum outcome outcome = OUTCOME_not_run;
-    if (joint->mixed->progress.phase == MIXED_POOLED)
+    bool is_pooled = joint->mixed->progress.phase == MIXED_POOLED;
+    if (is_pooled && joint->options->is_near) /* a refit begins at the best fit */
+        outcome = begin(&joint->search) == ASKED_OK ? outcome : joint->asker.outcome;
+    else if (is_pooled)
         outcome = fit_search_run(&joint->search, is_under_way);
     return joint->end.is_cut ? outcome : mixed_search(joint, stop);
 }

@@ -172,6 +172,9 @@ static bool make_map(struct mixed *mixed)
         map->start[k] = k < s ? theta[k] : 0;
         map->size[k] = k < s ? from->size[k] : size;
     }
+    for (size_t k = 0; k < s && mixed->joint->held; k++)
+        if (mixed->joint->held[from->file_index[k]])
+            map->lower[k] = map->upper[k] = map->start[k];
     mixed_first_factor(mixed, map->start);
     return true;
 }
@@ -200,7 +203,7 @@ bool mixed_make(struct mixed *mixed)
                           {&mixed->slope, m, 1}, {&mixed->prior_slope, m, 1},
                           {&mixed->prior_curvature, m, 1}, {&mixed->kept, m, MIXED_ENDS},
                           {&mixed->curvature, m, m},
-                          {&mixed->sum, mixed_n_number(m), 1}))
+                          {&mixed->sum, mixed_n_number(m) + 1, 1}))
         return false;
     memcpy(mixed->point.theta, mixed->asker.map.start, m * sizeof(double));
     return true;

@@ -78,6 +78,7 @@ struct mixed {
     double *kept;             /* m x MIXED_ENDS: estimates at the ends of starts */
     double *sum;              /* mixed_n_number: over all datasets, of the latest pass */
     const double *at;         /* the estimates that the pass evaluates */
+    double n_dataset;         /* of the latest pass: how many datasets count, with their weights */
     /* The priors' part of the latest sums, -log of their density but for constants. */
     double prior_f, log_prior, *prior_slope, *prior_curvature;
     struct rule rule;

@@ -225,11 +225,13 @@ static void find_errors(struct mixed *mixed, struct errors *errors, struct arena
 
 static void means_of(const void *context, const struct joint_block *block, double *number)
 {
-    size_t r = ((const struct mixed *)context)->progress.r;
+    const struct mixed *mixed = context;
+    size_t r = mixed->progress.r;
+    double weight = mixed_weight(mixed, block);
     for (size_t a = 0; a < r; a++) {
-        double by = block->mixed->mean[a] - ((const struct mixed *)context)->result.mean[a];
-        number[a] = by;
-        number[r + a] = by * by;
+        double by = block->mixed->mean[a] - mixed->result.mean[a];
+        number[a] = weight * by;
+        number[r + a] = weight * by * by;
     }
 }
 
@@ -239,7 +241,7 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
     struct mixed_result *result = &mixed->result;
     const struct joint *joint = mixed->joint;
     size_t r = result->r, s = mixed->progress.s, n_shared = 0;
-    double n = (double)joint->part.n_all, *sum;
+    double n = mixed->n_dataset, *sum;
     if (!ARENA_DOUBLES(arena, {&sum, 2 * r, 1}))
         return joint_end_short(mixed->joint);
     for (size_t a = 0; a < r; a++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed_pass.h"
 
+#include "fit/joint_members.h"
 #include "fit/map.h"
 #include "fit/prior.h"
 
@@ -8,10 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+double mixed_weight(const struct mixed *mixed, const struct joint_block *block)
+{
+    return joint_weight(mixed->joint, (size_t)(block - mixed->joint->block));
+}
+
+/* All numbers, and how often the dataset counts. */
 static void numbers_of(const void *context, const struct joint_block *block, double *number)
 {
     const struct mixed *mixed = context;
-    memcpy(number, block->mixed->number, mixed_n_number(mixed->m) * sizeof *number);
+    size_t n = mixed_n_number(mixed->m);
+    double weight = mixed_weight(mixed, block);
+    for (size_t k = 0; k < n; k++)
+        number[k] = weight * block->mixed->number[k];
+    number[n] = weight;
 }
 
 static void products_of(const void *context, const struct joint_block *block, double *number)
@@ -20,7 +31,7 @@ static void products_of(const void *context, const struct joint_block *block, do
     const double *gradient = block->mixed->number + 1;
     for (size_t c = 0; c < mixed->m; c++)
         for (size_t d = c; d < mixed->m; d++)
-            *number++ = gradient[c] * gradient[d];
+            *number++ = mixed_weight(mixed, block) * gradient[c] * gradient[d];
 }
 
 void mixed_unpack(size_t m, const double *packed, double *matrix)
@@ -78,8 +89,9 @@ enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *es
         joint->end.culprit = culprit;
         return ASKED_FAILED;
     }
-    if (!joint_totals(joint, mixed_n_number(mixed->m), numbers_of, mixed, mixed->sum))
+    if (!joint_totals(joint, mixed_n_number(mixed->m) + 1, numbers_of, mixed, mixed->sum))
         return joint_end_short(joint);
+    mixed->n_dataset = mixed->sum[mixed_n_number(mixed->m)];
     add_priors(mixed, estimates);
     return isfinite(mixed->sum[0]) ? ASKED_OK : ASKED_FAILED;
 }
@@ -111,7 +123,7 @@ void mixed_keep_found(struct mixed *mixed)
 bool mixed_products(const struct mixed *mixed, double *matrix)
 {
     size_t m = mixed->m;
-    double *packed = malloc((m * (m + 1) / 2 + 1) * sizeof *packed), n = (double)mixed->joint->part.n_all;
+    double *packed = malloc((m * (m + 1) / 2 + 1) * sizeof *packed), n = mixed->n_dataset;
     bool is_good = packed && joint_totals(mixed->joint, m * (m + 1) / 2, products_of, mixed, packed);
     if (is_good)
         mixed_unpack(m, packed, matrix);

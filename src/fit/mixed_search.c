@@ -49,7 +49,7 @@ static double least_curvature(const struct mixed *mixed, size_t k)
     if (k < s)
         return 0;
     size_t a = mixed->row[k - s], mean = mixed->random[a];
-    double by_mean = mixed->curvature[mean + mean * m], n = (double)mixed->joint->part.n_all;
+    double by_mean = mixed->curvature[mean + mean * m], n = mixed->n_dataset;
     double small = SMALL * mixed_first_deviation(mixed, mixed->point.theta, a);
     return 2 * by_mean * by_mean / n * small * small;
 }
@@ -351,7 +351,8 @@ static bool set_start(struct mixed *mixed, size_t number)
 
 static size_t count_starts(const struct mixed *mixed)
 {
-    return START_WITHOUT + mixed->progress.r + mixed->progress.q;
+    bool is_near = mixed->joint->options->is_near; /* a best fit is known: a refit */
+    return is_near ? 1 : START_WITHOUT + mixed->progress.r + mixed->progress.q;
 }
 
 /* Evaluates Laplace's likelihood at the trial, with smaller variances if it cannot be evaluated. */

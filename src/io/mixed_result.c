@@ -102,6 +102,19 @@ bool mixed_result_read(struct mixed_result *result, const char *journal,
     return !in.is_bad && in.at == n;
 }
 
+void mixed_result_estimates(const struct mixed_result *result, double *estimate)
+{
+    size_t r = result->r;
+    memcpy(estimate, result->mean, r * sizeof *estimate);
+    estimate += r;
+    for (size_t j = 0; j < r; j++)
+        for (size_t i = j; i < r; i++)
+            if (result->is_estimated[i * r + j])
+                *estimate++ = result->covariance[i * r + j];
+    memcpy(estimate, result->variance, result->q * sizeof *estimate);
+    memcpy(estimate + result->q, result->value, result->s * sizeof *estimate);
+}
+
 double mixed_result_objective(const struct mixed_result *result)
 {
     return 0.5 * result->minus_2_log_likelihood - (isnan(result->log_prior) ? 0 : result->log_prior);

@@ -55,6 +55,8 @@ enum status mixed_result_write(const struct mixed_result *result, const char *jo
 /* False: there is none of this run, it is damaged, or out of memory. */
 bool mixed_result_read(struct mixed_result *result, const char *journal,
                        const struct run_identity *identity, struct arena *arena);
+/* All m estimates, in their order. */
+void mixed_result_estimates(const struct mixed_result *result, double *estimate);
 /* What was minimised: -log of the likelihood times the priors' density. */
 double mixed_result_objective(const struct mixed_result *result);
 /* Akaike's criterion; Schwarz's with the number of datasets, or of measurements. */

@@ -26,6 +26,10 @@ struct result_population {
     double minus_2_log_likelihood, likelihood_error, aic, bic, condition;
     double log_prior;                     /* NaN: there are no priors, or the file does not say it */
     uint64_t n_dataset, n_left_out, n_row;
+    /* M: of bootstrap replicates, if n_bootstrap of them succeeded: standard deviations, and the ends
+     * of 95 % intervals; as `estimate`. */
+    uint64_t n_bootstrap;
+    double *bootstrap_error, *bootstrap_lower, *bootstrap_upper;
     const char *likelihood;               /* likelihood_name */
 };
 

@@ -123,8 +123,6 @@ def test_refused(tmp):
             (base + ("--random-covariance", ""), "'' is not a random parameter"),
             (base + ("--optimizer", "lbfgs"), "--optimizer lbfgs: not with random parameters"),
             (base + ("--warm-start", "pilot"), "--warm-start pilot: not with random parameters"),
-            (base + ("--profile", "A"), "--profile: not with random parameters"),
-            (base + ("--bootstrap", "50"), "--bootstrap: not with random parameters"),
             (base + ("--evaluate",), "give --random-deviation k=NUMBER"),
             (base + ("--gradient", "adjoint"), "--gradient adjoint: not with shared parameters"),
             (base + ("--shard", "1/2"), "not with shared parameters"),

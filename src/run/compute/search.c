@@ -163,6 +163,7 @@ static enum status begin(struct search *search, uint32_t task, uint32_t n_redraw
                                      request ? request->weight : NULL,
                                      request ? &request->options : NULL);
     fit->joint.n_redrawn = n_redrawn;
+    fit->joint.held = request ? request->held_above : NULL;
     if (is_good)
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",

@@ -54,6 +54,7 @@ struct joint_request {
     struct fit_options options;
     const double *start;        /* of this process's blocks x n parameters; */
     const uint8_t *held;        /* likewise, instead of the file's, or NULL; */
+    const uint8_t *held_above;  /* n parameters: joint->held */
     const double *rtol;         /* and of its blocks */
     bool keeps;                 /* its state, from which another process continues */
 };

@@ -187,8 +187,6 @@ enum status share_random_check_options(const struct share_random *random,
         bool is_given, is_never; /* never: it is not planned */
     } refused[] = {{"--optimizer lbfgs", recipe->fit.optimizer == OPTIMIZER_lbfgs, true},
                    {"--warm-start pilot", recipe->warm_start != 0, true},
-                   {"--profile", recipe->profile != NULL, false},
-                   {"--bootstrap", recipe->n_bootstrap > 0, false},
                    {"--gradient differences",
                     recipe->fit.gradient == GRADIENT_differences && random->occasion, true}};
     if (random->n == 0) {
