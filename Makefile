@@ -11,6 +11,7 @@ libdir ?= $(prefix)/lib/stiffit
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 datadir ?= $(prefix)/share
+docdir ?= $(datadir)/doc/stiffit
 pkgconfigdir ?= $(datadir)/pkgconfig
 PKG_CONFIG ?= pkg-config
 PYTHON ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
@@ -89,7 +90,9 @@ SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 MODEL_HEADER := $(B)/obj/model_header
 REPORT_FILES := $(B)/obj/report_files
 GPU_KERNEL := $(B)/obj/gpu_kernel
-OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o
+TEMPLATES := $(B)/obj/model_templates
+GENERATED := $(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o $(TEMPLATES).o
+OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(GENERATED)
 MODELS := $(patsubst models/%/,%,$(wildcard models/*/))
 MODELS_C := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).c),$(m)))
 MODELS_TEXT := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).ode),$(m)))
@@ -141,6 +144,16 @@ $(GPU_KERNEL).c: src/ode/gpu/prelude.cl src/ode/gpu/kernel.cl
 		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' src/ode/gpu/$$part.cl && echo '    ;'; done; } \
 		>$@.tmp && mv $@.tmp $@
 
+# The templates of `stiffit model new`: what models/library holds, in the order of the names.
+LIBRARY := $(sort $(patsubst models/library/%.ode,%,$(wildcard models/library/*.ode)))
+$(TEMPLATES).c: $(LIBRARY:%=models/library/%.ode) models/library
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "cli/model_templates.h"' && echo 'const char *const model_template_name[] = {' && \
+		printf '    "%s",\n' $(LIBRARY) && echo '    0};' && \
+		echo 'const char *const model_template_text[] = {' && for f in $(LIBRARY); do \
+		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' models/library/$$f.ode && echo '    ,'; done && echo '};'; } \
+		>$@.tmp && mv $@.tmp $@
+
 # Pages of `stiffit report` carry their style, their script and a library of charts, as text. The library is Chart.js (MIT): the
 # smallest maintained one in Debian that draws scatter plots, bars and lines with logarithmic axes by itself (200 KB; d3 draws no
 # charts, plotly has 3 MB, vega is three libraries, flot needs jQuery; uPlot is not in Debian 12). Without it pages have tables
@@ -155,7 +168,7 @@ $(B)/chart.place: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CHART_JS)' | cmp -s - $@ || echo '$(CHART_JS)' >$@
 
-$(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o: %.o: %.c | $(B)/dependencies.found
+$(GENERATED): %.o: %.c | $(B)/dependencies.found
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -341,7 +354,7 @@ coverage: ## line coverage of src/ by the tests, into build/coverage
 
 # --- installing ------------------------------------------------------------------------------------------------------
 MAN_PAGES := $(wildcard man/*.[1-8])
-COMPLETIONS = $(B)/completion/bash $(B)/completion/zsh
+COMPLETIONS = $(addprefix $(B)/completion/,bash zsh fish)
 $(COMPLETIONS): $(B)/completion/%: $(B)/stiffit
 	@mkdir -p $(@D)
 	$(Q)$(B)/stiffit help --completion $* >$@.tmp && mv $@.tmp $@
@@ -351,11 +364,16 @@ VERSION = $(shell sed -n 's/^.define STIFFIT_VERSION "\(.*\)"/\1/p' src/base/ver
 INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
 	$(foreach m,$(MAN_PAGES),$(m):$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
 	$(B)/completion/bash:$(datadir)/bash-completion/completions/stiffit \
-	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit
+	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit \
+	$(B)/completion/fish:$(datadir)/fish/vendor_completions.d/stiffit.fish \
+	LICENSE:$(docdir)/LICENSE \
+	$(foreach f,$(filter-out %.py,$(wildcard models/*/*)),$(f):$(docdir)/examples/$(f:models/%=%)) \
+	$(foreach f,$(wildcard data/*.csv),$(f):$(docdir)/examples/$(notdir $(f))) \
+	$(foreach f,$(wildcard scripts/slurm/*),$(f):$(docdir)/examples/slurm/$(notdir $(f)))
 PC_FILE = $(DESTDIR)$(pkgconfigdir)/stiffit.pc
 
 .PHONY: install uninstall
-install: $(B)/stiffit mpi $(COMPLETIONS) ## install program, header, manual pages, completions, stiffit.pc under DESTDIR and prefix
+install: $(B)/stiffit mpi $(COMPLETIONS) ## install program, header, manual pages, examples, completions, stiffit.pc, licence
 	install -D -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
 	$(if $(MPI_PART),install -D -m 755 $(MPI_PART) $(DESTDIR)$(libdir)/stiffit-mpi.so)
 	$(foreach i,$(INSTALLED),install -D -m 644 $(subst :, $(DESTDIR),$(i)) &&) :
@@ -367,6 +385,7 @@ install: $(B)/stiffit mpi $(COMPLETIONS) ## install program, header, manual page
 uninstall: ## remove what install has put there
 	rm -f $(DESTDIR)$(bindir)/stiffit $(DESTDIR)$(libdir)/stiffit-mpi.so $(PC_FILE) $(foreach i,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(i))))
 	-rmdir $(DESTDIR)$(includedir)/stiffit 2>/dev/null
+	-find $(DESTDIR)$(docdir) -depth -type d -empty -delete 2>/dev/null
 
 .PHONY: dist
 dist: ## a tarball of the sources, build/stiffit-VERSION.tar.gz

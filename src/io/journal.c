@@ -9,10 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/checksum.h"
-#include "base/process.h"
+#include "base/clock.h"
 #include "io/answers.h"
 #include "io/durable.h"
 #include "io/journal_format.h"
+#include "io/journal_process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -173,6 +174,7 @@ static void decode_record(const unsigned char *bytes, size_t n_parameter, uint32
 
 struct journal {
     int file;
+    int64_t touched_ns; /* when its time was last set */
     size_t n_parameter;
     uint32_t n_start;
     char path[];
@@ -196,26 +198,6 @@ static enum status make_directory(const char *directory, struct error *error)
     return status ? status : durable_sync_directory(parent, error);
 }
 
-/* With host and process number it identifies a process for good. */
-static uint64_t start_time(void)
-{
-    uint64_t value = process_number(PROCESS_START_TIME);
-    return value ? value : (uint64_t)time(NULL);
-}
-
-static void host_name(char host[65])
-{
-    char name[257] = "";
-    if (gethostname(name, sizeof name - 1) != 0 || !name[0])
-        strcpy(name, "host");
-    size_t n = strnlen(name, 64);
-    for (size_t i = 0; i < n; i++)
-        host[i] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", name[i]) ? name[i] : '_';
-    host[n] = '\0';
-    if (host[0] == '.')
-        host[0] = '_';
-}
-
 static uint64_t random_word(uint64_t salt)
 {
     uint64_t word;
@@ -228,12 +210,10 @@ static uint64_t random_word(uint64_t salt)
 
 static enum status create_file(struct journal *journal, size_t path_size, const char *directory, struct error *error)
 {
-    char host[65];
-    host_name(host);
-    uint64_t started = start_time();
+    char name[JOURNAL_NAME];
     for (unsigned i = 0; i < MAX_NAME_TRIES; i++) {
-        snprintf(journal->path, path_size, "%s/%s-%ld-%" PRIu64 "-%016" PRIx64 ".log", directory, host, (long)getpid(),
-                 started, random_word(i));
+        journal_name(name, random_word(i));
+        snprintf(journal->path, path_size, "%s/%s", directory, name);
         journal->file = open(journal->path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
         if (journal->file >= 0)
             return STATUS_OK;
@@ -303,6 +283,7 @@ enum status journal_open(struct journal **journal, const char *directory, const 
     if (!made)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
     made->file = -1;
+    made->touched_ns = clock_now_ns();
     made->n_parameter = identity->n_parameter;
     made->n_start = identity->n_start;
     status = create_file(made, path_size, directory, error);
@@ -353,6 +334,11 @@ enum status journal_append(struct journal *journal, const struct fit_record *rec
 
 enum status journal_sync(struct journal *journal, struct error *error)
 {
+    int64_t now = clock_now_ns();
+    if (now - journal->touched_ns > JOURNAL_TOUCH_S * INT64_C(1000000000)) {
+        journal->touched_ns = now;
+        (void)futimens(journal->file, NULL); /* if it fails, only `status` knows less */
+    }
     return durable_sync(journal->file, journal->path, error);
 }
 

@@ -7,7 +7,6 @@
 #include "base/checksum.h"
 #include "base/sha256.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { N_DESCRIPTION = 1020 };
@@ -30,28 +29,6 @@ static uint32_t columns_checksum(void)
         crc = checksum(crc, layout, sizeof layout);
     }
     return crc;
-}
-
-/* Moves back over (hexadecimal) digits to the '-' before them; NULL if there is no digit. */
-static const char *back_over(const char *name, const char *end, bool hexadecimal)
-{
-    const char *p = end;
-    while (p > name && (hexadecimal ? isxdigit((unsigned char)p[-1]) : isdigit((unsigned char)p[-1])))
-        p--;
-    return p > name && p < end && p[-1] == '-' ? p - 1 : NULL;
-}
-
-bool journal_is_name(const char *name)
-{
-    size_t n = strlen(name);
-    if (n < 4 || strcmp(name + n - 4, ".log") != 0)
-        return false;
-    const char *end = name + n - 4, *random = back_over(name, end, true);
-    if (!random || end - random != 17)
-        return false;
-    const char *start = back_over(name, random, false);
-    const char *pid = start ? back_over(name, start, false) : NULL;
-    return pid && pid > name;
 }
 
 void journal_encode_header(const struct run_identity *identity, unsigned char out[JOURNAL_HEADER_SIZE])

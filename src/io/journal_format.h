@@ -27,9 +27,6 @@ enum journal_header {
     JOURNAL_HEADER_OTHER    /* of another format, from another version */
 };
 
-/* HOST-PID-STARTTIME-RANDOM.log, with a random part of 16 hexadecimal digits. */
-bool journal_is_name(const char *name);
-
 void journal_encode_header(const struct run_identity *identity, unsigned char out[JOURNAL_HEADER_SIZE]);
 /* SHA-256 of the run as in a header, without the texts. */
 void journal_digest(const struct run_identity *identity, unsigned char out[32]);

@@ -60,6 +60,9 @@ struct problem_expectation {
     const char *const *observable_error; /* as in stiffit/model.h, checked; NULL: all "default" */
     enum error_kind error;  /* of observables for which neither the file nor the model names one */
 };
+struct stiffit_model;
+/* Of this model, to which the pointers point; error: normal. */
+struct problem_expectation problem_expectation_of(const struct stiffit_model *abi);
 
 /* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, one per line.
  * STATUS_SYSTEM: the file does not exist or cannot be read. */

@@ -131,13 +131,15 @@ static void open_steady(struct problem *problem)
     if (!hdf5_column_as_vector(steady) || steady->n_row != n)
         faults_add(&problem->faults, "%s: has %" PRIu64 " values; one is expected for each of %" PRIu64 " experiments", path,
                    steady->n_row * steady->width, n);
-    else if (!is_number(steady))
-        faults_add(&problem->faults, "%s: must be row numbers of /experiments, or -1", path);
+    else if (problem_has_names(steady) && !problem->owners[1].id.dataset)
+        faults_add(&problem->faults, "%s: has names, but there is no /experiments/id", path);
+    else if (!is_number(steady) && !problem_has_names(steady))
+        faults_add(&problem->faults, "%s: must be row numbers of /experiments, or -1; or names", path);
 }
 
-/* `longest`: the first column that was opened, whose length the others must have. */
-static void open_row_column(struct problem *problem, const char *path, bool is_needed, struct hdf5_column *column,
-                            const struct hdf5_column **longest)
+/* `longest`: the first column that was opened, whose length the others must have. takes_names: instead of numbers. */
+static void open_row_column(struct problem *problem, const char *path, bool is_needed, bool takes_names,
+                            struct hdf5_column *column, const struct hdf5_column **longest)
 {
     struct problem_faults *faults = &problem->faults;
     if (!problem_open_column(problem, path, column)) {
@@ -145,8 +147,8 @@ static void open_row_column(struct problem *problem, const char *path, bool is_n
             faults_add(faults, "%s is missing", path);
         return;
     }
-    if (!is_number(column))
-        faults_add(faults, "%s: must be numbers", path);
+    if (!is_number(column) && !(takes_names && problem_has_names(column)))
+        faults_add(faults, "%s: must be numbers%s", path, takes_names ? " or names" : "");
     if (!hdf5_column_as_vector(column))
         faults_add(faults, "%s: is %" PRIu64 " x %" PRIu64 "; one column is expected", path, column->n_row, column->width);
     else if (*longest && column->n_row != (*longest)->n_row)
@@ -156,25 +158,60 @@ static void open_row_column(struct problem *problem, const char *path, bool is_n
         *longest = column;
 }
 
-static void open_stream(struct problem *problem, struct problem_stream *stream)
+/* The column of the datasets or experiments to which rows belong. */
+static void open_owner(struct problem *problem, struct problem_stream *stream, bool is_needed,
+                       const struct hdf5_column **longest)
 {
     char path[64], other[64];
-    bool is_there = hdf5_kind(&problem->file, stream->path) == HDF5_GROUP;
-    bool is_needed = is_there || (stream->info == measurement_info && problem->owners[0].n > 0);
     join(path, stream->path, stream->of_experiments ? "experiment" : "dataset");
     join(other, stream->path, stream->of_experiments ? "dataset" : "experiment");
+    bool has_other = stream->info && hdf5_kind(&problem->file, other) != HDF5_ABSENT;
+    if (has_other && !stream->of_experiments) {
+        faults_add(&problem->faults, "%s: the file has no /experiments; use %s", other, path);
+        return;
+    }
+    open_row_column(problem, path, is_needed && !has_other, true, &stream->owner, longest);
+    if (has_other && problem_has_names(&stream->owner))
+        open_row_column(problem, other, false, true, &stream->dataset, longest);
+    else if (has_other)
+        faults_add(&problem->faults, "%s: the file has /experiments, to which rows belong; use %s", other, path);
+    if (stream->of_experiments && problem_has_names(&stream->owner) && !problem->owners[1].id.dataset)
+        faults_add(&problem->faults, "%s: has names, but there is no /experiments/id", path);
+}
+
+/* The names that an index may mean: those of the list or, without one, those that the column itself has. */
+static void open_names(struct problem *problem, const struct problem_field_info *info, struct problem_field *field)
+{
+    struct error fault = {0};
+    enum status status = STATUS_OK;
+    problem_read_names(problem, info->names, PROBLEM_MAX_PARAMETER, &field->n_name, &field->name);
+    if (!problem_has_names(&field->column) || field->column.width != 1)
+        return;
+    if (field->name) {
+        status = problem_names_list(problem, &field->names, field->n_name, field->name, &fault);
+    } else {
+        status = problem_names_collect(problem, &field->names, &field->column, info->least < 0, PROBLEM_MAX_PARAMETER, &fault);
+        field->n_name = field->names.table.n;
+        field->name = field->names.table.id;
+    }
+    if (status)
+        faults_add_error(&problem->faults, problem->file.path, &fault);
+}
+
+static void open_stream(struct problem *problem, struct problem_stream *stream)
+{
+    char path[64];
+    bool is_there = hdf5_kind(&problem->file, stream->path) == HDF5_GROUP;
+    bool is_needed = is_there || (stream->info == measurement_info && problem->owners[0].n > 0);
     const struct hdf5_column *longest = NULL;
-    if (stream->info && hdf5_kind(&problem->file, other) != HDF5_ABSENT)
-        faults_add(&problem->faults, stream->of_experiments ? "%s: the file has /experiments, to which rows belong; use %s"
-                   : "%s: the file has no /experiments; use %s", other, path);
-    else
-        open_row_column(problem, path, is_needed, &stream->owner, &longest);
+    open_owner(problem, stream, is_needed, &longest);
     for (size_t i = 0; i < stream->n_info; i++) {
         const struct problem_field_info *info = &stream->info[i];
         struct problem_field *field = &stream->field[i];
-        open_row_column(problem, join(path, stream->path, info->name), is_needed && info->is_needed, &field->column, &longest);
+        open_row_column(problem, join(path, stream->path, info->name), is_needed && info->is_needed, info->names,
+                        &field->column, &longest);
         if (info->names)
-            problem_read_names(problem, info->names, PROBLEM_MAX_PARAMETER, &field->n_name, &field->name);
+            open_names(problem, info, field);
     }
     stream->n_row = longest ? longest->n_row : 0;
 }
@@ -225,13 +262,19 @@ void problem_close_streams(struct problem *problem)
 {
     for (int g = 0; g < N_GROUP; g++) {
         hdf5_column_close(&problem->stream[g].owner);
-        for (size_t i = 0; i < MAX_FIELD; i++)
+        hdf5_column_close(&problem->stream[g].dataset);
+        for (size_t i = 0; i < MAX_FIELD; i++) {
             hdf5_column_close(&problem->stream[g].field[i].column);
+            problem_names_fini(&problem->stream[g].field[i].names);
+        }
     }
+    hdf5_column_close(&problem->steady);
     for (int k = 0; k < 2; k++) {
         hdf5_column_close(&problem->owners[k].id);
         hdf5_column_close(&problem->owners[k].covariate);
         hdf5_column_close(&problem->owners[k].t0);
+        problem_names_fini(&problem->owners[k].names);
+        problem_names_fini(&problem->owners[k].names_within);
     }
 }
 
@@ -246,7 +289,7 @@ void problem_match_index(struct problem *problem, enum problem_group group, int 
     bool is_empty = group == GROUP_MEASUREMENTS ? stream->n_owner == 0 : stream->n_row == 0;
     bool is_optional = info->least < 0 && !field->column.dataset;
     field->n_name = field->name ? field->n_name : 1;
-    if (!field->name && !is_empty && !is_optional && (n != 1 || info->least < 0))
+    if (!field->name && !is_empty && !is_optional && !problem_has_names(&field->column) && (n != 1 || info->least < 0))
         faults_add(&problem->faults, "%s is missing: %s has %zu %s%s", info->names, of, n, info->what,
                    n == 1 ? "" : "s");
     if (field->n_name != 1 && !field->column.dataset && !is_empty)
@@ -254,8 +297,13 @@ void problem_match_index(struct problem *problem, enum problem_group group, int 
                    field->n_name, info->names);
     for (size_t i = 0; field->name && i < field->n_name; i++) {
         int found = words_find(field->name[i], names, n);
+        char place[120];
+        if (field->name == field->names.table.id) /* of the rows */
+            snprintf(place, sizeof place, "%s row %" PRIu64, field->column.path, field->names.row[i]);
+        else
+            snprintf(place, sizeof place, "%s", info->names);
         if (found < 0)
-            problem_add_unknown(problem, info->names, info->what, field->name[i], of, names, n);
+            problem_add_unknown(problem, place, info->what, field->name[i], of, names, n);
         field->to_model[i] = found < 0 ? 0 : (uint32_t)found;
     }
 }

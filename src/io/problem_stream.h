@@ -5,6 +5,7 @@
 
 #include "io/hdf5_file.h"
 #include "io/problem.h"
+#include "io/problem_names.h"
 
 /* Groups of rows. Rows of /experiments belong to datasets; those of the others to experiments or, in a file without
  * /experiments, to datasets. */
@@ -25,7 +26,8 @@ struct problem_field_info {
     bool is_real, is_needed;
     int64_t least, most;    /* of whole numbers; an index is below the number of its names */
     const char *meaning;
-    const char *names;      /* of an index: the path of its list of names; else NULL */
+    const char *names;      /* of an index: the path of its list of names; else NULL. The column may have names, too: then an
+                             * empty one means -1 where that is allowed, and without a list they are one themselves */
     const char *what;       /* one of them */
 };
 
@@ -35,6 +37,7 @@ struct problem_field {
     int64_t *whole;
     size_t n_name;             /* of an index; 1 if there is no list, which is enough for a model with one */
     const char *const *name;
+    struct problem_names names; /* if the column has names: what they mean */
     uint32_t *to_model;        /* n_name + 1: what each name is in the model; of by_names, in the file's parameters */
 };
 
@@ -45,13 +48,15 @@ struct problem_stream {
     const struct problem_field_info *info;
     struct problem_field field[MAX_FIELD];
     struct hdf5_column owner;         /* the column `dataset` or `experiment` */
-    bool of_experiments;              /* it is `experiment` */
+    struct hdf5_column dataset;       /* beside names of experiments, which differ within a dataset only */
+    bool of_experiments;              /* the owner is `experiment` */
     uint64_t n_owner, n_row;
     /* Rows [first, first + n) are in memory; `next` is the next one to be taken. */
     uint64_t first, next;
     size_t n;
     uint64_t checked;                 /* rows before this one have been checked for faults of the file */
     int64_t *key;                     /* the owner; -1: out of range or out of order; skipped */
+    int64_t *of;                      /* the dataset of each, if there is that column */
 };
 
 /* What belongs to each dataset, or each experiment. */
@@ -61,6 +66,7 @@ struct problem_owners {
     uint64_t n;
     size_t n_covariate;
     const char *const *covariate_name;
+    struct problem_names names, names_within; /* of its ids, if a column means them; within: experiments of a dataset */
 };
 
 /* Opens /datasets/id. */

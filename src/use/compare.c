@@ -3,7 +3,7 @@
 #include "use/compare.h"
 
 #include "fit/distribution.h"
-#include "use/id_table.h"
+#include "base/id_table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -134,7 +134,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
         status = spare_file(options->output, fitted->model.path, error);
     if (status)
         return status;
-    struct problem_expectation expectation = campaign_expectation(&fitted->model);
+    struct problem_expectation expectation = problem_expectation_of(&fitted->model.abi);
     const struct recipe *recipe = &fitted->recipe;
     expectation.error = (enum error_kind)recipe->error;
     status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plot.h"
 #include "use/population_check.h"
-#include "use/values.h"
+#include "base/values.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "use/plugin_reference.h"
+#include "import/plugin_reference.h"
 #include "use/simulate.h"
 
 struct simulate_copy {

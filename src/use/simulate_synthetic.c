@@ -7,7 +7,7 @@
 #include "io/csv.h"
 #include "io/problem_adopt.h"
 #include "run/plan/campaign.h"
-#include "use/plugin_reference.h"
+#include "import/plugin_reference.h"
 
 #include <stdlib.h>
 #include <string.h>

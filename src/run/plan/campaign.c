@@ -20,24 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-struct problem_expectation campaign_expectation(const struct model *model)
-{
-    const struct stiffit_model *abi = &model->abi;
-    return (struct problem_expectation){
-        .model_name = abi->name, .n_parameter = abi->n_parameter, .n_covariate = abi->n_covariate,
-        .n_observable = abi->n_observable, .parameter_name = abi->parameter_name,
-        .covariate_name = abi->covariate_name, .observable_name = abi->observable_name, .n_state = abi->n_state,
-        .state_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name, .n_event = abi->n_event,
-        .event_name = abi->event_name, .parameter_use = abi->parameter_use,
-        .use_of_rows = STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE, .infusion_kind = abi->infusion ? abi->infusion_kind : NULL,
-        .parameter_start = abi->parameter_start, .parameter_lower = abi->parameter_lower,
-        .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0,
-        .parameter_prior = abi->parameter_prior, .parameter_prior_on = abi->parameter_prior_on,
-        .parameter_prior_number = {abi->parameter_prior_location, abi->parameter_prior_scale, abi->parameter_prior_lower,
-                                   abi->parameter_prior_upper},
-        .has_noise = abi->noise != NULL, .observable_error = abi->observable_error};
-}
-
 static void fill_identity(struct campaign *campaign, const unsigned char problem[32])
 {
     struct run_identity *identity = &campaign->plan.identity;
@@ -252,7 +234,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         return status;
     counter_set(&board->phase, BOARD_CHECKING);
     problem_set_beat(campaign->problem, beat, &board->heartbeat);
-    struct problem_expectation expectation = campaign_expectation(&campaign->model);
+    struct problem_expectation expectation = problem_expectation_of(&campaign->model.abi);
     expectation.error = (enum error_kind)plan->recipe.error;
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)

@@ -76,9 +76,6 @@ size_t campaign_joint_n_own(const struct campaign *campaign), campaign_sample_si
 /* The words of /parameters/scale as numbers; free() it. NULL: out of memory. */
 enum parameter_scale *campaign_scales(const char *const *names, size_t n);
 
-/* The names and sizes that a problem file for this model must have. The pointers point into the model. */
-struct problem_expectation campaign_expectation(const struct model *model);
-
 /* Which model to load: text is always allowed, native code only if the user named or trusts it. */
 struct model_choice {
     const char *given; /* a path from the command line, which overrides all others and is trusted; or NULL */

@@ -2,9 +2,8 @@
  * be honoured is refused with its line.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
-#include "cli/command.h"
-#include "cli/import_happenings.h"
-#include "use/values.h"
+#include "import/happenings.h"
+#include "base/values.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -93,7 +92,7 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
         for (uint32_t i = 0; i < abi->n_input; i++)
             is_used = is_used || nonmem->input[i] == j;
         if (!is_used && j != nonmem->comment)
-            import_say_unused_column(nonmem->path, csv_column_name(reader, j), "");
+            import_say_unused_column(nonmem->options, nonmem->path, csv_column_name(reader, j), "");
     }
     return status;
 }
@@ -489,7 +488,7 @@ static void say_records(const struct nonmem *nonmem)
         {&nonmem->idle, "with an II but neither ADDL nor SS: II has no effect"}};
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (notes[i].lines->n)
-            message_say("note: %.300s: %llu record%s %s; the first is line %llu", nonmem->path,
+            nonmem->options->say("note: %.300s: %llu record%s %s; the first is line %llu", nonmem->path,
                         (unsigned long long)notes[i].lines->n, plural(notes[i].lines->n), notes[i].what,
                         (unsigned long long)notes[i].lines->first);
 }
@@ -522,10 +521,10 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     if (!status)
         say_records(&nonmem);
     if (!status && nonmem.n_empty)
-        message_say("note: %s: %llu individual%s without measurements left out, the first is '%.100s'", nonmem.path,
+        nonmem.options->say("note: %s: %llu individual%s without measurements left out, the first is '%.100s'", nonmem.path,
                     (unsigned long long)nonmem.n_empty, plural(nonmem.n_empty), nonmem.empty);
     if (!status)
-        import_say_reading(nonmem.reader, nonmem.path);
+        import_say_reading(options, nonmem.reader, nonmem.path);
     if (!status && rows->n == 0)
         status = error_set(error, STATUS_BAD_PROBLEM, "%s: there are no measurements below its header", nonmem.path);
     csv_close(nonmem.reader);

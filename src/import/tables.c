@@ -1,8 +1,8 @@
 /* Reads the table of measurements of `stiffit import`; faults are reported with file, line and column.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
-#include "cli/command.h"
-#include "cli/import_tables.h"
+#include "import/notes.h"
+#include "import/tables.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -68,9 +68,10 @@ static bool is_used(const struct measurement_columns *columns, size_t j)
     return used;
 }
 
-static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,
-                                struct measurement_columns *columns, struct error *error)
+static enum status find_columns(const struct csv_reader *reader, const struct import_options *options,
+                                const struct model *model, struct measurement_columns *columns, struct error *error)
 {
+    const char *path = options->measurements;
     char hint[NEAREST_HINT];
     const char *names[N_MEASUREMENT + 1] = {"dataset", "experiment"}; /* all but the line, which is not a column of tables */
     for (int c = 0; c < MEASUREMENT_line; c++) {
@@ -95,13 +96,13 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
         return error_set(error, STATUS_BAD_PROBLEM, "%s: the first column has no name and there is no column 'dataset': "
                          "name it 'dataset' if it says which dataset a row belongs to, or leave it out", path);
     if (columns->owner.dataset == CSV_NO_COLUMN)
-        message_say("note: there is no column 'dataset': all rows are one dataset, 'data'");
+        options->say("note: there is no column 'dataset': all rows are one dataset, 'data'");
     if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1 && !columns->n_observable)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: a column 'observable' is needed: the model has %u of them", path,
                          model->abi.n_observable);
     for (size_t j = 0; j < csv_n_column(reader); j++)
         if (!is_used(columns, j))
-            import_say_unused_column(path, csv_column_name(reader, j),
+            import_say_unused_column(options, path, csv_column_name(reader, j),
                                      nearest_hint(hint, " (did you mean '", "'?)", csv_column_name(reader, j), names,
                                                   N_MEASUREMENT + 1));
     return STATUS_OK;
@@ -148,32 +149,6 @@ static enum status find_side(const struct csv_reader *reader, size_t column, int
         }
     return csv_fault(reader, column, error, "'%.40s' is not one of -1 or before (all that happens at this time), 1 or after "
                      "(it), 0 (before doses, after everything else)", field);
-}
-
-void import_say_unused_column(const char *path, const char *name, const char *hint)
-{
-    if (*name)
-        message_say("note: %.300s: column '%.100s' is not used%s", path, name, hint);
-    else
-        message_say("note: %.300s: the first column has no name (an index?) and is not used", path);
-}
-
-void import_say_reading(const struct csv_reader *reader, const char *path)
-{
-    struct csv_lines comments = csv_comments(reader);
-    if (comments.n)
-        message_say("note: %.300s: %llu line%s that begin%s with # left out, the first is line %llu", path,
-                    (unsigned long long)comments.n, plural(comments.n), comments.n == 1 ? "s" : "",
-                    (unsigned long long)comments.first);
-    if (csv_latin1_line(reader))
-        message_say("note: %.300s:%llu: not UTF-8, read as Latin-1", path,
-                    (unsigned long long)csv_latin1_line(reader));
-}
-
-void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what)
-{
-    if (faults->n++ == 0)
-        csv_fault(reader, column, &faults->first, "%s", what);
 }
 
 /* As in problem_check.c: a row without a value counts as missing. */
@@ -299,19 +274,20 @@ static enum status read_row(const struct csv_reader *reader, const struct measur
     return status;
 }
 
-enum status import_measurements(struct import_rows *rows, const char *path, const struct model *model, bool needs_experiment,
-                                bool has_units, struct error *error)
+enum status import_measurements(struct import_rows *rows, const struct import_options *options, const struct model *model,
+                                struct error *error)
 {
+    const char *path = options->measurements;
     struct csv_reader *reader = NULL;
     struct measurement_columns columns = {.wide = NULL};
     bool more = true;
     enum status status = csv_open(&reader, path, error);
     if (!status)
-        status = find_columns(reader, path, model, &columns, error);
-    if (!status && needs_experiment)
+        status = find_columns(reader, options, model, &columns, error);
+    if (!status && options->experiments)
         status = csv_need_column(reader, "experiment", &columns.owner.experiment, error);
     rows->owners.has_experiments = !status && columns.owner.experiment != CSV_NO_COLUMN;
-    if (!status && has_units)
+    if (!status && options->units_row)
         status = csv_next(reader, &more, error);
     struct csv_lines hashes = {0, 0};
     while (!status) {
@@ -323,9 +299,9 @@ enum status import_measurements(struct import_rows *rows, const char *path, cons
         status = read_row(reader, &columns, model, rows, error);
     }
     if (!status)
-        import_say_reading(reader, path);
+        import_say_reading(options, reader, path);
     if (!status && hashes.n)
-        message_say("note: %.300s: %llu row%s that begin%s with # read as data, the first is line %llu", path,
+        options->say("note: %.300s: %llu row%s that begin%s with # read as data, the first is line %llu", path,
                     (unsigned long long)hashes.n, plural(hashes.n), hashes.n == 1 ? "s" : "",
                     (unsigned long long)hashes.first);
     csv_close(reader);

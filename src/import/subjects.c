@@ -1,8 +1,7 @@
 /* Reads the tables of datasets and of experiments of `stiffit import`; faults are reported with file, line and column.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
-#include "cli/command.h"
-#include "cli/import_tables.h"
+#include "import/tables.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,7 +71,8 @@ struct table {
     unsigned char *seen; /* datasets, or experiments */
 };
 
-static enum status find_columns(struct table *table, const struct import_owners *owners, const struct model *model,
+static enum status find_columns(struct table *table, const struct import_options *options,
+                                const struct import_owners *owners, const struct model *model,
                                 struct import_subjects *subjects, bool *has_covariate, struct error *error)
 {
     char hint[NEAREST_HINT];
@@ -100,8 +100,9 @@ static enum status find_columns(struct table *table, const struct import_owners 
         if (column.kind == COLUMN_UNUSED && !table->of_experiments && parameter_of(name, &kind))
             return no_such_parameter(name, parameter_of(name, &kind), table->path, model, error);
         if (column.kind == COLUMN_UNUSED)
-            import_say_unused_column(table->path, name, nearest_hint(hint, " (nearest: '", "')", name,
-                                                                     model->abi.covariate_name, model->abi.n_covariate));
+            import_say_unused_column(options, table->path, name,
+                                     nearest_hint(hint, " (nearest: '", "')", name, model->abi.covariate_name,
+                                                  model->abi.n_covariate));
     }
     return status;
 }
@@ -271,7 +272,7 @@ enum status import_subjects_read(struct import_subjects *subjects, const struct 
     enum status status = has_covariate ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory");
     for (int k = 0; k < 2 && !status; k++)
         if (table[k].path && !(status = open_table(&table[k], owners, error)))
-            status = find_columns(&table[k], owners, model, subjects, has_covariate, error);
+            status = find_columns(&table[k], options, owners, model, subjects, has_covariate, error);
     if (!status)
         status = check_covariates(options, model, has_covariate, error);
     if (!status)
@@ -283,7 +284,7 @@ enum status import_subjects_read(struct import_subjects *subjects, const struct 
         if (!status)
             status = check_complete(&table[k], owners, error);
         if (!status)
-            import_say_reading(table[k].reader, table[k].path);
+            import_say_reading(options, table[k].reader, table[k].path);
     }
     close_table(&table[0]);
     close_table(&table[1]);

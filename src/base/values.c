@@ -1,6 +1,6 @@
 /* Parses values from the command line.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "use/values.h"
+#include "base/values.h"
 
 #include "base/arena.h"
 #include "base/words.h"

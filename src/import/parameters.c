@@ -1,14 +1,12 @@
 /* The parameters of a new problem file: the model's, changed by a table of parameters and by single options.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/import.h"
-#include "io/csv.h"
+#include "import/import.h"
 
+#include "base/values.h"
 #include "base/words.h"
-#include "cli/command.h"
-#include "cli/import_tables.h"
+#include "import/tables.h"
 #include "io/csv.h"
 #include "io/problem_adopt.h"
-#include "use/values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -94,8 +92,9 @@ enum status import_parameters_check(const struct import_parameters *parameters, 
     return STATUS_OK;
 }
 
-static enum status find_columns(struct table *table, const char *path, struct error *error)
+static enum status find_columns(struct table *table, const struct import_options *options, struct error *error)
 {
+    const char *path = options->parameters;
     const struct csv_reader *reader = table->reader;
     for (int k = 0; k < N_TABLE_COLUMN; k++)
         table->column[k] = csv_find_column(reader, column_name[k]);
@@ -112,7 +111,7 @@ static enum status find_columns(struct table *table, const char *path, struct er
             return error_set(error, STATUS_BAD_PROBLEM, "%s: unknown column '%.100s'; did you mean '%s'?", path,
                              csv_column_name(reader, j), near);
         if (!used)
-            import_say_unused_column(path, csv_column_name(reader, j), "");
+            import_say_unused_column(options, path, csv_column_name(reader, j), "");
     }
     return STATUS_OK;
 }
@@ -220,16 +219,16 @@ static enum status take_row(const struct table *table, struct import_parameters 
     return status ? status : take_prior(table, parameters, (size_t)i, error);
 }
 
-static enum status read_table(struct import_parameters *parameters, const char *path, const struct stiffit_model *abi,
-                              struct error *error)
+static enum status read_table(struct import_parameters *parameters, const struct import_options *options,
+                              const struct stiffit_model *abi, struct error *error)
 {
     struct table table = {.reader = NULL};
     bool more = true;
     unsigned char *seen = calloc((size_t)abi->n_parameter + 1, 1);
-    enum status status = seen ? csv_open(&table.reader, path, error)
+    enum status status = seen ? csv_open(&table.reader, options->parameters, error)
                               : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", abi->n_parameter);
     if (!status)
-        status = find_columns(&table, path, error);
+        status = find_columns(&table, options, error);
     if (!status && table.column[LEVEL] != CSV_NO_COLUMN)
         status = begin_levels(parameters, abi->n_parameter, error);
     for (int k = PRIOR; k < N_TABLE_COLUMN && !status; k++)
@@ -316,7 +315,7 @@ enum status import_parameters_choose(struct import_parameters *parameters, const
     const struct stiffit_model *abi = &model->abi;
     enum status status = take_model(parameters, abi, error);
     if (!status && options->parameters)
-        status = read_table(parameters, options->parameters, abi, error);
+        status = read_table(parameters, options, abi, error);
     if (status)
         return status;
     const struct { const struct option_list *list; const char *option; double *out; } changes[] = {

@@ -1,9 +1,9 @@
 /* Reads a table whose rows belong to experiments; faults are reported with file, line and column.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/import_table.h"
+#include "import/table.h"
 
 #include "base/words.h"
-#include "cli/command.h"
+#include "import/notes.h"
 
 #include <math.h>
 
@@ -30,7 +30,7 @@ static enum status open_table(struct import_table *table, struct error *error)
             status = error_set(error, STATUS_BAD_PROBLEM, "%s: unknown column '%.100s'; did you mean '%s'?", table->path, name,
                                near);
         else if (!is_used)
-            import_say_unused_column(table->path, name, "");
+            import_say_unused_column(table->options, table->path, name, "");
     }
     return status;
 }
@@ -79,7 +79,7 @@ enum status import_table_read(struct import_table *table, uint64_t *n_unused, st
         status = error_set(error, STATUS_BAD_PROBLEM, "%s: none of its rows belongs to a dataset%s with measurements: are the "
                            "ids the same?", table->path, table->owners->has_experiments ? " and an experiment" : "");
     if (!status)
-        import_say_reading(table->reader, table->path);
+        import_say_reading(table->options, table->reader, table->path);
     csv_close(table->reader);
     return status;
 }

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "use/id_table.h"
-#include "use/values.h"
+#include "base/id_table.h"
+#include "base/values.h"
 
 static void expect_times(const char *text, size_t n, const double *expected)
 {

@@ -2,11 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "cli/import_happenings.h"
+#include "import/import.h"
+#include "import/owners.h"
 
 enum { IMPORT_MAX_COLUMN = 8 };
 
 struct import_table {
+    const struct import_options *options;
     const char *path;
     const char *const *name; /* of its columns, ending with NULL */
     size_t n_needed;         /* the first ones, without which there is no such table */

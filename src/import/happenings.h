@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "cli/import_tables.h"
+#include "import/tables.h"
 
 /* Doses and knots of inputs with their experiments; zero-initialise. */
 struct import_dose {
@@ -35,12 +35,12 @@ struct import_happenings {
     size_t *first_call;     /* n experiments + 1 */
 };
 /* t0: of each experiment. */
-enum status import_doses(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
-                         const struct model *model, const double *t0, struct error *error);
-enum status import_inputs(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
-                          const struct model *model, struct error *error);
-enum status import_events(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
-                          const struct model *model, const double *t0, struct error *error);
+enum status import_doses(struct import_happenings *happenings, const struct import_options *options,
+                         const struct import_owners *owners, const struct model *model, const double *t0, struct error *error);
+enum status import_inputs(struct import_happenings *happenings, const struct import_options *options,
+                          const struct import_owners *owners, const struct model *model, struct error *error);
+enum status import_events(struct import_happenings *happenings, const struct import_options *options,
+                          const struct import_owners *owners, const struct model *model, const double *t0, struct error *error);
 enum status import_add_dose(struct import_happenings *happenings, uint32_t owner, struct dose dose, struct error *error);
 enum status import_add_knot(struct import_happenings *happenings, struct import_knot knot, struct error *error);
 enum status import_happenings_sort(struct import_happenings *happenings, const char *path, size_t n_experiment,
@@ -67,8 +67,9 @@ struct import_substitutes {
     bool has_times, has_rows;
 };
 /* After import_sort, whose offsets `first` are. */
-enum status import_substitutes_read(struct import_substitutes *into, const char *path, const struct import_rows *rows,
-                                    const size_t *first, const struct model *model, struct error *error);
+enum status import_substitutes_read(struct import_substitutes *into, const struct import_options *options,
+                                    const struct import_rows *rows, const size_t *first,
+                                    const struct model *model, struct error *error);
 /* Makes `wide`, also without rows. A name that the model does not have begins as the parameter for which it first stands; a
  * parameter of the model for which others stand in all experiments is left out. */
 enum status import_substitutes_widen(struct import_substitutes *into, const struct model *model, size_t n_experiment,

@@ -1,6 +1,6 @@
 /* Finds and reads a plugin's file without running it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "use/plugin_reference.h"
+#include "import/plugin_reference.h"
 
 #include "model/text/text.h"
 

@@ -1,6 +1,6 @@
 /* Open addressing with linear probing; the strings lie in an arena.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "use/id_table.h"
+#include "base/id_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The table of substitutes, and the parameters of the new file, which then need not be the model's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
-#include "cli/command.h"
-#include "cli/import_table.h"
+#include "import/happenings.h"
+#include "import/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,11 +74,13 @@ static enum status read_row(const struct import_table *table, uint32_t owner, vo
     return status;
 }
 
-enum status import_substitutes_read(struct import_substitutes *into, const char *path, const struct import_rows *rows,
-                                    const size_t *first, const struct model *model, struct error *error)
+enum status import_substitutes_read(struct import_substitutes *into, const struct import_options *options,
+                                    const struct import_rows *rows, const size_t *first,
+                                    const struct model *model, struct error *error)
 {
     struct reading reading = {.into = into, .model = model, .rows = rows, .first = first};
-    struct import_table table = {.path = path, .name = columns, .n_needed = 1, .owners = &rows->owners, .row = read_row,
+    struct import_table table = {.options = options, .path = options->substitutes, .name = columns,
+                                 .n_needed = 1, .owners = &rows->owners, .row = read_row,
                                  .context = &reading};
     return import_table_read(&table, &into->n_unused, error);
 }
