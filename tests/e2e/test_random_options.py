@@ -124,8 +124,12 @@ def test_refused(tmp):
             (base + ("--optimizer", "lbfgs"), "--optimizer lbfgs: not with random parameters"),
             (base + ("--warm-start", "pilot"), "--warm-start pilot: not with random parameters"),
             (base + ("--evaluate",), "give --random-deviation k=NUMBER"),
-            (base + ("--gradient", "adjoint"), "--gradient adjoint: not with shared parameters"),
-            (base + ("--shard", "1/2"), "not with shared parameters"),
+            (base + ("--gradient", "adjoint"), "--gradient adjoint: not with random parameters"),
+            (base + ("--shard", "1/2"), "not with random parameters (--random, /parameters/level), which make one fit of "
+             "many datasets; `stiffit submit --ranks`"),
+            (base + ("--only", "d1"), "make a problem of these datasets alone"),
+            (base + ("--retry-failed",), "run it anew (--overwrite)"),
+            (base + ("--random-covariance", "k@experiment.V"), "correlations of it are not possible yet"),
             (base + ("--likelihood", "foce"), "--likelihood"),
             (("--likelihood", "laplace"), "--likelihood: no parameter is random"),
             (("--random-covariance", "diagonal"), "--random-covariance: no parameter is random")):

@@ -3,6 +3,7 @@
 #include "run/plan/share.h"
 
 #include "base/sha256.h"
+#include "io/fit_record.h"
 #include "run/plan/refit.h"
 
 #include <math.h>
@@ -12,25 +13,29 @@
 
 enum { MAX_COLUMN = 32, MAX_SHARED = 2000 };
 
-static enum status refuse(const char *what, struct error *error)
-{
-    return error_set(error, STATUS_USAGE, "%s: not with shared parameters (--share, /parameters/level) yet, which make one "
-                     "fit of many datasets", what);
-}
-
+/* What does not go with a fit over many datasets, and what to do instead. */
 static enum status check_options(const struct run_options *options, struct error *error)
 {
     const struct recipe *recipe = &options->recipe;
+    bool is_random = recipe->random != NULL;
     const struct {
-        const char *name;
+        const char *name, *instead;
         bool is_given;
-    } refused[] = {{"--only", options->select.only != NULL},
-                   {"--shard (`stiffit submit --ranks` or mpirun divide the datasets)", options->select.shard_text != NULL},
-                   {"--retry-failed", options->retry_failed}, {"--trace", options->trace != NULL},
-                   {"--gradient adjoint", recipe->fit.gradient == GRADIENT_adjoint}};
+    } refused[] = {
+        {"--only", "make a problem of these datasets alone (stiffit import)",
+         options->select.only != NULL},
+        {"--shard", "`stiffit submit --ranks` or mpirun divide the datasets",
+         options->select.shard_text != NULL},
+        {"--retry-failed", "a dataset more changes the fit of all: run it anew (--overwrite)",
+         options->retry_failed},
+        {"--trace", "one dataset alone has a trace", options->trace != NULL},
+        {"--gradient adjoint", "--gradient forward", recipe->fit.gradient == GRADIENT_adjoint}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].is_given)
-            return refuse(refused[i].name, error);
+            return error_set(error, STATUS_USAGE, "%s: not with %s parameters (--%s, "
+                             "/parameters/level), which make one fit of many datasets; %s",
+                             refused[i].name, is_random ? "random" : "shared",
+                             is_random ? "random" : "share", refused[i].instead);
     return STATUS_OK;
 }
 
@@ -422,6 +427,22 @@ enum status share_read(struct share *share, const struct recipe *recipe, const c
     return make(share, &kept, &words, n_parameter, problem, error);
 }
 
+/* A replicate's record has room for so many estimates (joint_refits.c). */
+static enum status check_replicates(const struct share *share, struct error *error)
+{
+    size_t n = share->n;
+    for (size_t i = 0; share->random.n && i < share->n_parameter; i++) {
+        n += share->random.occasion && share->random.occasion[i];
+        for (size_t j = 0; j <= i; j++)
+            n += share->random.block[i] && share->random.block[i] == share->random.block[j];
+    }
+    return share->random.n && n > 2 * FIT_MAX_POINT
+               ? error_set(error, STATUS_USAGE, "--bootstrap: %zu estimates; with random "
+                           "parameters at most %d are possible: fewer correlations "
+                           "(--random-covariance)", n, 2 * FIT_MAX_POINT)
+               : STATUS_OK;
+}
+
 /* Without a search nothing is guessed. */
 static enum status check_evaluation(const struct share *share, const char *const *names,
                                     struct error *error)
@@ -444,6 +465,8 @@ enum status share_open(struct share *share, struct run_options *options, const s
         status = share_random_check_options(&share->random, options, error);
     if (!status && options->recipe.fit.evaluates)
         status = check_evaluation(share, words.names, error);
+    if (!status && options->recipe.n_bootstrap > 0)
+        status = check_replicates(share, error);
     if (!status)
         status = share_random_check_problem(&share->random, share->level, problem, error);
     if (!status && share->n == 0 && options->recipe.leave_out_failed)

@@ -38,7 +38,12 @@ static enum status refuse_name(const struct share_random *random, const char *co
         if (random->block[i])
             known[n_known++] = names[i];
     snprintf(text, sizeof text, "%.*s", n < sizeof text ? (int)n : (int)sizeof text - 1, name);
-    error_set(error, STATUS_USAGE, "--random-covariance: '%s' is not a random parameter; it takes "
+    if (n > 11 && !memcmp(name + n - 11, "@experiment", 11))
+        error_set(error, STATUS_USAGE, "--random-covariance: '%s': what experiments add to their "
+                  "parameters is independent of all else; correlations of it are not possible yet "
+                  "(name only parameters that differ between datasets)", text);
+    else
+        error_set(error, STATUS_USAGE, "--random-covariance: '%s' is not a random parameter; it takes "
               "full, diagonal, or names of random parameters joined by dots, as in k.V,ka%s", text,
               nearest_hint(hint, "\nDid you mean '", "'?", text, known, n_known));
     free(known);
