@@ -349,7 +349,8 @@ static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset,
         return STATUS_OK;
     status = gather_replicates(refits, dataset, best, other, work, error);
     for (size_t i = 0; i < n && !status && best->n_bootstrap > 0; i++)
-        if (best->lack[i] != LACK_fixed && !is_random(refits, i) && !isnan(refits->estimate[i * refits->source.plan->n_bootstrap]))
+        if (best->lack[i] != LACK_fixed && !is_random(refits, i)
+            && !isnan(refits->estimate[i * refits->source.plan->n_bootstrap]))
             make_intervals(refits, best, i);
     for (size_t k = 0; k < N_COLUMN && refits->source.share; k++)
         memcpy(fit->same + k * n, column[k], n * sizeof(double));
