@@ -202,7 +202,7 @@ bool mixed_make(struct mixed *mixed)
         || !ARENA_DOUBLES(arena, {&mixed->point.gradient, m, 1}, {&mixed->trial, m, 1},
                           {&mixed->slope, m, 1}, {&mixed->prior_slope, m, 1},
                           {&mixed->prior_curvature, m, 1}, {&mixed->kept, m, MIXED_ENDS},
-                          {&mixed->curvature, m, m},
+                          {&mixed->curvature, m, m}, {&mixed->second, m, m},
                           {&mixed->sum, mixed_n_number(m) + 1, 1}))
         return false;
     memcpy(mixed->point.theta, mixed->asker.map.start, m * sizeof(double));
@@ -216,6 +216,7 @@ void mixed_pass_search(struct cursor *cursor, struct mixed *mixed)
     ARRAY(mixed->point.theta, m);
     ARRAY(mixed->kept, m * MIXED_ENDS);
     ARRAY(mixed->curvature, m * m);
+    ARRAY(mixed->second, m * m);
     ARRAY(mixed->search.model.scale, m);
 }
 
@@ -223,14 +224,17 @@ struct mixed_block *mixed_block_new(const struct mixed *mixed, size_t n_effect)
 {
     size_t r = mixed->progress.r, n_number = mixed_n_number(mixed->m);
     struct mixed_block *block =
-        calloc(1, sizeof *block + (2 * n_effect + 2 * r + n_number) * sizeof(double));
+        calloc(1, sizeof *block
+                      + (2 * n_effect + shape_size(n_effect) + 2 * r + n_number) * sizeof(double));
     if (!block)
         return NULL;
     double *next = (double *)(block + 1);
     block->n_effect = n_effect;
     block->mode = next;
     block->found = next += n_effect;
-    block->mean = next += n_effect;
+    block->shape = shape_at(n_effect, next += n_effect);
+    shape_reset(&block->shape, n_effect);
+    block->mean = next += shape_size(n_effect);
     block->deviation = next += r;
     block->number = next + r;
     return block;
@@ -246,6 +250,7 @@ bool mixed_pass_block(struct cursor *cursor, const struct mixed *mixed, struct m
     if (!to || cursor->is_bad || n > RULE_MOST)
         return false;
     ARRAY(to->mode, n);
+    ARRAY(to->shape.centre, shape_size(n));
     FIELD(to->level);
     FIELD(to->value);
     return true;

@@ -12,12 +12,48 @@
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
 enum { ENOUGH = 200, FEW_RANDOM = 2 };
 
-static double error_of(const struct joint_block *block)
+/* Of the sampled datasets: their number, what the finest level changes, and its square; the same
+ * of those with the level above that. */
+static void changes_of(const void *context, const struct joint_block *block, double *number)
 {
-    return block->mixed->number[0] - block->mixed->value;
+    (void)context;
+    const struct mixed_block *mixed = block->mixed;
+    bool is_there[2] = {mixed->is_sampled, mixed->is_deep};
+    double change[2] = {mixed->number[0] - mixed->value, mixed->beyond};
+    for (int k = 0; k < 2; k++) {
+        number[3 * k] = is_there[k];
+        number[3 * k + 1] = is_there[k] ? change[k] : 0;
+        number[3 * k + 2] = is_there[k] ? change[k] * change[k] : 0;
+    }
 }
 
-static double square_of(const struct joint_block *block) { return error_of(block) * error_of(block); }
+/* What a change in a sample, as above, is in n datasets; and its error, as a sample's. */
+static double total_of(const double *sum, double n, double *error)
+{
+    double part = sum[0] / n, mean = sum[1] / sum[0], variance = fmax(sum[2] / sum[0] - mean * mean,
+                                                                      0);
+    *error = sqrt(variance * n * (1 - part) / part);
+    return n * mean;
+}
+
+/* Corrects -log likelihood by what finer levels change in samples of the datasets, and sets its
+ * error: no more than the last change, and those of the samples. False: out of memory. */
+static bool correct(struct mixed *mixed)
+{
+    double sum[6], n = (double)mixed->joint->part.n_all, error, deep_error = 0;
+    if (!joint_totals(mixed->joint, 6, changes_of, NULL, sum))
+        return false;
+    double change = total_of(sum, n, &error);
+    mixed->point.f += change - sum[1]; /* which has changed already */
+    double last = fmax(fabs(change), sqrt(sum[2] * n / sum[0]));
+    if (sum[3] > 1) {
+        change = total_of(sum + 3, n, &deep_error);
+        mixed->point.f += change;
+        last = fmax(fabs(change), sqrt(sum[5] * n / sum[3]));
+    }
+    mixed->result.likelihood_error = 2 * (last + sqrt(error * error + deep_error * deep_error));
+    return true;
+}
 
 /* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of 0. */
 static bool is_in_zero_column(const struct mixed *mixed, size_t k)
@@ -55,54 +91,151 @@ static bool invert(size_t m, const double *matrix, size_t k, const uint32_t *ind
 struct errors {
     size_t n;
     uint32_t *loose;
-    double *second, *products, *inverse, *factor, *work;
+    bool *is_observed; /* m */
+    double *products, *inverse, *factor, *work;
     double *estimate_by; /* derivatives of the result's estimates by those of the search */
 };
 
-/* Second derivatives of the objective at the best estimates, by differences of the gradient. */
+/* Which second derivatives are observed: those by two estimates for which this is true. Not if
+ * the covariance is singular, but for variances of 0 whose rows and columns are 0. */
+static void find_observed(const struct mixed *mixed, bool *is_observed)
+{
+    const struct mixed_progress *progress = &mixed->progress;
+    const double *entry = mixed->point.theta + progress->s;
+    size_t n_entry = progress->n_factor + progress->q, r = progress->r;
+    bool is_good = mixed_observes(mixed);
+    for (size_t k = 0; k < mixed->m; k++)
+        is_observed[k] = false;
+    for (size_t k = 0; k < n_entry; k++)
+        is_observed[progress->s + k] = true;
+    for (size_t d = 0; d < n_entry; d++) {
+        size_t a = mixed->row[d];
+        if (a != mixed->column[d])
+            continue;
+        if (a < r)
+            is_observed[mixed->random[a]] = entry[d] != 0;
+        for (size_t k = 0; k < n_entry && entry[d] == 0; k++)
+            if (mixed->row[k] == a || mixed->column[k] == a) {
+                is_observed[progress->s + k] = false;
+                is_good = is_good && entry[k] == 0;
+            }
+    }
+    for (size_t k = 0; k < mixed->m; k++)
+        is_observed[k] = is_observed[k] && is_good;
+}
+
+static bool make_errors(struct mixed *mixed, struct errors *errors)
+{
+    size_t m = mixed->m;
+    struct arena *arena = &mixed->joint->arena;
+    errors->loose = arena_calloc(arena, m + 1, sizeof *errors->loose);
+    errors->is_observed = arena_calloc(arena, m + 1, sizeof *errors->is_observed);
+    if (!errors->loose || !errors->is_observed
+        || !ARENA_DOUBLES(arena, {&errors->products, m, m}, {&errors->inverse, m, m},
+                          {&errors->factor, m, m},
+                          {&errors->work, m, 3 * m}, {&errors->estimate_by, m, m}))
+        return false;
+    errors->n = find_loose(mixed, errors->loose);
+    find_observed(mixed, errors->is_observed);
+    return true;
+}
+
+/* The derivatives of the gradient by estimate k, with a step of h or two: a column of
+ * mixed->second. */
+static enum asked differ_by(struct mixed *mixed, uint32_t k, double h, bool is_one_sided)
+{
+    size_t m = mixed->m;
+    double *column = mixed->second + k * m;
+    memcpy(column, mixed->slope, m * sizeof *column);
+    for (int side = is_one_sided ? 1 : -1; side <= 1; side += 2) {
+        memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
+        mixed->trial[k] += side * h;
+        enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        if (asked != ASKED_OK) {
+            memset(column, 0, m * sizeof *column);
+            return asked;
+        }
+        for (size_t j = 0; j < m; j++)
+            column[j] = side > 0 ? mixed->sum[1 + j] - column[j] : mixed->sum[1 + j];
+    }
+    for (size_t j = 0; j < m; j++)
+        column[j] /= is_one_sided ? h : 2 * h;
+    return ASKED_OK;
+}
+
+/* By differences, with steps of parts of standard errors. */
 static enum asked differ(struct mixed *mixed, struct errors *errors)
 {
     size_t m = mixed->m;
     bool is_one_sided = mixed->joint->part.n_all >= ENOUGH && mixed->progress.r > FEW_RANDOM;
+    bool is_exact = mixed->progress.phase == MIXED_EXACT;
     double part = is_one_sided ? ONE_SIDE : BOTH_SIDES;
     bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor,
                           errors->inverse);
-    mixed->progress.finer = 0; /* enough for two or three digits */
-    enum asked asked = is_one_sided ? mixed_run(mixed, JOINT_MIXED, mixed->point.theta) : ASKED_OK;
-    if (asked != ASKED_OK)
-        return asked;
-    memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
-    for (size_t c = 0; c < errors->n; c++) {
+    enum asked asked = ASKED_OK;
+    mixed->progress.level = is_exact ? MIXED_ERRORS : MIXED_OWN;
+    memcpy(mixed->slope, mixed->point.gradient, m * sizeof(double));
+    if (is_one_sided && is_exact) {
+        asked = mixed_run(mixed, JOINT_MIXED, mixed->point.theta);
+        memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
+    }
+    for (size_t c = 0; c < errors->n && asked == ASKED_OK; c++) {
         uint32_t k = errors->loose[c];
-        double *column = errors->second + k * m, width = 0;
         double variance = is_good ? errors->inverse[c + c * errors->n]
                                   : 1 / fmax(mixed->curvature[k + k * m], DBL_MIN);
-        memset(column, 0, m * sizeof *column);
-        for (int side = 1; side >= (is_one_sided ? 0 : -1); side--) {
-            const double *gradient = mixed->slope;
-            double h = side ? part * sqrt(variance) : 0;
-            if (side == 0 && !is_one_sided)
-                continue;
-            memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
-            mixed->trial[k] += side * h;
-            if (side != 0) {
-                asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
-                if (asked != ASKED_OK)
-                    return asked;
-                gradient = mixed->sum + 1;
-            }
-            width += h;
-            for (size_t j = 0; j < m; j++)
-                column[j] += (side > 0 ? 1 : -1) * gradient[j];
-        }
-        for (size_t j = 0; j < m; j++)
-            column[j] /= width;
+        if (!errors->is_observed[k])
+            asked = differ_by(mixed, k, part * sqrt(variance), is_one_sided);
     }
+    return asked;
+}
+
+enum asked mixed_differ(struct mixed *mixed)
+{
+    size_t m = mixed->m;
+    struct errors errors;
+    if (!make_errors(mixed, &errors))
+        return joint_end_short(mixed->joint);
+    memset(mixed->second, 0, m * m * sizeof *mixed->second);
+    enum asked asked = differ(mixed, &errors);
     for (size_t c = 0; c < m; c++)
-        for (size_t d = 0; d < c; d++)
-            errors->second[d + c * m] = errors->second[c + d * m] =
-                0.5 * (errors->second[d + c * m] + errors->second[c + d * m]);
-    return ASKED_OK;
+        for (size_t d = 0; d < c; d++) {
+            double *one = &mixed->second[d + c * m], *other = &mixed->second[c + d * m];
+            bool has_both = errors.is_observed[c] == errors.is_observed[d];
+            *one = *other = has_both ? 0.5 * (*one + *other) : *one + *other;
+        }
+    return asked;
+}
+
+/* Whether second derivatives by all these estimates are known. */
+static bool has_second(const struct mixed *mixed, const struct errors *errors)
+{
+    for (size_t c = 0; c < errors->n; c++)
+        if (!errors->is_observed[errors->loose[c]]
+            && mixed->second[errors->loose[c] * (mixed->m + 1)] == 0)
+            return false;
+    return errors->n > 0;
+}
+
+bool mixed_observe(struct mixed *mixed)
+{
+    size_t m = mixed->m;
+    const double *observed = mixed->sum + 1 + m;
+    struct errors errors;
+    if (!make_errors(mixed, &errors))
+        return false;
+    for (size_t c = 0; c < m; c++)
+        for (size_t d = c; d < m; d++, observed++)
+            if (errors.is_observed[c] && errors.is_observed[d])
+                mixed->second[d + c * m] = mixed->second[c + d * m] = *observed;
+    if (!has_second(mixed, &errors)
+        || !invert(m, mixed->second, errors.n, errors.loose, errors.factor, errors.inverse))
+        return true;
+    for (size_t c = 0; c < errors.n; c++)
+        for (size_t d = 0; d < errors.n; d++) {
+            size_t entry = errors.loose[c] + errors.loose[d] * m;
+            mixed->curvature[entry] = mixed->second[entry];
+        }
+    return true;
 }
 
 /* The place of covariance entry k in the result's estimates; means and shared values are in the
@@ -161,16 +294,6 @@ static void put_errors(const struct mixed *mixed, const struct errors *errors,
         }
 }
 
-static bool make_errors(const struct mixed *mixed, struct errors *errors, struct arena *arena)
-{
-    size_t m = mixed->m;
-    errors->loose = arena_calloc(arena, m + 1, sizeof *errors->loose);
-    return errors->loose
-           && ARENA_DOUBLES(arena, {&errors->second, m, m}, {&errors->products, m, m},
-                            {&errors->inverse, m, m}, {&errors->factor, m, m},
-                            {&errors->work, m, 3 * m}, {&errors->estimate_by, m, m});
-}
-
 static void set_missing(double *numbers, size_t n)
 {
     for (size_t k = 0; k < n; k++)
@@ -198,13 +321,13 @@ static void find_errors(struct mixed *mixed, struct errors *errors, struct arena
     struct mixed_result *result = &mixed->result;
     size_t m = mixed->m, n = errors->n;
     double *left = errors->work, *robust = left + m * m, *inverse = errors->inverse;
-    bool has_second = invert(m, errors->second, n, errors->loose, errors->factor, inverse);
+    bool is_definite = invert(m, mixed->second, n, errors->loose, errors->factor, inverse);
     set_missing(result->standard_error, m);
     set_missing(result->error_covariance, m * m);
     set_missing(result->by_scores, m);
     set_missing(result->sandwich, m);
-    result->condition = has_second ? condition_of(n, inverse, arena) : (double)NAN;
-    if (has_second) {
+    result->condition = is_definite ? condition_of(n, inverse, arena) : (double)NAN;
+    if (is_definite) {
         put_errors(mixed, errors, inverse, result->standard_error, result->error_covariance);
         for (size_t c = 0; c < n; c++)
             for (size_t d = 0; d < n; d++) {
@@ -286,17 +409,21 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     double *factor;
     *result = (struct mixed_result){.r = r, .q = mixed->progress.q,
                                     .s = mixed->progress.s - r, .m = m};
-    if (!mixed_result_init(result, arena) || !make_errors(mixed, &errors, arena)
+    if (!mixed_result_init(result, arena) || !make_errors(mixed, &errors)
         || !ARENA_DOUBLES(arena, {&factor, r, r}))
         return joint_end_short(joint);
-    errors.n = find_loose(mixed, errors.loose);
     bool finds_errors = joint->options->statistics && !joint->options->evaluates;
-    enum asked asked = finds_errors ? differ(mixed, &errors) : ASKED_FAILED;
+    enum asked asked = finds_errors ? ASKED_OK : ASKED_FAILED;
+    if (asked == ASKED_OK && !has_second(mixed, &errors))
+        asked = mixed_differ(mixed);
     bool has_errors = asked == ASKED_OK;
-    mixed->progress.finer = MIXED_FINEST;
+    mixed->is_current = mixed->is_current && mixed->progress.level == MIXED_FINER;
+    mixed->progress.level = MIXED_FINER;
     if (asked != ASKED_END)
         asked = mixed_run_at_best(mixed, JOINT_TELL);
     mixed_factor(mixed, mixed->point.theta, factor);
+    if (asked == ASKED_OK && has_errors && mixed_observes(mixed) && !mixed_observe(mixed))
+        return joint_end_short(joint);
     if (asked == ASKED_OK)
         asked = put_estimates(mixed, factor, arena);
     if (asked != ASKED_OK)
@@ -309,15 +436,15 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     else
         set_missing(result->standard_error, m);
     result->condition = has_errors ? result->condition : (double)NAN;
+    if (mixed->progress.phase == MIXED_EXACT && !correct(mixed))
+        return joint_end_short(joint);
     result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f);
     result->log_prior = mixed->log_prior;
-    if (mixed->progress.phase == MIXED_EXACT)
-        result->likelihood_error =
-            2 * fmax(fabs(joint_total(joint, error_of)), sqrt(joint_total(joint, square_of)));
     result->n_dataset = joint->part.n_all;
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;
     result->n_row = joint->asker.objective.n_row;
-    result->likelihood = mixed->progress.phase == MIXED_EXACT ? LIKELIHOOD_EXACT : LIKELIHOOD_LAPLACE;
+    result->likelihood = mixed->progress.phase == MIXED_EXACT ? LIKELIHOOD_EXACT
+        : LIKELIHOOD_LAPLACE;
     result->outcome = (int)outcome;
     result->n_iteration = mixed->search.n_iteration;
     mixed->has_result = true;

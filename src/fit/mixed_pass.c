@@ -44,6 +44,24 @@ void mixed_unpack(size_t m, const double *packed, double *matrix)
 /* The place of an estimate's second derivative in the sums. */
 static size_t diagonal_of(size_t m, size_t k) { return 1 + m + k * m - k * (k + 1) / 2 + k; }
 
+static struct prior_terms terms_at(const struct fit_prior *prior, enum parameter_scale scale,
+                                   double theta)
+{
+    double p = fit_scale_to_natural(scale, theta);
+    double chain = scale == SCALE_LIN ? 1 : p;
+    chain *= scale == SCALE_LOG10 ? log(10) : 1;
+    return fit_prior_at(prior, theta, p, chain, CURVATURE_ABOVE);
+}
+
+/* The second derivative, which is not the square of the row where the prior is none of theta. */
+static double second_of(const struct fit_prior *prior, enum parameter_scale scale, double theta)
+{
+    double h = 1e-4 * fmax(fabs(theta), 1);
+    struct prior_terms left = terms_at(prior, scale, theta - h);
+    struct prior_terms right = terms_at(prior, scale, theta + h);
+    return (right.row * right.rhs - left.row * left.rhs) / (2 * h);
+}
+
 /* Adds the priors of means and shared parameters to the sums at these estimates. */
 static void add_priors(struct mixed *mixed, const double *estimates)
 {
@@ -53,18 +71,16 @@ static void add_priors(struct mixed *mixed, const double *estimates)
     for (size_t k = 0; joint->prior && k < mixed->progress.s; k++) {
         const struct joint_above *above = &joint->above.list[k];
         const struct fit_prior *prior = &joint->prior[above->file_index];
-        double p = fit_scale_to_natural(above->scale, estimates[k]);
-        double chain = above->scale == SCALE_LIN     ? 1
-                       : above->scale == SCALE_LOG10 ? log(10) * p
-                                                     : p;
         double ends[2] = {above->lower, above->upper};
         for (int e = 0; e < 2 && !prior->on_optimizer; e++)
             ends[e] = fit_scale_to_natural(above->scale, ends[e]);
         if (prior->kind == PRIOR_NONE)
             continue;
-        struct prior_terms terms = fit_prior_at(prior, estimates[k], p, chain, CURVATURE_ABOVE);
+        struct prior_terms terms = terms_at(prior, above->scale, estimates[k]);
         mixed->prior_slope[k] = terms.row * terms.rhs;
-        mixed->prior_curvature[k] = terms.row * terms.row;
+        mixed->prior_curvature[k] = mixed->progress.level == MIXED_FINER && mixed_observes(mixed)
+                                        ? second_of(prior, above->scale, estimates[k])
+                                        : terms.row * terms.row;
         mixed->prior_f += terms.f;
         mixed->log_prior = (isnan(mixed->log_prior) ? 0 : mixed->log_prior)
                            - fit_prior_constant(prior, ends[0], ends[1]) - terms.f + terms.rounding;
@@ -79,11 +95,14 @@ enum asked mixed_run(struct mixed *mixed, enum joint_pass pass, const double *es
     struct joint *joint = mixed->joint;
     enum joint_went went;
     mixed->at = estimates;
+    bool is_best = estimates == mixed->point.theta;
+    mixed->is_current = is_best && mixed->is_current; /* what the pass may rely on */
     do
         went = joint_run_pass(joint, pass);
     while (went == JOINT_FEWER);
     if (went != JOINT_COUNTS)
         return ASKED_END;
+    mixed->is_current = is_best;
     size_t culprit = joint->end.culprit;
     if (joint_find_failed(joint)) {
         joint->end.culprit = culprit;
@@ -113,9 +132,10 @@ enum asked mixed_run_at_best(struct mixed *mixed, enum joint_pass pass)
 void mixed_keep_found(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
+    mixed->is_current = true;
     for (size_t i = 0; i < joint->part.n_active; i++) {
         struct mixed_block *block = joint_active(joint, i)->mixed;
-        memcpy(block->mode, block->found, mixed->progress.r * sizeof *block->mode);
+        memcpy(block->mode, block->found, block->n_effect * sizeof *block->mode);
         block->value = block->number[0];
     }
 }

@@ -14,8 +14,9 @@
 static const double MANY = 10;
 enum { MAX_SHORTER = 8 };
 /* A stage of the search ends when its steps promise less than this of -log likelihood, if --ftol is
- * the default: the last one within 1e-3 standard errors of the optimum. */
-static const double LAST = 2e-7, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
+ * the default: the last one within 1e-3 standard errors of the optimum. That with many points and the
+ * second derivatives there begins as near, and its steps are worth their price only beyond 2e-3. */
+static const double LAST = 2e-7, NEWTON = 2e-6, OTHERS = 1e-3, DEFAULT_TOLERANCE = 1e-9;
 /* A variance of 0 is left if the likelihood rises with a standard deviation of this part of the
  * first one, by more than GAIN. */
 static const double PROBE = 0.1, GAIN = 1e-3;
@@ -253,10 +254,11 @@ static enum asked leave_zeros(struct mixed *mixed, bool *has_changed)
 static void set_tolerance(struct mixed *mixed)
 {
     const struct joint *joint = mixed->joint;
-    bool is_last = mixed->progress.finer || joint->options->likelihood == LIKELIHOOD_LAPLACE;
-    double n = fmax(1, (double)joint->asker.objective.n_row);
+    bool is_last = mixed->progress.phase == MIXED_EXACT || joint->options->likelihood == LIKELIHOOD_LAPLACE;
+    bool is_newton = mixed_observes(mixed) && mixed->progress.level == MIXED_FINER;
+    double n = fmax(1, (double)joint->asker.objective.n_row), last = is_newton ? NEWTON : LAST;
     mixed->options.f_tolerance = joint->options->f_tolerance / DEFAULT_TOLERANCE
-                                 * (is_last ? LAST : OTHERS) / (0.5 * n);
+                                 * (is_last ? last : OTHERS) / (0.5 * n);
 }
 
 /* Steps at one likelihood, from the best estimates, whose numbers are known. */
@@ -476,18 +478,21 @@ static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
     return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
 }
 
-/* At the best estimates, where datasets choose their levels, or take the next ones. */
-static enum asked begin_points(struct mixed *mixed, unsigned finer)
+/* At the best estimates, where datasets choose their levels, or take finer ones. */
+static enum asked begin_points(struct mixed *mixed, enum mixed_level level)
 {
     mixed->progress.phase = MIXED_EXACT;
-    mixed->progress.finer = finer;
-    mixed->chooses = finer == 0;
+    mixed->progress.level = level;
+    mixed->is_current = false;
+    mixed->chooses = level == MIXED_OWN;
     enum asked asked = mixed_run_at_best(mixed, JOINT_MIXED);
     mixed->chooses = false;
     if (asked != ASKED_OK)
         return asked;
     mixed_keep_found(mixed);
-    return finer ? ASKED_OK : begin_curvature(mixed);
+    if (level == MIXED_OWN)
+        return begin_curvature(mixed);
+    return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
 }
 
 /* With the datasets' levels, from all ends that Laplace's likelihood has left; then back to the most
@@ -501,7 +506,7 @@ static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
     for (; progress->end < progress->n_end; progress->end++) {
         size_t end = progress->end;
         if (!is_under_way)
-            asked = end == 0 ? begin_points(mixed, 0) : go_to_end(mixed, end);
+            asked = end == 0 ? begin_points(mixed, MIXED_OWN) : go_to_end(mixed, end);
         if (asked == ASKED_END)
             return mixed->joint->asker.outcome;
         latest = asked == ASKED_OK ? search_on(mixed, is_under_way) : OUTCOME_stalled;
@@ -520,20 +525,26 @@ static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
     return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
 }
 
-/* Then with finer levels. */
+/* Then with finer levels, from the optimum of the former and with the second derivatives there: one
+ * step or two. */
 static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
 {
-    unsigned finer = is_under_way ? mixed->progress.finer : 0;
-    enum outcome outcome = OUTCOME_converged;
-    for (; finer <= MIXED_FINER && outcome_is_success(outcome); finer++) {
-        if (finer > 0 && !is_under_way && begin_points(mixed, finer) != ASKED_OK)
-            return mixed->joint->asker.outcome;
-        outcome = finer > 0 ? search_on(mixed, is_under_way) : search_ends(mixed, is_under_way);
+    const struct joint *joint = mixed->joint;
+    enum mixed_level level = is_under_way ? mixed->progress.level : MIXED_OWN;
+    enum outcome outcome;
+    for (;; level = MIXED_FINER) {
+        if (level != MIXED_OWN && !is_under_way && begin_points(mixed, level) != ASKED_OK)
+            return joint->asker.outcome;
+        if (level == MIXED_OWN)
+            outcome = search_ends(mixed, is_under_way);
+        else
+            outcome = search_on(mixed, is_under_way);
         is_under_way = false;
-        if (mixed->joint->end.is_cut)
-            return mixed->joint->asker.outcome;
+        if (joint->end.is_cut || level == MIXED_FINER || !outcome_is_success(outcome))
+            return joint->end.is_cut ? joint->asker.outcome : outcome;
+        if (joint->options->statistics && mixed_differ(mixed) == ASKED_END)
+            return joint->asker.outcome;
     }
-    return outcome;
 }
 
 /* In place of a search: the likelihood at the start. */
@@ -544,7 +555,7 @@ static enum outcome evaluate(struct mixed *mixed)
     if (asked == ASKED_OK)
         mixed_keep_found(mixed);
     if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT)
-        asked = begin_points(mixed, 0);
+        asked = begin_points(mixed, MIXED_OWN);
     if (asked == ASKED_OK)
         asked = mixed_conclude(mixed, OUTCOME_evaluated);
     return asked == ASKED_OK ? OUTCOME_evaluated : mixed->joint->asker.outcome;

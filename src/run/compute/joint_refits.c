@@ -74,16 +74,16 @@ static enum status read_population(const struct compute *compute, double *best, 
                                    double *population, struct error *error)
 {
     const struct campaign *campaign = &compute->campaign;
-    const struct run_plan *plan = &campaign->plan;
     size_t n = campaign->n_parameter;
     struct arena arena = {.first = NULL};
     struct mixed_result found;
+    uint32_t number;
     if (population_size(campaign) == 0)
         return STATUS_OK;
     double *correlation = population + 2 * n, *error_of = correlation + n * n;
     for (size_t k = 0; k < population_size(campaign); k++)
         population[k] = k >= 2 * n && k < 2 * n + n * n ? 0 : NAN;
-    if (!mixed_result_read(&found, plan->paths.journal, &plan->identity, &arena)) {
+    if (!mixed_result_read(&found, compute->earlier, &arena, &number)) {
         arena_fini(&arena);
         return error_set(error, STATUS_SYSTEM, "what is known of the population is not in the "
                          "journal");

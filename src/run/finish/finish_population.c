@@ -31,11 +31,11 @@ static bool is_possible(const struct mixed_result *mixed, size_t n_parameter)
 
 /* Reads the replicates that succeeded; their estimates are where joint_refits.c puts them. */
 static enum status read_replicates(struct replicates *replicates, const struct run_plan *plan,
-                                   const struct result_info *info, uint64_t dataset,
+                                   uint64_t dataset,
                                    struct journal_reader *journal, size_t n_estimate,
                                    size_t *n_good, struct error *error)
 {
-    const struct run_identity *identity = &info->identity;
+    const struct run_identity *identity = &plan->header.identity;
     const struct refit_plan *refits = &plan->refits;
     *n_good = 0;
     for (uint32_t b = 0; b < refits->n_bootstrap; b++) {
@@ -69,21 +69,21 @@ static void summarise(const struct replicates *replicates, size_t n, size_t n_ea
     made->n_bootstrap = n;
 }
 
-static enum status add_replicates(const struct run_plan *plan, const struct result_info *info,
+static enum status add_replicates(const struct run_plan *plan,
                                   uint64_t dataset, struct journal_reader *journal,
                                   struct result_population *made, struct error *error)
 {
     size_t n = plan->refits.n_bootstrap, n_good = 0;
     struct replicates replicates = {
         .estimate = calloc((n + 1) * (made->m + 1), sizeof(double)),
-        .arrays = calloc(1, fit_record_array_bytes(info->n_parameter) + 1)};
+        .arrays = calloc(1, fit_record_array_bytes(plan->header.n_parameter) + 1)};
     enum status status = STATUS_OK;
     if (!replicates.estimate || !replicates.arrays)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu replicates", n);
     if (!status) {
-        fit_record_set_arrays(&replicates.record, info->n_parameter, replicates.arrays);
+        fit_record_set_arrays(&replicates.record, plan->header.n_parameter, replicates.arrays);
         replicates.record.point = replicates.point;
-        status = read_replicates(&replicates, plan, info, dataset, journal, made->m, &n_good, error);
+        status = read_replicates(&replicates, plan, dataset, journal, made->m, &n_good, error);
     }
     if (!status)
         summarise(&replicates, n_good, n, made);
@@ -92,24 +92,25 @@ static enum status add_replicates(const struct run_plan *plan, const struct resu
     return status;
 }
 
-enum status finish_population(const struct run_plan *plan, const struct result_info *info,
+enum status finish_population(const struct run_plan *plan,
                               const struct share *share, struct journal_reader *journal,
                               struct result_writer *writer, struct run_summary *summary,
                               struct error *error)
 {
     struct arena arena = {.first = NULL};
     struct mixed_result mixed;
+    uint32_t number;
     enum status status = STATUS_OK;
     bool is_there = plan->recipe.random
-                    && mixed_result_read(&mixed, plan->paths.journal, &plan->identity, &arena)
-                    && is_possible(&mixed, info->n_parameter);
+                    && mixed_result_read(&mixed, journal, &arena, &number)
+                    && is_possible(&mixed, plan->header.n_parameter);
     if (is_there) {
         struct result_population *made = result_population_make(
-            &mixed, info->parameter_name, info->parameter_scale, &arena);
+            &mixed, plan->header.parameter_name, plan->header.parameter_scale, &arena);
         if (!made)
             status = error_set(error, STATUS_NO_MEMORY, "out of memory for the population");
         else if (plan->refits.n_bootstrap)
-            status = add_replicates(plan, info, components_members(&share->components, 0)[0],
+            status = add_replicates(plan, components_members(&share->components, 0)[0],
                                     journal, made, error);
         if (!status)
             status = result_writer_population(writer, made, error);

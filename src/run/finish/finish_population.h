@@ -10,7 +10,7 @@
 #include "run/plan/share.h"
 
 /* Writes it, if the fit came so far as to leave it, and adds it to the summary. */
-enum status finish_population(const struct run_plan *plan, const struct result_info *info,
-                              const struct share *share, struct journal_reader *journal,
+enum status finish_population(const struct run_plan *plan, const struct share *share,
+                              struct journal_reader *journal,
                               struct result_writer *writer, struct run_summary *summary,
                               struct error *error);
