@@ -201,7 +201,7 @@ bool mixed_make(struct mixed *mixed)
     if (!mixed->point.theta || !trust_model_init(&mixed->search.model, &mixed->asker, arena)
         || !ARENA_DOUBLES(arena, {&mixed->point.gradient, m, 1}, {&mixed->trial, m, 1},
                           {&mixed->slope, m, 1}, {&mixed->prior_slope, m, 1},
-                          {&mixed->prior_curvature, m, 1}, {&mixed->kept, m, MIXED_ENDS},
+                          {&mixed->prior_curvature, m, 1}, {&mixed->kept, m, MIXED_ENDS + 1},
                           {&mixed->curvature, m, m}, {&mixed->second, m, m},
                           {&mixed->sum, mixed_n_number(m) + 1, 1}))
         return false;
@@ -214,7 +214,7 @@ void mixed_pass_search(struct cursor *cursor, struct mixed *mixed)
     const struct mixed_progress *progress = &mixed->progress;
     size_t m = progress->s + progress->n_factor + progress->q;
     ARRAY(mixed->point.theta, m);
-    ARRAY(mixed->kept, m * MIXED_ENDS);
+    ARRAY(mixed->kept, m * (MIXED_ENDS + 1));
     ARRAY(mixed->curvature, m * m);
     ARRAY(mixed->second, m * m);
     ARRAY(mixed->search.model.scale, m);

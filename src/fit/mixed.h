@@ -63,6 +63,7 @@ struct mixed_progress {
      * which are in mixed->kept. */
     size_t start, n_end, end;
     double end_f[MIXED_ENDS];
+    double uncorrelated_f;    /* of the end behind these: the best one without correlations */
 };
 
 struct mixed {
@@ -81,7 +82,7 @@ struct mixed {
     double *trial, *slope;    /* m: other estimates, and the gradient there */
     double *curvature;        /* m x m */
     double *start;            /* scratch of mixed_first_factor */
-    double *kept;             /* m x MIXED_ENDS: estimates at the ends of starts */
+    double *kept;             /* m x (MIXED_ENDS + 1): estimates at the ends of starts */
     /* M x m: second derivatives; those of columns with 0 on the diagonal are not known. */
     double *second;
     double *sum;              /* mixed_n_number: over all datasets, of the latest pass */

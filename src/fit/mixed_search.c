@@ -295,7 +295,8 @@ enum { FEW_DATASETS = 40 };
 /* Ends are different if -log likelihood differs by this; those that are up to NEAR above the most
  * likely one may have a higher exact likelihood. */
 static const double DIFFERENT = 1e-3, NEAR = 1.5;
-enum start { START_FIRST, START_GUESS, START_UNCORRELATED, START_CORRELATED, START_WITHOUT };
+/* Then for n variances: UNCORRELATED, n without each of them, CORRELATED, and n without each. */
+enum start { START_FIRST, START_GUESS, START_UNCORRELATED };
 
 static bool is_diagonal(const struct mixed *mixed, size_t k)
 {
@@ -307,10 +308,20 @@ static bool are_few(const struct mixed *mixed)
     return mixed->joint->part.n_all <= FEW_DATASETS;
 }
 
+static size_t count_variances(const struct mixed *mixed)
+{
+    return mixed->progress.r + mixed->progress.q;
+}
+
+static bool is_uncorrelated(const struct mixed *mixed, size_t number)
+{
+    return number >= START_UNCORRELATED && number <= START_UNCORRELATED + count_variances(mixed);
+}
+
 /* Correlations are held at 0 or let go. */
 static void hold_correlations(struct mixed *mixed)
 {
-    bool holds = mixed->progress.start == START_UNCORRELATED;
+    bool holds = is_uncorrelated(mixed, mixed->progress.start);
     struct fit_map *map = &mixed->asker.map;
     for (size_t k = mixed->progress.s; k < mixed->m; k++)
         if (!is_diagonal(mixed, k)) {
@@ -319,42 +330,56 @@ static void hold_correlations(struct mixed *mixed)
         }
 }
 
+/* Sets independent guessed deviations; false: a variance was not 0 before. */
+static bool guess(struct mixed *mixed, double *trial)
+{
+    bool any = false;
+    for (size_t k = mixed->progress.s; k < mixed->m; k++) {
+        any = any || (is_diagonal(mixed, k) && trial[k] == 0);
+        trial[k] = is_diagonal(mixed, k)
+                       ? mixed_first_deviation(mixed, trial, mixed->row[k - mixed->progress.s]) : 0;
+    }
+    return any;
+}
+
+/* Sets variance i to 0; false: it was. */
+static bool leave_out(struct mixed *mixed, double *trial, size_t i)
+{
+    size_t s = mixed->progress.s, n = 0, k = s;
+    for (; k < mixed->m && !(is_diagonal(mixed, k) && n++ == i);)
+        k++;
+    bool is_there = k < mixed->m && trial[k] != 0;
+    for (size_t j = s; j < mixed->m && is_there; j++)
+        trial[j] = mixed->row[j - s] == mixed->row[k - s] ? 0 : trial[j];
+    mixed_clear_columns(mixed, trial);
+    return is_there;
+}
+
 /* The start with this number, in the trial. False: there is none. */
 static bool set_start(struct mixed *mixed, size_t number)
 {
-    const struct joint *joint = mixed->joint;
-    size_t s = mixed->progress.s, m = mixed->m, n_diagonal = 0, n_zero = 0;
-    bool is_good = false;
-    double *trial = mixed->trial;
-    memcpy(trial, number == START_CORRELATED ? mixed->point.theta : mixed->kept, m * sizeof *trial);
-    for (size_t k = s; k < m; k++)
-        n_zero += is_diagonal(mixed, k) && trial[k] == 0;
+    size_t m = mixed->m, n = count_variances(mixed), first = START_UNCORRELATED;
+    bool has_pairs = m > mixed->progress.s + n, is_diagonal_one = is_uncorrelated(mixed, number);
+    bool from_diagonal = (is_diagonal_one && number > first) || number == first + n + 1;
+    const double *kept = mixed->kept + (from_diagonal ? MIXED_ENDS * m : 0);
+    memcpy(mixed->trial, kept, m * sizeof *mixed->trial);
     if (number == START_GUESS) {
-        for (size_t k = s; k < m; k++)
-            trial[k] = is_diagonal(mixed, k)
-                           ? mixed_first_deviation(mixed, trial, mixed->row[k - s]) : 0;
-        return n_zero > 0 || joint->levels.deviation;
+        bool has_zero = guess(mixed, mixed->trial);
+        return has_zero || mixed->joint->levels.deviation;
     }
-    for (size_t k = s; k < m; k++) {
-        size_t a = mixed->row[k - s], c = mixed->column[k - s];
-        bool goes = number == START_UNCORRELATED && a != c;
-        if (number == START_UNCORRELATED || number == START_CORRELATED)
-            is_good = is_good || a != c;
-        if (number >= START_WITHOUT && a == c && n_diagonal++ == number - START_WITHOUT) {
-            is_good = trial[k] != 0;
-            for (size_t j = s; j < m; j++)
-                trial[j] = mixed->row[j - s] == a ? 0 : trial[j];
-        }
-        trial[k] = goes ? 0 : trial[k];
-    }
-    mixed_clear_columns(mixed, trial);
-    return is_good && are_few(mixed);
+    if (!are_few(mixed) || (!has_pairs && number <= first + n + 1))
+        return false;
+    if (number == first)
+        guess(mixed, mixed->trial);
+    if (number == first || number == first + n + 1)
+        return true;
+    return leave_out(mixed, mixed->trial, number - first - (is_diagonal_one ? 1 : n + 2));
 }
 
 static size_t count_starts(const struct mixed *mixed)
 {
     bool is_near = mixed->joint->options->is_near; /* a best fit is known: a refit */
-    return is_near ? 1 : START_WITHOUT + mixed->progress.r + mixed->progress.q;
+    return is_near ? 1 : START_UNCORRELATED + 2 * (count_variances(mixed) + 1);
 }
 
 /* Evaluates Laplace's likelihood at the trial, with smaller variances if it cannot be evaluated. */
@@ -404,6 +429,12 @@ static void keep_end(struct mixed *mixed)
     struct mixed_progress *progress = &mixed->progress;
     double f = mixed->point.f, *kept = mixed->kept;
     size_t most = are_few(mixed) ? MIXED_ENDS : 1, m = mixed->m, at = 0;
+    size_t start = progress->start;
+    if (is_uncorrelated(mixed, start)
+        && (start == START_UNCORRELATED || f < progress->uncorrelated_f - SAME)) {
+        memcpy(kept + MIXED_ENDS * m, mixed->point.theta, m * sizeof *kept);
+        progress->uncorrelated_f = f;
+    }
     for (size_t e = 0; e < progress->n_end; e++)
         if (fabs(progress->end_f[e] - f) < DIFFERENT)
             return;
@@ -495,6 +526,18 @@ static enum asked begin_points(struct mixed *mixed, enum mixed_level level)
     return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
 }
 
+/* The value of the latest end by finer levels: those of the search are too rough to compare ends
+ * where the datasets' integrands differ much. */
+static enum asked look_closer(struct mixed *mixed, double *f)
+{
+    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+    mixed->progress.level = MIXED_FINER;
+    enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+    mixed->progress.level = MIXED_OWN;
+    *f = asked == ASKED_OK ? mixed->sum[0] : INFINITY;
+    return asked;
+}
+
 /* With the datasets' levels, from all ends that Laplace's likelihood has left; then back to the most
  * likely one. Only the first one must succeed. */
 static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
@@ -515,7 +558,9 @@ static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
             return mixed->joint->asker.outcome;
         outcome = end == 0 ? latest : outcome;
         bool counts = end == 0 || outcome_is_success(latest);
-        progress->end_f[end] = counts ? mixed->point.f : INFINITY;
+        if (counts && progress->n_end > 1 && look_closer(mixed, &progress->end_f[end]) == ASKED_END)
+            return mixed->joint->asker.outcome;
+        progress->end_f[end] = counts ? progress->end_f[end] : INFINITY;
         if (counts)
             memcpy(mixed->kept + end * mixed->m, mixed->point.theta, mixed->m * sizeof(double));
     }
