@@ -295,8 +295,10 @@ enum { FEW_DATASETS = 40 };
 /* Ends are different if -log likelihood differs by this; those that are up to NEAR above the most
  * likely one may have a higher exact likelihood. */
 static const double DIFFERENT = 1e-3, NEAR = 1.5;
-/* Then for n variances: UNCORRELATED, n without each of them, CORRELATED, and n without each. */
-enum start { START_FIRST, START_GUESS, START_UNCORRELATED };
+/* RELEASED: from the end of LATEST, without its correlations. Then for n variances: UNCORRELATED,
+ * from guesses, n without each of them, one from the best of these ends with correlations, and n
+ * without each. */
+enum start { START_FIRST, START_GUESS, START_LATEST, START_RELEASED, START_UNCORRELATED };
 
 static bool is_diagonal(const struct mixed *mixed, size_t k)
 {
@@ -315,7 +317,8 @@ static size_t count_variances(const struct mixed *mixed)
 
 static bool is_uncorrelated(const struct mixed *mixed, size_t number)
 {
-    return number >= START_UNCORRELATED && number <= START_UNCORRELATED + count_variances(mixed);
+    return number == START_LATEST
+           || (number >= START_UNCORRELATED && number <= START_UNCORRELATED + count_variances(mixed));
 }
 
 /* Correlations are held at 0 or let go. */
@@ -369,6 +372,12 @@ static bool set_start(struct mixed *mixed, size_t number)
     }
     if (!are_few(mixed) || (!has_pairs && number <= first + n + 1))
         return false;
+    if (number == START_RELEASED)
+        memcpy(mixed->trial, mixed->point.theta, m * sizeof *mixed->trial);
+    for (size_t k = mixed->progress.s; k < m && number == START_LATEST; k++)
+        mixed->trial[k] = is_diagonal(mixed, k) ? mixed->trial[k] : 0;
+    if (number == START_LATEST || number == START_RELEASED)
+        return true;
     if (number == first)
         guess(mixed, mixed->trial);
     if (number == first || number == first + n + 1)
@@ -431,7 +440,7 @@ static void keep_end(struct mixed *mixed)
     size_t most = are_few(mixed) ? MIXED_ENDS : 1, m = mixed->m, at = 0;
     size_t start = progress->start;
     if (is_uncorrelated(mixed, start)
-        && (start == START_UNCORRELATED || f < progress->uncorrelated_f - SAME)) {
+        && (start == START_LATEST || f < progress->uncorrelated_f - SAME)) {
         memcpy(kept + MIXED_ENDS * m, mixed->point.theta, m * sizeof *kept);
         progress->uncorrelated_f = f;
     }
