@@ -26,13 +26,15 @@ uint32_t import_owner_add(struct import_owners *owners, const char *dataset, con
     uint32_t d = id_table_add(&owners->dataset, dataset), n = owners->experiment.n;
     uint32_t e = key && d != ID_NO_MEMORY ? id_table_add(&owners->experiment, key) : ID_NO_MEMORY;
     free(key);
-    if (e == ID_NO_MEMORY || !array_grow(&owners->dataset_of, n, &owners->room, sizeof *owners->dataset_of))
+    if (e == ID_NO_MEMORY ||
+        !array_grow(&owners->dataset_of, n, &owners->room, sizeof *owners->dataset_of))
         return ID_NO_MEMORY;
     owners->dataset_of[e] = d;
     return e;
 }
 
-uint32_t import_owner_find(const struct import_owners *owners, const char *dataset, const char *experiment)
+uint32_t import_owner_find(const struct import_owners *owners, const char *dataset,
+                           const char *experiment)
 {
     char *key = join(dataset, experiment);
     uint32_t e = key ? id_table_find(&owners->experiment, key) : ID_NONE;
@@ -45,10 +47,12 @@ const char *import_experiment_id(const struct import_owners *owners, uint32_t ex
     return strrchr(owners->experiment.id[experiment], SEPARATOR) + 1;
 }
 
-enum status import_owners_order(const struct import_owners *owners, uint32_t **order, uint32_t **first, struct error *error)
+enum status import_owners_order(const struct import_owners *owners, uint32_t **order,
+                                uint32_t **first, struct error *error)
 {
     uint32_t n_dataset = owners->dataset.n, n = owners->experiment.n;
-    uint32_t *at = calloc((size_t)n_dataset + 2, sizeof *at), *sorted = malloc(((size_t)n + 1) * sizeof *sorted);
+    uint32_t *at = calloc((size_t)n_dataset + 2, sizeof *at),
+             *sorted = malloc(((size_t)n + 1) * sizeof *sorted);
     *order = sorted;
     *first = at;
     if (!at || !sorted)
@@ -72,7 +76,8 @@ void import_owners_fini(struct import_owners *owners)
     memset(owners, 0, sizeof *owners);
 }
 
-enum status import_find_owner(const struct csv_reader *reader, const char *path, const struct import_owners *owners,
+enum status import_find_owner(const struct csv_reader *reader, const char *path,
+                              const struct import_owners *owners,
                               struct import_owner_columns *columns, struct error *error)
 {
     enum status status = STATUS_OK;
@@ -85,14 +90,17 @@ enum status import_find_owner(const struct csv_reader *reader, const char *path,
     if (!status && columns->experiment == CSV_NO_COLUMN && owners->has_experiments)
         status = csv_need_column(reader, "experiment", &columns->experiment, error);
     if (!status && columns->experiment != CSV_NO_COLUMN && !owners->has_experiments)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: has a column 'experiment', but the measurements have none", path);
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: has a column 'experiment', but the measurements have none", path);
     return status;
 }
 
 uint32_t import_row_owner(const struct csv_reader *reader, const struct import_owners *owners,
                           const struct import_owner_columns *columns)
 {
-    return import_owner_find(owners, columns->dataset == CSV_NO_COLUMN ? owners->dataset.id[0]
-                                                                       : csv_field(reader, columns->dataset),
-                             columns->experiment == CSV_NO_COLUMN ? "" : csv_field(reader, columns->experiment));
+    return import_owner_find(
+        owners,
+        columns->dataset == CSV_NO_COLUMN ? owners->dataset.id[0]
+                                          : csv_field(reader, columns->dataset),
+        columns->experiment == CSV_NO_COLUMN ? "" : csv_field(reader, columns->experiment));
 }

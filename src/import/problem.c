@@ -1,4 +1,5 @@
-/* A problem file from tables and a model: reads the tables, writes what they hold, and reads the file as a run does.
+/* A problem file from tables and a model: reads the tables, writes what they hold, and reads the
+ * file as a run does.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "import/happenings.h"
 
@@ -19,37 +20,40 @@ struct contents {
     size_t *first; /* row of each experiment */
 };
 
-static enum status add_datasets(struct problem_writer *writer, const struct contents *contents, const struct model *model,
-                                struct error *error)
+static enum status add_datasets(struct problem_writer *writer, const struct contents *contents,
+                                const struct model *model, struct error *error)
 {
     const struct import_rows *rows = &contents->rows;
     const struct import_owners *owners = &rows->owners;
     const struct import_subjects *subjects = &contents->subjects;
     const struct import_happenings *happenings = &contents->happenings;
     const struct import_substitutes *substitutes = &contents->substitutes;
-    uint32_t *order = NULL, *first = NULL, *place = calloc((size_t)owners->experiment.n + 1, sizeof *place);
-    enum status status = place ? import_owners_order(owners, &order, &first, error)
-                               : error_set(error, STATUS_NO_MEMORY, "out of memory for %u experiments", owners->experiment.n);
+    uint32_t *order = NULL, *first = NULL,
+             *place = calloc((size_t)owners->experiment.n + 1, sizeof *place);
+    enum status status = place
+                             ? import_owners_order(owners, &order, &first, error)
+                             : error_set(error, STATUS_NO_MEMORY,
+                                         "out of memory for %u experiments", owners->experiment.n);
     for (uint32_t k = 0; !status && k < owners->experiment.n; k++)
         place[order[k]] = k;
     for (uint32_t d = 0; !status && d < owners->dataset.n; d++)
         for (uint32_t k = first[d]; !status && k < first[d + 1]; k++) {
             uint32_t e = order[k], source = subjects->steady ? subjects->steady[e] : ID_NONE;
-            const struct problem_dataset dataset = {
-                .id = k == first[d] ? owners->dataset.id[d] : NULL, .experiment_id = import_experiment_id(owners, e),
+            struct problem_dataset dataset = {
+                .id = k == first[d] ? owners->dataset.id[d] : NULL,
+                .experiment_id = import_experiment_id(owners, e),
                 .steady = source == ID_NONE ? EXPERIMENT_NONE : place[source] - first[d],
-                .t0 = subjects->t0[e], .covariate = subjects->covariate + e * subjects->n_covariate,
+                .t0 = subjects->t0[e],
+                .covariate = subjects->covariate + e * subjects->n_covariate,
                 .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL,
                 .fixed = subjects->has_fixed ? subjects->fixed + d * subjects->n_parameter : NULL,
                 .n_row = contents->first[e + 1] - contents->first[e],
                 .measured = measurements_from(&rows->measured, contents->first[e]),
-                .n_dose = happenings->first_dose[e + 1] - happenings->first_dose[e],
-                .dose = happenings->sorted + happenings->first_dose[e],
                 .input = happenings->input + e * model->abi.n_input,
-                .n_call = happenings->first_call[e + 1] - happenings->first_call[e],
-                .call = happenings->sorted_call + happenings->first_call[e],
                 .n_substitute = substitutes->first[e + 1] - substitutes->first[e],
                 .substitute = substitutes->sorted + substitutes->first[e]};
+            dataset.dose = import_happenings_of(happenings, RECORD_DOSE, e, &dataset.n_dose);
+            dataset.call = import_happenings_of(happenings, RECORD_CALL, e, &dataset.n_call);
             status = problem_writer_add(writer, &dataset, error);
         }
     free(order);
@@ -59,32 +63,36 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
 }
 
 /* The errors of each observable from --error, which the caller frees; NULL without --error. */
-static enum status choose_errors(const struct import_options *options, const struct stiffit_model *abi, const char ***words,
+static enum status choose_errors(const struct import_options *options,
+                                 const struct stiffit_model *abi, const char ***words,
                                  struct error *error)
 {
     if (options->error.n > 0 && !(*words = malloc(abi->n_observable * sizeof **words)))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u observables", abi->n_observable);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u observables",
+                         abi->n_observable);
     for (uint32_t k = 0; *words && k < abi->n_observable; k++)
         (*words)[k] = error_kind_default;
     for (size_t i = 0; i < options->error.n; i++) {
         size_t index;
         const char *word;
-        enum status status = values_find(options->error.item[i], "error", "observable", abi->observable_name,
-                                         abi->n_observable, &index, &word, error);
+        enum status status =
+            values_find(options->error.item[i], "error", "observable", abi->observable_name,
+                        abi->n_observable, &index, &word, error);
         if (status)
             return status;
         int kind = error_kind_of(word);
         if (kind < 0 && strcmp(word, error_kind_default))
-            return error_set(error, STATUS_USAGE, "--error: '%.100s' is not one of " ERROR_WORDS ", default", word);
+            return error_set(error, STATUS_USAGE,
+                             "--error: '%.100s' is not one of " ERROR_WORDS ", default", word);
         (*words)[index] = kind < 0 ? error_kind_default : error_kind_word[kind];
     }
     return STATUS_OK;
 }
 
-/* Reads the written file as a run does, before it gets its name: what a run would complain about is reported now, and no file
- * is left that a run would refuse. */
-static enum status check_written(const struct import_options *options, const char *written, const char *path,
-                                 const struct model *model, struct error *error)
+/* Reads the written file as a run does, before it gets its name: what a run would complain about is
+ * reported now, and no file is left that a run would refuse. */
+static enum status check_written(const struct import_options *options, const char *written,
+                                 const char *path, const struct model *model, struct error *error)
 {
     struct problem *problem = NULL;
     const struct problem_expectation expectation = problem_expectation_of(&model->abi);
@@ -95,20 +103,26 @@ static enum status check_written(const struct import_options *options, const cha
         status = problem_validate(problem, &expectation, hash, &n_bad, error);
     if (!status && !options->quiet) {
         const struct problem_info *info = problem_info(problem);
-        const struct { uint64_t n; const char *what; } counts[] = {
-            {info->has_experiments ? info->n_experiment : 0, "experiment"}, {info->n_dose, "dose"},
-            {info->n_knot, "input value"}, {info->n_call, "event"}, {info->n_substitute, "substitute"}};
+        const struct { uint64_t n; const char *what;
+        } counts[] = {{info->has_experiments ? info->n_experiment : 0, "experiment"},
+                      {info->n_dose, "dose"},
+                      {info->n_knot, "input value"},
+                      {info->n_call, "event"},
+                      {info->n_substitute, "substitute"}};
         char more[120] = "";
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
             if (counts[i].n)
-                words_add(more, sizeof more, ", %llu %s%s", (unsigned long long)counts[i].n, counts[i].what,
-                          plural(counts[i].n));
-        options->say("%.300s: %llu dataset%s%s, %llu measurement%s, %u parameter%s", path, (unsigned long long)info->n_dataset,
-                    plural(info->n_dataset), more, (unsigned long long)info->n_measurement, plural(info->n_measurement),
-                    (unsigned)info->n_parameter, plural(info->n_parameter));
+                words_add(more, sizeof more, ", %llu %s%s", (unsigned long long)counts[i].n,
+                          counts[i].what, plural(counts[i].n));
+        options->say("%.300s: %llu dataset%s%s, %llu measurement%s, %u parameter%s", path,
+                     (unsigned long long)info->n_dataset, plural(info->n_dataset), more,
+                     (unsigned long long)info->n_measurement, plural(info->n_measurement),
+                     (unsigned)info->n_parameter, plural(info->n_parameter));
         if (n_bad)
-            options->say("note: %llu dataset%s cannot be fitted as %s: bad_data in the result, with the reason",
-                        (unsigned long long)n_bad, plural(n_bad), n_bad == 1 ? "it is" : "they are");
+            options->say("note: %llu dataset%s cannot be fitted as %s: bad_data in the result, "
+                         "with the reason",
+                         (unsigned long long)n_bad, plural(n_bad),
+                         n_bad == 1 ? "it is" : "they are");
     }
     problem_close(problem);
     size_t n = strlen(written);
@@ -119,9 +133,11 @@ static enum status check_written(const struct import_options *options, const cha
     return status;
 }
 
-static enum status write_problem(const struct import_options *options, const char *path, const struct model *model,
-                                 const struct import_parameters *parameters, const char *const *error_words,
-                                 const struct contents *contents, struct error *error)
+static enum status write_problem(const struct import_options *options, const char *path,
+                                 const struct model *model,
+                                 const struct import_parameters *parameters,
+                                 const char *const *error_words, const struct contents *contents,
+                                 struct error *error)
 {
     const struct stiffit_model *abi = &contents->substitutes.wide.abi;
     const struct import_rows *rows = &contents->rows;
@@ -130,29 +146,41 @@ static enum status write_problem(const struct import_options *options, const cha
     struct problem_writer *writer = NULL;
     const char *written;
     struct problem_header header = {
-        .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
-        .start = subjects->has_start ? NULL : parameters->start, .lower = parameters->lower, .upper = parameters->upper,
-        .start_per_dataset = subjects->has_start, .fixed_per_dataset = subjects->has_fixed, .scale = parameters->scale,
-        .fixed = parameters->fixed, .from_model = parameters->from_model,
-        .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
-        .observable_name = abi->observable_name, .observable_error = error_words,
-        .has_t0 = subjects->has_t0, .has_experiments = rows->owners.has_experiments, .has_steady = subjects->has_steady,
-        .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name,
-        .n_event = abi->n_event, .event_name = abi->event_name, .n_substituted = model->abi.n_parameter,
-        .substituted_name = model->abi.parameter_name, .has_substitute_times = contents->substitutes.has_times,
-        .has_substitute_rows = contents->substitutes.has_rows,
-        .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements) : "standard input",
+        .n_parameter = abi->n_parameter,
+        .parameter_name = abi->parameter_name,
+        .start = subjects->has_start ? NULL : parameters->start,
+        .lower = parameters->lower,
+        .upper = parameters->upper,
+        .start_per_dataset = subjects->has_start,
+        .fixed_per_dataset = subjects->has_fixed,
+        .scale = parameters->scale,
+        .fixed = parameters->fixed,
+        .from_model = parameters->from_model,
+        .n_covariate = abi->n_covariate,
+        .covariate_name = abi->covariate_name,
+        .n_observable = abi->n_observable,
+        .observable_name = abi->observable_name,
+        .observable_error = error_words,
+        .has_t0 = subjects->has_t0,
+        .has_experiments = rows->owners.has_experiments,
+        .has_steady = subjects->has_steady,
+        .n_target = abi->n_state,
+        .target_name = abi->state_name,
+        .n_input = abi->n_input,
+        .input_name = abi->input_name,
+        .n_event = abi->n_event,
+        .event_name = abi->event_name,
+        .n_substituted = model->abi.n_parameter,
+        .substituted_name = model->abi.parameter_name,
+        .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements)
+                                                        : "standard input",
         .level = (const char *const *)parameters->level,
-        .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
-        .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
-                         parameters->prior_number[3]}};
-    for (size_t i = 0; i < contents->happenings.n_dose; i++) {
-        header.has_dose_rates = header.has_dose_rates || contents->happenings.sorted[i].rate != 0;
-        header.has_steady_doses = header.has_steady_doses || contents->happenings.sorted[i].steady;
-    }
-    for (int c = 0; c < N_MEASUREMENT; c++)
-        header.columns |= (unsigned)measurements_have(&rows->measured, (enum measurement_column)c, 0, rows->n) << c;
-    enum status status = plugin_reference_init(&reference, model, options->model, options->embed, error);
+        .prior = parameters->has_prior ? parameters->prior : NULL,
+        .prior_on = parameters->prior_on,
+        .prior_number = {parameters->prior_number[0], parameters->prior_number[1],
+                         parameters->prior_number[2], parameters->prior_number[3]}};
+    enum status status =
+        plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
         plugin_reference_use(&reference, &header);
         status = problem_writer_open(&writer, path, options->overwrite, &header, error);
@@ -175,18 +203,23 @@ static void say_faults(const struct import_options *options, const struct import
     if (faults->n == 1)
         options->say("note: %s", faults->first.message);
     else if (faults->n)
-        options->say("note: %s (the first of %llu such fields)", faults->first.message, (unsigned long long)faults->n);
+        options->say("note: %s (the first of %llu such fields)", faults->first.message,
+                     (unsigned long long)faults->n);
 }
 
-static void say_unused(const struct import_options *options, uint64_t n, const char *what, const char *path)
+static void say_unused(const struct import_options *options, uint64_t n, const char *what,
+                       const char *path)
 {
     if (n > 0)
-        options->say("note: %llu %s%s of %.100s without measurements left out", (unsigned long long)n, what, plural(n), path);
+        options->say("note: %llu %s%s of %.100s without measurements left out",
+                     (unsigned long long)n, what, plural(n), path);
 }
 
-/* Reads the tables, or the one of NONMEM's style, and sorts what they hold; chooses the parameters on the way. */
-static enum status read_contents(struct contents *contents, const struct import_options *options, const struct model *model,
-                                 struct import_parameters *parameters, struct error *error)
+/* Reads the tables, or the one of NONMEM's style, and sorts what they hold; chooses the parameters
+ * on the way. */
+static enum status read_contents(struct contents *contents, const struct import_options *options,
+                                 const struct model *model, struct import_parameters *parameters,
+                                 struct error *error)
 {
     struct import_rows *rows = &contents->rows;
     struct import_happenings *happenings = &contents->happenings;
@@ -208,21 +241,21 @@ static enum status read_contents(struct contents *contents, const struct import_
     if (!status)
         status = import_parameters_choose(parameters, options, &substitutes->wide, model, error);
     /* the model's own priors know its names only */
-    parameters->has_prior = parameters->has_prior || (substitutes->n && substitutes->wide.abi.parameter_prior);
+    parameters->has_prior =
+        parameters->has_prior || (substitutes->n && substitutes->wide.abi.parameter_prior);
     if (!status && !options->nonmem)
-        status = import_subjects_read(&contents->subjects, options, owners, &substitutes->wide, parameters->start,
-                                      parameters->fixed, error);
+        status = import_subjects_read(&contents->subjects, options, owners, &substitutes->wide,
+                                      parameters->start, parameters->fixed, error);
     const double *t0 = contents->subjects.t0;
     if (!status)
-        status = import_substitutes_sort(substitutes, options->substitutes, t0, owners->experiment.n, error);
-    if (!status && options->doses)
-        status = import_doses(happenings, options, owners, model, t0, error);
-    if (!status && options->inputs)
-        status = import_inputs(happenings, options, owners, model, error);
-    if (!status && options->events)
-        status = import_events(happenings, options, owners, model, t0, error);
+        status = import_substitutes_sort(substitutes, options->substitutes, t0,
+                                         owners->experiment.n, error);
+    for (int kind = 0; kind <= RECORD_CALL && !status; kind++)
+        status = import_happenings_read(happenings, (enum record_kind)kind, options, owners, model,
+                                        t0, error);
     if (!status)
-        status = import_happenings_sort(happenings, options->inputs, owners->experiment.n, model->abi.n_input, error);
+        status = import_happenings_sort(happenings, options->inputs, owners->experiment.n,
+                                        model->abi.n_input, error);
     if (!status && !contents->subjects.has_start)
         status = import_parameters_check(parameters, &substitutes->wide.abi, false, error);
     return status;
@@ -230,7 +263,8 @@ static enum status read_contents(struct contents *contents, const struct import_
 
 static void say_contents(const struct contents *contents, const struct import_options *options)
 {
-    const char *const path[] = {options->doses, options->inputs, options->events, options->substitutes};
+    const char *const path[] = {options->doses, options->inputs, options->events,
+                                options->substitutes};
     const char *only = "the tables";
     size_t n = 0;
     for (size_t i = 0; i < sizeof path / sizeof *path; i++)
@@ -240,14 +274,15 @@ static void say_contents(const struct contents *contents, const struct import_op
     say_unused(options, contents->subjects.n_unused[0], "dataset", options->datasets);
     say_unused(options, contents->subjects.n_unused[1], "experiment", options->experiments);
     if (n_unused > 0)
-        options->say("note: %llu row%s of %.100s left out (datasets or experiments without measurements)",
-                    (unsigned long long)n_unused, plural(n_unused), only);
+        options->say(
+            "note: %llu row%s of %.100s left out (datasets or experiments without measurements)",
+            (unsigned long long)n_unused, plural(n_unused), only);
     say_faults(options, &contents->rows.faults);
     say_faults(options, &contents->subjects.faults);
 }
 
-enum status import_tables(const struct import_options *options, const struct model *model, const char *path,
-                          struct error *error)
+enum status import_tables(const struct import_options *options, const struct model *model,
+                          const char *path, struct error *error)
 {
     struct import_parameters parameters = {.start = NULL};
     struct contents contents = {.first = NULL};

@@ -8,20 +8,20 @@
 #include <string.h>
 
 /* What a column fills: its kind, and the covariate or parameter. */
-enum column_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_FIXED, COLUMN_STEADY, COLUMN_UNUSED };
+enum subject_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_FIXED, COLUMN_STEADY, COLUMN_UNUSED };
 struct column {
-    enum column_kind kind;
+    enum subject_kind kind;
     size_t index;
 };
 
 static const char steady_column[] = "steady";
 
 /* A column of numbers of a parameter: "start_NAME", "fixed_NAME". */
-static const struct { enum column_kind kind; const char *prefix; } of_parameters[] = {{COLUMN_START, "start_"},
+static const struct { enum subject_kind kind; const char *prefix; } of_parameters[] = {{COLUMN_START, "start_"},
                                                                                         {COLUMN_FIXED, "fixed_"}};
 
 /* Behind the prefix; NULL: it has none. */
-static const char *parameter_of(const char *name, enum column_kind *kind)
+static const char *parameter_of(const char *name, enum subject_kind *kind)
 {
     for (size_t i = 0; i < sizeof of_parameters / sizeof *of_parameters; i++)
         if (!strncmp(name, of_parameters[i].prefix, strlen(of_parameters[i].prefix))) {
@@ -34,7 +34,7 @@ static const char *parameter_of(const char *name, enum column_kind *kind)
 static struct column identify(const char *name, bool is_id, bool has_starts, const struct model *model)
 {
     struct column column = {COLUMN_UNUSED, 0};
-    enum column_kind kind = COLUMN_UNUSED;
+    enum subject_kind kind = COLUMN_UNUSED;
     int covariate = model_find_covariate(model, name);
     const char *of = has_starts ? parameter_of(name, &kind) : NULL;
     int parameter = of ? model_find_parameter(model, of) : -1;
@@ -96,7 +96,7 @@ static enum status find_columns(struct table *table, const struct import_options
         subjects->has_steady = subjects->has_steady || column.kind == COLUMN_STEADY;
         if (column.kind == COLUMN_COVARIATE)
             has_covariate[column.index] = true;
-        enum column_kind kind;
+        enum subject_kind kind;
         if (column.kind == COLUMN_UNUSED && !table->of_experiments && parameter_of(name, &kind))
             return no_such_parameter(name, parameter_of(name, &kind), table->path, model, error);
         if (column.kind == COLUMN_UNUSED)

@@ -27,7 +27,8 @@ static enum status open_table(struct import_table *table, struct error *error)
             is_used = is_used || j == table->column[i];
         const char *near = is_used ? NULL : nearest_name(name, known, n);
         if (near) /* a rate with a misspelt name must not be ignored */
-            status = error_set(error, STATUS_BAD_PROBLEM, "%s: unknown column '%.100s'; did you mean '%s'?", table->path, name,
+            status = error_set(error, STATUS_BAD_PROBLEM,
+                               "%s: unknown column '%.100s'; did you mean '%s'?", table->path, name,
                                near);
         else if (!is_used)
             import_say_unused_column(table->options, table->path, name, "");
@@ -35,18 +36,21 @@ static enum status open_table(struct import_table *table, struct error *error)
     return status;
 }
 
-enum status import_table_number(const struct import_table *table, int which, double *value, struct error *error)
+enum status import_table_number(const struct import_table *table, int which, double *value,
+                                struct error *error)
 {
     double number = NAN;
     size_t column = table->column[which];
-    enum status status = column == CSV_NO_COLUMN ? STATUS_OK : csv_number(table->reader, column, &number, error);
+    enum status status =
+        column == CSV_NO_COLUMN ? STATUS_OK : csv_number(table->reader, column, &number, error);
     if (!status && !isnan(number))
         *value = number;
     return status;
 }
 
-enum status import_table_name(const struct import_table *table, int which, const char *what, const char *const *names, size_t n,
-                              uint32_t *index, struct error *error)
+enum status import_table_name(const struct import_table *table, int which, const char *what,
+                              const char *const *names, size_t n, uint32_t *index,
+                              struct error *error)
 {
     char hint[NEAREST_HINT];
     size_t column = table->column[which];
@@ -56,12 +60,15 @@ enum status import_table_name(const struct import_table *table, int which, const
         return STATUS_OK;
     }
     if (column == CSV_NO_COLUMN)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: a column '%s' is needed: the model has %zu %ss", table->path,
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: a column '%s' is needed: the model has %zu %ss", table->path,
                          table->name[which], n, what);
     int found = words_find(name, names, n);
     *index = (uint32_t)found;
-    return found >= 0 ? STATUS_OK : csv_fault(table->reader, column, error, "the model has no %s '%.100s'%s", what, name,
-                                              nearest_hint(hint, "; did you mean '", "'?", name, names, n));
+    return found >= 0
+               ? STATUS_OK
+               : csv_fault(table->reader, column, error, "the model has no %s '%.100s'%s", what,
+                           name, nearest_hint(hint, "; did you mean '", "'?", name, names, n));
 }
 
 enum status import_table_read(struct import_table *table, uint64_t *n_unused, struct error *error)
@@ -76,8 +83,10 @@ enum status import_table_read(struct import_table *table, uint64_t *n_unused, st
     }
     *n_unused += n_left_out;
     if (!status && n_row > 0 && n_left_out == n_row)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: none of its rows belongs to a dataset%s with measurements: are the "
-                           "ids the same?", table->path, table->owners->has_experiments ? " and an experiment" : "");
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%s: none of its rows belongs to a dataset%s with measurements: are the "
+                           "ids the same?",
+                           table->path, table->owners->has_experiments ? " and an experiment" : "");
     if (!status)
         import_say_reading(table->options, table->reader, table->path);
     csv_close(table->reader);

@@ -13,24 +13,13 @@ enum problem_group {
     GROUP_EXPERIMENTS, GROUP_MEASUREMENTS, GROUP_DOSES, GROUP_INPUTS, GROUP_EVENTS, GROUP_SUBSTITUTES, N_GROUP
 };
 
-enum { DOSE_time, DOSE_amount, DOSE_target, DOSE_duration, DOSE_rate, DOSE_interval, DOSE_count, DOSE_steady };
-enum { KNOT_time, KNOT_value, KNOT_input };
-enum { CALL_time, CALL_event };
-enum { SUBSTITUTE_parameter, SUBSTITUTE_by, SUBSTITUTE_value, SUBSTITUTE_time, SUBSTITUTE_measurement };
-enum { MAX_FIELD = 8 };
-_Static_assert((int)N_MEASUREMENT <= (int)MAX_FIELD, "room for the columns of measurements");
+enum { MAX_FIELD = 12 };
+_Static_assert((int)N_MEASUREMENT <= (int)MAX_FIELD && (int)N_DOSE_COLUMN <= (int)MAX_FIELD,
+               "room for the columns of a group");
+_Static_assert((int)N_SUBSTITUTE_COLUMN <= (int)MAX_FIELD, "room for the columns of a group");
 
-/* A column of a group. */
-struct problem_field_info {
-    const char *name;
-    bool is_real, is_needed;
-    int64_t least, most;    /* of whole numbers; an index is below the number of its names */
-    const char *meaning;
-    const char *names;      /* of an index: the path of its list of names; else NULL. The column may have names, too: then an
-                             * empty one means -1 where that is allowed, and without a list they are one themselves */
-    const char *what;       /* one of them */
-};
-
+/* A column of a group in the file. An index may have names instead of numbers: then an empty one means
+ * -1 where that is allowed, and without a list they are one themselves. */
 struct problem_field {
     struct hdf5_column column; /* dataset = 0: not in the file */
     double *real;              /* the window's numbers; NULL: whole ones, not in the file, or not used */
@@ -45,7 +34,8 @@ struct problem_stream {
     const char *path;                 /* of the group */
     const char *what;                 /* its rows, for messages */
     size_t n_info;
-    const struct problem_field_info *info;
+    const struct column_info *info;
+    const struct record_info *record; /* what a row is; NULL: of measurements, experiments */
     struct problem_field field[MAX_FIELD];
     struct hdf5_column owner;         /* the column `dataset` or `experiment` */
     struct hdf5_column dataset;       /* beside names of experiments, which differ within a dataset only */
@@ -84,11 +74,6 @@ enum status problem_init_windows(struct problem *problem, struct error *error);
 enum status problem_next_rows(struct problem *problem, struct problem_stream *stream, uint64_t owner, size_t *i, size_t *n,
                               struct error *error);
 void problem_seek(struct problem_stream *stream, uint64_t row);
-
-struct knot {
-    double time, value;
-    uint32_t input;
-};
 
 /* What the reader knows of a block beside its contents. Arrays have an entry per group: of /experiments, the experiments. */
 struct problem_room {

@@ -68,9 +68,8 @@ static enum status open_outputs(struct drawn *drawn, struct error *error)
                        population->occasion_name, population->q, "@experiment", arena),
         .share = join(NULL, population->shared_name, population->s, "", arena),
         .random_covariance = described(drawn, " random-covariance=")};
-    unsigned columns = MEASUREMENT_BIT(sigma) | MEASUREMENT_BIT(side);
     enum status status = simulate_copy_open(&drawn->copy, &drawn->fitted, options, &parameters,
-                                            columns, error);
+                                            error);
     if (status || !options->truth)
         return status;
     if ((status = output_open(&drawn->truth, options->truth, options->overwrite, error)))
