@@ -313,6 +313,7 @@ static enum status compute_run(struct compute *compute, struct run_summary *summ
 {
     struct run_options *options = compute->options;
     struct campaign *campaign = &compute->campaign;
+    struct error ignored;
     counter_set(&compute->board->phase, BOARD_OPENING);
     stamp_take(&compute->board->problem, options->problem);
     enum status status = campaign_open(campaign, options, compute->board, compute->hooks, error);
@@ -334,7 +335,10 @@ static enum status compute_run(struct compute *compute, struct run_summary *summ
         status = summary_look(paths, &campaign->plan.identity, summary, error);
     if (!status && summary->already_complete) {
         destination_sweep(paths->result); /* it is not written again, so nothing else would */
-        obsolete_drop(paths->result, paths->journal, &campaign->plan.identity);
+        if (paths->retry_failed) /* what failed then is another selection than what fails now */
+            (void)obsolete_drop_retried(paths->result, paths->journal, &ignored);
+        else
+            obsolete_drop(paths->result, paths->journal, &campaign->plan.identity);
         summary_touch(paths);
     }
     if (status || summary->already_complete)
