@@ -78,8 +78,8 @@ struct joint_shared {
 struct joint_agreement {
     struct monitor lock;
     bool is_begun;
-    bool is_common;           /* the shared parameters are known in all processes, */
-    bool is_short;            /* but for one that has no memory for them */
+    bool is_common;           /* all processes have the shared parameters */
+    bool is_short;            /* one process had no memory for them */
     double *start, *lower, *upper;
     uint8_t *fixed;
 };

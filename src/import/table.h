@@ -1,4 +1,4 @@
-/* A table of what happens in experiments: doses, inputs, events, substitutes. Its rows belong to experiments.
+/* A CSV table of events: doses, inputs, calls, substitutes. Its rows belong to experiments.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

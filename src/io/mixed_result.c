@@ -2,8 +2,6 @@
 #include "io/mixed_result.h"
 
 #include "base/cursor.h"
-#include "io/journal.h"
-#include "io/journal_state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,8 +63,8 @@ static void pass_rest(struct cursor *cursor, struct mixed_result *result)
     FIELD(result->n_iteration);
 }
 
-enum status mixed_result_write(const struct mixed_result *result, const char *journal,
-                               const struct run_identity *identity, struct error *error)
+enum status mixed_result_keep(const struct mixed_result *result, struct journal *journal,
+                              uint32_t number, struct error *error)
 {
     struct mixed_result copy = *result;
     struct cursor count = {.to = NULL}, out = {.to = NULL};
@@ -78,17 +76,17 @@ enum status mixed_result_write(const struct mixed_result *result, const char *jo
     pass_sizes(&out, &copy);
     pass_rest(&out, &copy);
     enum status status =
-        journal_state_write(journal, JOURNAL_POPULATION, identity, out.to, out.at, error);
+        journal_keep(journal, FRAME_POPULATION, number, out.to, out.at, error);
     free(out.to);
     return status;
 }
 
-bool mixed_result_read(struct mixed_result *result, const char *journal,
-                       const struct run_identity *identity, struct arena *arena)
+bool mixed_result_read(struct mixed_result *result, struct journal_reader *journal,
+                       struct arena *arena, uint32_t *number)
 {
     enum { MOST = 1 << 20 };
     size_t n;
-    unsigned char *bytes = journal_state_read(journal, JOURNAL_POPULATION, identity, &n);
+    unsigned char *bytes = journal_kept(journal, FRAME_POPULATION, number, &n);
     struct cursor in = {.from = bytes, .n = n, .is_bad = !bytes};
     *result = (struct mixed_result){.r = 0};
     if (bytes)

@@ -102,14 +102,14 @@ static const struct {
     const char *name;
     size_t offset;
 } reals[] = {
-    {"minus_2_log_likelihood", offsetof(struct result_population, minus_2_log_likelihood)},
-    {"minus_2_log_likelihood_error", offsetof(struct result_population, likelihood_error)},
-    {"aic", offsetof(struct result_population, aic)},
-    {"bic", offsetof(struct result_population, bic)},
-    {"condition_number", offsetof(struct result_population, condition)}},
-  counts[] = {{"n_dataset", offsetof(struct result_population, n_dataset)},
-              {"n_left_out", offsetof(struct result_population, n_left_out)},
-              {"n_measurement", offsetof(struct result_population, n_row)}};
+    {"minus_2_log_likelihood", offsetof(struct result_population, head.minus_2_log_likelihood)},
+    {"minus_2_log_likelihood_error", offsetof(struct result_population, head.likelihood_error)},
+    {"aic", offsetof(struct result_population, head.aic)},
+    {"bic", offsetof(struct result_population, head.bic)},
+    {"condition_number", offsetof(struct result_population, head.condition)}},
+  counts[] = {{"n_dataset", offsetof(struct result_population, head.n_dataset)},
+              {"n_left_out", offsetof(struct result_population, head.n_left_out)},
+              {"n_measurement", offsetof(struct result_population, head.n_row)}};
 enum { N_REALS = sizeof reals / sizeof *reals, N_COUNTS = sizeof counts / sizeof *counts };
 
 static size_t size_of(const struct result_population *population, enum size size)
@@ -215,13 +215,14 @@ struct result_population *result_population_make(const struct mixed_result *from
     *made = (struct result_population){
         .r = r, .q = q, .s = s, .m = m, .name = words, .scale = words + r,
         .shared_name = words + 2 * r, .occasion_name = words + 2 * r + s + m,
-        .estimate_name = words + 2 * r + s, .condition = from->condition,
-        .minus_2_log_likelihood = from->minus_2_log_likelihood,
-        .likelihood_error = from->likelihood_error, .aic = mixed_result_aic(from),
-        .bic = mixed_result_bic(from, from->n_dataset), .n_dataset = from->n_dataset,
-        .n_left_out = from->n_left_out, .n_row = from->n_row,
-        .likelihood = likelihood_name(from->likelihood)};
-    if (!made->likelihood || !make_arrays(made, arena))
+        .estimate_name = words + 2 * r + s,
+        .head = {.condition = from->condition,
+                 .minus_2_log_likelihood = from->minus_2_log_likelihood,
+                 .likelihood_error = from->likelihood_error, .aic = mixed_result_aic(from),
+                 .bic = mixed_result_bic(from, from->n_dataset), .n_dataset = from->n_dataset,
+                 .n_left_out = from->n_left_out, .n_row = from->n_row,
+                 .likelihood = likelihood_name(from->likelihood)}};
+    if (!made->head.likelihood || !make_arrays(made, arena))
         return NULL;
     for (size_t i = 0; i < r; i++) {
         words[i] = name[from->random[i]];
@@ -254,7 +255,7 @@ static enum status put_attributes(struct hdf5_file *file,
                                   const struct result_population *population, struct error *error)
 {
     const uint64_t m = population->m;
-    enum status status = hdf5_put_text(file, GROUP, "likelihood", population->likelihood, error);
+    enum status status = hdf5_put_text(file, GROUP, "likelihood", population->head.likelihood, error);
     if (!status)
         status = hdf5_put_text(file, GROUP, "bic_n", "datasets", error);
     if (!status)
@@ -344,7 +345,7 @@ static enum status read_attributes(const struct hdf5_file *file, struct result_p
     char *text = NULL;
     bool is_there;
     enum status status = hdf5_attribute_text(file, GROUP, "likelihood", &text, error);
-    if (!status && !(made->likelihood = arena_strdup(arena, text ? text : "unknown")))
+    if (!status && !(made->head.likelihood = arena_strdup(arena, text ? text : "unknown")))
         status = no_memory(file, error);
     free(text);
     for (size_t i = 0; i < N_REALS && !status; i++)
@@ -378,4 +379,37 @@ enum status result_population_read(const struct result_population **population,
         status = read_attributes(file, made, arena, error);
     *population = status ? NULL : made;
     return status;
+}
+
+size_t population_facts(const struct population_head *head,
+                        struct fact fact[POPULATION_MOST_FACTS])
+{
+    const struct fact all[] = {
+        {"minus_2_log_likelihood", "-2 log L", NULL,
+         "-2 times the log-likelihood, integrated over the random parameters", FACT_NUMBER,
+         head->minus_2_log_likelihood, true},
+        {"minus_2_log_likelihood_error", "error of -2 log L", NULL,
+         "what more points of the quadrature changed", FACT_NUMBER, head->likelihood_error, true},
+        {"aic", "AIC", NULL, "Akaike's information criterion", FACT_NUMBER, head->aic, true},
+        {"bic", "BIC", NULL, "Schwarz's information criterion, with the number of datasets",
+         FACT_NUMBER, head->bic, true},
+        {"condition_number", "condition number", NULL,
+         "of the information matrix of the estimates", FACT_NUMBER, head->condition, true},
+        {"datasets", "datasets", NULL, "datasets of the fit", FACT_COUNT,
+         (double)head->n_dataset, true},
+        {"left_out", "datasets left out", NULL, "datasets that could not be used or evaluated",
+         FACT_COUNT, (double)head->n_left_out, true},
+        {"measurements", "measurements", NULL, "of these datasets", FACT_COUNT,
+         (double)head->n_row, true},
+    };
+    _Static_assert(sizeof all <= POPULATION_MOST_FACTS * sizeof *fact, "room for all");
+    memcpy(fact, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+void population_head_json(struct json *json, const struct population_head *head)
+{
+    struct fact fact[POPULATION_MOST_FACTS];
+    json_string(json, "likelihood", head->likelihood);
+    facts_json(json, fact, population_facts(head, fact));
 }

@@ -96,18 +96,23 @@ static void put_correlations(FILE *file, const struct result_population *populat
 void report_population_section(const struct report *report, FILE *file)
 {
     const struct result_population *population = report->population;
+    struct fact fact[POPULATION_MOST_FACTS];
     if (!population)
         return;
     fprintf(file, "<section id=population><h2>Population</h2>\n<p class=lead>-2 log L <b>%.9g</b>",
-            population->minus_2_log_likelihood);
-    if (population->likelihood_error > 0)
-        fprintf(file, " &plusmn; %.2g", population->likelihood_error);
+            population->head.minus_2_log_likelihood);
+    if (population->head.likelihood_error > 0)
+        fprintf(file, " &plusmn; %.2g", population->head.likelihood_error);
     fprintf(file, " (%s), AIC %.9g, BIC %.9g; %zu estimates from %llu measurements of %llu "
             "datasets, %llu left out.</p>\n",
-            strcmp(population->likelihood, "laplace") ? "exact" : "Laplace's approximation",
-            population->aic, population->bic, population->m,
-            (unsigned long long)population->n_row, (unsigned long long)population->n_dataset,
-            (unsigned long long)population->n_left_out);
+            strcmp(population->head.likelihood, "laplace") ? "exact" : "Laplace's approximation",
+            population->head.aic, population->head.bic, population->m,
+            (unsigned long long)population->head.n_row, (unsigned long long)population->head.n_dataset,
+            (unsigned long long)population->head.n_left_out);
+    fputs("<div class=scroll><table><caption>In numbers</caption><thead><tr><th scope=col>fact</th>"
+          "<th scope=col>value</th><th scope=col>meaning</th></tr></thead><tbody>\n", file);
+    facts_html(file, fact, population_facts(&population->head, fact));
+    fputs("</tbody></table></div>\n", file);
     put_random(file, population);
     put_correlations(file, population);
     put_shared(file, population);

@@ -167,7 +167,7 @@ void report_summary(struct report *report, FILE *file)
     json.in_page = true;
     json_object_begin(&json, NULL);
     json_string(&json, "file", report->info->path);
-    json_unsigned(&json, "fits", report->summary.n_fit);
+    json_unsigned(&json, "fits", report->summary.digest.n_fit);
     json_boolean(&json, "all_rows", report->all_rows);
     json_boolean(&json, "reduced", report->by_reduced);
     json_boolean(&json, "model", report->has_model);

@@ -33,13 +33,6 @@ static bool alike(const char *a, const char *b)
     return !*a && !*b;
 }
 
-void show_add_example(struct show_examples *examples, const char *id)
-{
-    if (examples->n < SHOW_N_EXAMPLE)
-        snprintf(examples->id[examples->n], SHOW_ID_LENGTH, "%s", id);
-    examples->n++;
-}
-
 static int sign_of(double x, double length) { return x >= SHOW_NAMED * length ? 1 : x <= -SHOW_NAMED * length ? -1 : 0; }
 
 static bool is_same(const double *sums, double n, const double *weight, size_t n_parameter)
@@ -71,7 +64,7 @@ static void add_combination(struct show_summary *summary, const struct result_in
     }
     for (size_t j = 0; j < info->n_parameter; j++)
         flat->weight[j] += weight[j];
-    show_add_example(&flat->fits, id);
+    digest_add_example(&flat->fits, id);
 }
 
 static void add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
@@ -100,7 +93,7 @@ static void add_to_group(struct show_summary *summary, const char *id, enum outc
         snprintf(group->message, sizeof group->message, "%s", message);
     }
     group->differs = group->differs || strncmp(group->message, message, sizeof group->message - 1) != 0;
-    show_add_example(&group->fits, id);
+    digest_add_example(&group->fits, id);
 }
 
 static void add_slow(struct show_summary *summary, const char *id, const struct fit_record *record)
@@ -150,7 +143,7 @@ static void add_refits(struct show_summary *summary, const struct result_info *i
     struct show_refits *refits = &summary->refits;
     const uint8_t *const limit[] = {record->profile_lower_status, record->profile_upper_status};
     if (record->n_same_optimum == 1)
-        show_add_example(isnan(record->other_least) ? &refits->only : &refits->alone, id);
+        digest_add_example(isnan(record->other_least) ? &refits->only : &refits->alone, id);
     else if (record->n_same_optimum > 1 && isnan(record->other_least))
         refits->n_same++;
     else if (record->n_same_optimum > 1)
@@ -194,11 +187,7 @@ static void add_fit(struct show_summary *summary, struct sample *sample, const s
                     const char *id, const char *message, const struct fit_record *record, double *scratch)
 {
     enum outcome outcome = record->outcome < N_OUTCOME ? (enum outcome)record->outcome : OUTCOME_not_run;
-    summary->by_outcome[outcome]++;
-    summary->seconds += record->seconds;
-    for (int bit = 0; bit < 32; bit++)
-        if (record->notes >> bit & 1)
-            show_add_example(&summary->by_note[bit], id);
+    digest_add(&summary->digest, id, record, info->n_parameter);
     add_slow(summary, id, record);
     if (!outcome_is_success(outcome)) {
         add_to_group(summary, id, outcome, message);
@@ -337,7 +326,6 @@ enum status show_summarise(struct result *result, const struct row_words *rows, 
             if (row_filter_takes(&filter, block.id[i], &block.record[i]))
                 add_fit(summary, &sample, info, block.first + i, block.id[i], block.reason[i], &block.record[i],
                         summary->weights + SHOW_N_FLAT * n_parameter);
-    summary->n_fit = filter.n_taken;
     sort_groups(summary);
     if (!status)
         fill_spreads(summary, &sample, info);

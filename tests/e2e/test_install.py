@@ -23,6 +23,8 @@ INSTALLED = ("bin/stiffit", "include/stiffit/model.h", "share/man/man1/stiffit.1
              *(f"share/doc/stiffit/examples/{name}" for name in (
                  "alpha-pinene/alpha-pinene.ode", "alpha-pinene/README.md", "library/pk-oral-1.ode", "decay/decay.c",
                  "alpha-pinene.csv", "slurm/array.sh", "slurm/Makefile.example")))
+LIBRARY = ("include/stiffit/stiffit.h", "lib/libstiffit.so.0", "lib/libstiffit.so", "lib/libstiffit.a",
+           "lib/pkgconfig/libstiffit.pc", "share/man/man3/libstiffit.3")
 VERSION = re.search(r'STIFFIT_VERSION "(.*)"', (h.ROOT / "src/base/version.h").read_text(encoding="utf-8")).group(1)
 
 
@@ -54,7 +56,7 @@ def test_install_use_uninstall(tmp):
     words = (f"DESTDIR={tmp}/dest", "prefix=/opt/stiffit")
     make("install", *words)
     base = tmp / "dest/opt/stiffit"
-    for name in INSTALLED:
+    for name in INSTALLED + LIBRARY:
         assert (base / name).stat().st_size > 0, name
     assert (base / "share/doc/stiffit/LICENSE").read_bytes() == (h.ROOT / "LICENSE").read_bytes()
     installed = {path.name for path in (base / "share/doc/stiffit/examples").iterdir()}

@@ -12,7 +12,6 @@ import stat
 import struct
 import subprocess
 import time
-import zlib
 
 import h5py
 
@@ -356,12 +355,10 @@ def test_status_of_a_forged_journal(tmp):
     decay_problem(problem, 3)
     stiffit("run", problem, "--trust", "-q", code=4, env=faults.environment(tmp, ("__finish", "rename", 1, "kill")))
     journal = next((tmp / "p.result.h5.journal").glob("*.log"))
-    data = bytearray(journal.read_bytes())
-    size = struct.unpack_from("<I", data, 8)[0]
+    (kind, form, payload), *others = faults.frames(journal.read_bytes())
     for n_dataset in (3, 2**62):
-        struct.pack_into("<Q", data, 16 + 104, n_dataset)
-        struct.pack_into("<I", data, 12, zlib.crc32(data[16:16 + size], zlib.crc32(data[:12])))
-        journal.write_bytes(data)
+        payload = payload[:104] + struct.pack("<Q", n_dataset) + payload[112:]
+        journal.write_bytes(faults.framed([(kind, form, payload), *others]))
         shown = helpers.json.loads(stiffit("status", problem, "--json", timeout=30 * helpers.SANITIZER_SPEED).stdout)["whole"]
         assert shown["datasets"] == n_dataset and shown["finished"] == shown["fits"] == 3, shown
 

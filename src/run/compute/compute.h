@@ -94,6 +94,7 @@ struct compute {
     const char *shard_origin;         /* where --shard slurm found it, or "" */
     const struct run_hooks *hooks;
     uint64_t n_fit;                   /* tasks of all stages, each once */
+    uint64_t n_finished_before;       /* board->n_finished when this process began to fit */
 };
 
 /* In place of joint_ranks' for what only rank 0 must have. */

@@ -14,9 +14,9 @@
 #include "run/compute/compute_single.h"
 #include "run/compute/compute_spot.h"
 #include "run/finish/obsolete.h"
-#include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
+#include "run/plan/header.h"
 #include "run/supervise/stop.h"
 
 #include <stdio.h>
@@ -132,6 +132,26 @@ static void describe(struct compute *compute)
             journal_n_damaged(compute->earlier) ? " (an incomplete record at its end was dropped)" : "");
 }
 
+/* This process's file of the journal, which begins with the run's plan. */
+static enum status begin_journal(struct compute *compute, const struct run_options *options,
+                                 struct error *error)
+{
+    const struct run_plan *plan = &compute->campaign.plan;
+    struct arena arena = {.first = NULL};
+    struct result_header header;
+    unsigned char *bytes = NULL;
+    size_t n = 0;
+    enum status status = header_make(&header, &compute->campaign, options, &arena, error);
+    if (!status && !(bytes = run_plan_encode(plan, options, &header, &n)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the plan of the run");
+    if (!status)
+        status = journal_open(&compute->journal, plan->paths.journal, &plan->identity, bytes, n,
+                              error);
+    free(bytes);
+    arena_fini(&arena);
+    return status;
+}
+
 static enum status open_journal(struct compute *compute, const struct run_options *options, struct error *error)
 {
     const struct run_plan *plan = &compute->campaign.plan;
@@ -146,16 +166,12 @@ static enum status open_journal(struct compute *compute, const struct run_option
     if (!status)
         status = compute_read_journal(compute, error);
     if (!status)
-        status = journal_open(&compute->journal, paths->journal, &plan->identity, error);
+        status = begin_journal(compute, options, error);
     if (!status && !record_batch_init(&compute->batch, compute->journal))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
-    if (!status && compute_is_first(compute))
-        status = skeleton_write(&compute->campaign, options->command_line, options->model, error);
     if (!status && options->trace)
         return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign, compute->board,
                           compute->output ? compute->output : stdout, error);
-    if (!status && compute_is_first(compute))
-        status = run_plan_write(plan, options, error);
     if (!status && !replays_init(&compute->replays, paths->journal, &plan->identity))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
     return status;
@@ -183,8 +199,7 @@ static enum status make_pool(struct compute *compute, const struct run_options *
     workers->n = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
     if (workers->n > most)
         workers->n = most ? most : 1;
-    struct ode_options ode = campaign->ode;
-    ode.n_none = problem_n_none(campaign->problem) + (info->has_periods ? campaign->model.abi.n_state : 0);
+    const struct ode_options ode = campaign_ode_options(campaign);
     workers->pool = engine_pool_new(&campaign->model, &ode, 2 * workers->n, workers->n, error);
     workers->n_lane = 1;
     if (workers->pool && !options->trace) /* rows of a trace are in order */
@@ -340,12 +355,12 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     if (compute->board->n_process == 0)
         describe(compute);
     counter_set(&compute->board->phase, BOARD_FITTING);
-    uint64_t n_before = counter_get(&compute->board->n_finished);
+    compute->n_finished_before = counter_get(&compute->board->n_finished);
     status = fit_all(compute, &summary->journal_gone, error);
     summary->wants_fresh = status && counter_get(&compute->trouble.wants_fresh);
     /* The model may hold all memory; a new process can then continue. */
     if (status == STATUS_NO_MEMORY && compute->board != &compute->private_board)
-        summary->wants_fresh = counter_get(&compute->board->n_finished) > n_before;
+        summary->wants_fresh = counter_get(&compute->board->n_finished) > compute->n_finished_before;
     return status;
 }
 

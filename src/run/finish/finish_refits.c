@@ -107,11 +107,11 @@ enum status finish_refits_new(struct finish_refits **refits, const struct finish
     if (!made)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the refits");
     made->source = *source;
-    made->identity = &source->info->identity;
-    made->n_parameter = source->info->n_parameter;
-    made->is_likelihood = !strcmp(source->info->objective_kind,
+    made->identity = &source->header->identity;
+    made->n_parameter = source->header->n_parameter;
+    made->is_likelihood = !strcmp(source->header->objective_kind,
                                   fit_objective_kind(ERROR_NORMAL, true));
-    made->scale = campaign_scales(source->info->parameter_scale, made->n_parameter);
+    made->scale = campaign_scales(source->header->parameter_scale, made->n_parameter);
     size_t n = source->plan->n_bootstrap, n_cell = (n + 1) * (made->n_parameter + 1);
     made->objective = calloc((size_t)made->identity->n_start + 1, sizeof *made->objective);
     made->estimate = calloc(2 * n_cell + 2 * (n + 1), sizeof *made->estimate);

@@ -7,8 +7,7 @@
 #include "io/journal_process.h"
 #include "io/result.h"
 #include "run/finish/obsolete.h"
-#include "run/finish/skeleton.h"
-#include "run/plan/run_options.h"
+#include "run/plan/run_plan.h"
 #include "run/plan/selection.h"
 
 #include <dirent.h>
@@ -123,21 +122,17 @@ static enum status count_dataset(struct shard_progress *progress, struct journal
     return error->status;
 }
 
-/* Reads the number of datasets from the description that the run has left. For a deal by costs no other source is available
- * here. */
-static void read_number(struct shard_progress *progress, const char *journal_path)
+/* Reads the number of datasets from the plan of the run. For a deal by costs no other source is available here. */
+static void read_number(struct shard_progress *progress, const struct journal_reader *journal,
+                        const char *path)
 {
-    struct result *skeleton = NULL;
+    struct run_plan plan;
     struct error ignored;
-    unsigned long long n;
-    if (skeleton_open(journal_path, &skeleton, &ignored))
-        return;
-    const char *selection = provenance_fact(&result_info(skeleton)->provenance, "selection");
-    if (selection && sscanf(selection, "%*[^:]: %llu of", &n) == 1) {
+    if (run_plan_read(&plan, journal, path, &ignored) == STATUS_OK) {
         progress->is_known = true;
-        progress->n_dataset = n;
+        progress->n_dataset = plan.selection.n;
     }
-    result_close(skeleton);
+    run_plan_fini(&plan);
 }
 
 static enum status count_journal(struct shard_progress *progress, const char *path, uint32_t k, uint32_t n,
@@ -158,7 +153,7 @@ static enum status count_journal(struct shard_progress *progress, const char *pa
         }
         progress->n_fit = journal_n_record(journal);
         if (by_words) {
-            read_number(progress, path);
+            read_number(progress, journal, path);
         } else {
             progress->is_known = true;
             progress->n_dataset = identity->n_dataset > first ? (identity->n_dataset - first - 1) / step + 1 : 0;

@@ -35,7 +35,7 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     recipe.random = refit_list_text(shares->random.text, random, sizeof random);
     recipe.random_covariance =
         refit_list_text(shares->random.covariance, covariance, sizeof covariance);
-    /* A plugin is what it is; how text was compiled changes bits. */
+    /* How model text was compiled can change bits, so it is part of the description; a plugin's own hash is enough. */
     struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0};
     for (int k = 0; k < N_ERROR; k++)
         uses.error[k] = campaign_has_error(campaign, (enum error_kind)k);
@@ -75,31 +75,42 @@ static bool is_begun(const struct campaign *campaign, const struct run_options *
     return is;
 }
 
+enum status campaign_engine(const struct recipe *recipe, const struct model *model,
+                            struct engine_use use, enum engine_kind *kind, struct error *error)
+{
+    enum gradient_method gradient = recipe->fit.gradient;
+    use.has_adjoint = gradient == GRADIENT_adjoint;
+    use.has_differences = gradient == GRADIENT_differences;
+    use.has_solver = recipe->ode.linear_solver != LINEAR_AUTO;
+    *kind = recipe->engine ? (enum engine_kind)(recipe->engine - 1)
+                           : engine_choose(&model->abi, &use);
+    const char *refusal = engine_refusal(*kind, &model->abi), *word = engine_word[*kind];
+    if (*kind == ENGINE_REFERENCE)
+        return STATUS_OK;
+    if (refusal)
+        return error_set(error, STATUS_USAGE, "--engine %s: the model %s %s; say --engine cvodes, or leave the option out",
+                         word, model->abi.name, refusal);
+    if (use.has_adjoint)
+        return error_set(error, STATUS_USAGE, "--engine %s: this engine has no adjoint gradients; say --gradient forward, or "
+                         "--engine cvodes", word);
+    return STATUS_OK;
+}
+
 /* The engine, and with it the run's identity. `auto` depends on model, problem and options only, except that it continues and
  * recognises what CVODES began, such as a run of a program without lanes. */
 static enum status choose_engine(struct campaign *campaign, const struct run_options *options,
                                  const unsigned char problem[32], struct error *error)
 {
     const struct recipe *recipe = &campaign->plan.recipe;
-    enum gradient_method gradient = recipe->fit.gradient;
     const struct problem_info *info = problem_info(campaign->problem);
-    const struct engine_use use = {
-        .has_adjoint = gradient == GRADIENT_adjoint, .has_differences = gradient == GRADIENT_differences,
-        .has_solver = recipe->ode.linear_solver != LINEAR_AUTO, .has_periods = info->has_periods, .has_phases = info->has_times,
-        .has_calls = info->n_call > 0};
-    bool is_given = recipe->engine != 0;
-    enum engine_kind kind = is_given ? (enum engine_kind)(recipe->engine - 1) : engine_choose(&campaign->model.abi, &use);
-    const char *refusal = engine_refusal(kind, &campaign->model.abi), *word = engine_word[kind];
+    const struct engine_use use = {.has_periods = info->has_periods, .has_phases = info->has_times,
+                                   .has_calls = info->n_call > 0};
+    enum engine_kind kind;
+    enum status status = campaign_engine(recipe, &campaign->model, use, &kind, error);
+    if (status)
+        return status;
     set_engine(campaign, ENGINE_REFERENCE, problem);
-    if (kind == ENGINE_REFERENCE)
-        return STATUS_OK;
-    if (refusal)
-        return error_set(error, STATUS_USAGE, "--engine %s: the model %s %s; say --engine cvodes, or leave the option out",
-                         word, campaign->model.abi.name, refusal);
-    if (use.has_adjoint)
-        return error_set(error, STATUS_USAGE, "--engine %s: this engine has no adjoint gradients; say --gradient forward, or "
-                         "--engine cvodes", word);
-    if (is_given || !is_begun(campaign, options))
+    if (kind != ENGINE_REFERENCE && (recipe->engine != 0 || !is_begun(campaign, options)))
         set_engine(campaign, kind, problem);
     return STATUS_OK;
 }
@@ -205,7 +216,7 @@ static enum status load_model(struct campaign *campaign, const struct run_option
     bool is_own = options->model || (!petab->yaml && !petab->n); /* else tables use what the text does not */
     const struct model_choice choice = {
         .given = options->model, .trust = options->trust,
-        .build = {.portable = options->recipe.portable, .warn = is_own, .show = show_errors,
+        .build = {.portable = options->recipe.portable, .warn = is_own, .show = hooks->show ? show_errors : NULL,
                   .listener = {.beat = build_beat, .tell = build_tell, .context = &watch}}};
     counter_set(&board->phase, BOARD_LOADING_MODEL);
     return campaign_load_model(&campaign->model, campaign->problem, &choice, error);
@@ -213,6 +224,15 @@ static enum status load_model(struct campaign *campaign, const struct run_option
 
 /* The budget of --max-evaluations auto: narrow valleys of many parameters take hundreds of steps. */
 enum { EVALUATIONS = 1000, EACH_PARAMETER = 100 };
+
+struct fit_options campaign_fit_options(const struct recipe *recipe, size_t n_parameter)
+{
+    struct fit_options options = recipe->fit;
+    options.accuracy = recipe->ode.rtol;
+    if (options.max_evaluations == 0)
+        options.max_evaluations = EVALUATIONS + EACH_PARAMETER * (int64_t)n_parameter;
+    return options;
+}
 
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           const struct run_hooks *hooks, struct error *error)
@@ -241,11 +261,8 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         return error_set(error, STATUS_USAGE, "--in-place: the model has other parameters than the file names: write the "
                                               "result to a file of its own, or import the data with this model");
     campaign->ode = plan->recipe.ode;
-    campaign->fit = plan->recipe.fit;
-    campaign->fit.accuracy = plan->recipe.ode.rtol;
     campaign->n_parameter = problem_n_parameter(campaign->problem);
-    if (campaign->fit.max_evaluations == 0)
-        campaign->fit.max_evaluations = EVALUATIONS + EACH_PARAMETER * (int64_t)campaign->n_parameter;
+    campaign->fit = campaign_fit_options(&plan->recipe, campaign->n_parameter);
     campaign->to_model = problem_to_model(campaign->problem);
     campaign->n_dataset = problem_info(campaign->problem)->n_dataset;
     campaign->n_start = (uint32_t)plan->recipe.n_start;
@@ -278,6 +295,25 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     campaign->fit_of = calloc((size_t)campaign->share.components.n + 1, sizeof *campaign->fit_of);
     return campaign->fit_of ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %u fits",
                                                     (unsigned)campaign->share.components.n);
+}
+
+struct ode_options campaign_ode_options(const struct campaign *campaign)
+{
+    struct ode_options ode = campaign->ode;
+    bool has_periods = problem_info(campaign->problem)->has_periods;
+    ode.n_none = problem_n_none(campaign->problem) + (has_periods ? campaign->model.abi.n_state : 0);
+    return ode;
+}
+
+struct fit_setting campaign_setting(const struct campaign *campaign)
+{
+    return (struct fit_setting){
+        .model = &campaign->model, .error = problem_errors(campaign->problem),
+        .loss = campaign->loss, .mixes = campaign->mixes,
+        .has_censored = campaign->n_censored > 0, .n_parameter = campaign->n_parameter,
+        .parameter_name = problem_parameter_name(campaign->problem),
+        .to_model = campaign->to_model, .scale = campaign->scale, .prior = campaign->prior,
+        .max_step = campaign->ode.max_step, .seed = campaign->seed, .n_start = campaign->n_start};
 }
 
 void campaign_fini(struct campaign *campaign)

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "base/error.h"
+#include "fit/dataset.h"
 #include "fit/fit.h"
 #include "fit/joint.h"
 #include "io/journal.h"
 #include "io/problem.h"
 #include "model/plugin.h"
+#include "ode/engine.h"
 #include "run/plan/pilot.h"
 #include "run/plan/run_plan.h"
 #include "run/plan/share.h"
@@ -57,6 +59,15 @@ struct campaign {
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           const struct run_hooks *hooks, struct error *error);
 void campaign_fini(struct campaign *campaign);
+/* What the words of a run mean for fits of so many parameters, and for a model: the engine, where
+ * `use` says what the data need. STATUS_USAGE: it cannot take the model. */
+struct fit_options campaign_fit_options(const struct recipe *recipe, size_t n_parameter);
+enum status campaign_engine(const struct recipe *recipe, const struct model *model,
+                            struct engine_use use, enum engine_kind *kind, struct error *error);
+/* For the engine's pool. */
+struct ode_options campaign_ode_options(const struct campaign *campaign);
+/* Of its datasets; points into the campaign. */
+struct fit_setting campaign_setting(const struct campaign *campaign);
 static inline bool campaign_is_shared(const struct campaign *campaign) { return campaign->share.n > 0; }
 /* The fit of component c for that task, a start (weight, options: NULL) or a refit in which each dataset of this process counts
  * so often. Zero-initialise; campaign_fit_fini is always legal. False: out of memory. */

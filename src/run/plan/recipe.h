@@ -29,7 +29,7 @@ struct recipe {
     int engine;               /* --engine auto|cvodes|lanes|gpu: 0, or 1 + enum engine_kind */
     struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
                                * --max-seconds */
-    int error;                /* --error: enum error_kind of observables that nothing else says it of */
+    int error;                /* --error: enum error_kind of observables for which neither model nor problem sets one */
     double tuning[N_ERROR];   /* --huber-k, ...: the options of ERROR_TUNING_LIST; 0 for the other distributions */
 };
 

@@ -2,7 +2,7 @@
  * the integrator, the values of their rows, and its parameters. All in an arena, so that
  * suspended fits hold no block of the file.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/dataset.h"
+#include "fit/dataset.h"
 
 #include "ode/pulses.h"
 #include "ode/task.h"
@@ -18,11 +18,11 @@ static void *copy(struct arena *arena, const void *source, size_t bytes)
 }
 
 /* The inputs of experiment e of the block, with their knots. */
-static const struct input *copy_inputs(const struct campaign *campaign,
+static const struct input *copy_inputs(const struct fit_setting *setting,
                                        const struct problem_block *block, size_t e,
                                        struct arena *arena)
 {
-    size_t n_input = campaign->model.abi.n_input;
+    size_t n_input = setting->model->abi.n_input;
     struct input *input = copy(arena, block->input + e * n_input, n_input * sizeof *input);
     for (size_t i = 0; input && i < n_input; i++) {
         input[i].time = copy(arena, input[i].time, input[i].n * sizeof(double));
@@ -34,10 +34,10 @@ static const struct input *copy_inputs(const struct campaign *campaign,
 }
 
 /* Fills the task of experiment e of the block, and the values of its rows. */
-static bool fill_task(const struct campaign *campaign, const struct problem_block *block, size_t e,
-                      struct arena *arena, struct ode_task *task, struct ode_rows *rows)
+static bool fill_task(const struct fit_setting *setting, const struct problem_block *block,
+                      size_t e, struct arena *arena, struct ode_task *task, struct ode_rows *rows)
 {
-    size_t n_covariate = campaign->model.abi.n_covariate, first_dose = block->first_dose[e];
+    size_t n_covariate = setting->model->abi.n_covariate, first_dose = block->first_dose[e];
     const struct measurements given = measurements_from(&block->measured, block->row[e]);
     task->t0 = block->t0[e];
     task->covariate = copy(arena, block->covariate + e * n_covariate, n_covariate * sizeof(double));
@@ -45,12 +45,12 @@ static bool fill_task(const struct campaign *campaign, const struct problem_bloc
     task->dose = copy(arena, block->dose + first_dose, task->n_dose * sizeof *task->dose);
     task->n_call = block->first_call[e + 1] - block->first_call[e];
     task->call = copy(arena, block->call + block->first_call[e], task->n_call * sizeof *task->call);
-    task->input = copy_inputs(campaign, block, e, arena);
+    task->input = copy_inputs(setting, block, e, arena);
     size_t n_row = block->row[e + 1] - block->row[e], first = block->first_substitute[e];
     return task->covariate && task->dose && task->call && task->input &&
            ode_task_substitute(task, block->first_substitute[e + 1] - first,
                                block->substitute + first, n_row, arena) &&
-           ode_task_sort(task, rows, &given, n_row, problem_errors(campaign->problem), arena);
+           ode_task_sort(task, rows, &given, n_row, setting->error, arena);
 }
 
 /* Adds experiment e of the block to the problem, with its first row. */
@@ -106,7 +106,7 @@ static bool is_wanted(const struct problem_block *block, size_t first, size_t en
 
 /* Fills the tasks of a dataset's experiments, but for those without rows, and the values of all
  * rows, one experiment after the other. */
-static bool fill_experiments(struct fit_problem *problem, const struct campaign *campaign,
+static bool fill_experiments(struct fit_problem *problem, const struct fit_setting *setting,
                              const struct problem_block *block, size_t row, struct arena *arena)
 {
     size_t first = block->first_experiment[row], end = block->first_experiment[row + 1],
@@ -126,7 +126,7 @@ static bool fill_experiments(struct fit_problem *problem, const struct campaign 
         struct ode_rows rows;
         struct ode_task *task = &tasks[problem->n_experiment];
         if (!tasks || !id || !substitute || !first_substitute ||
-            !fill_task(campaign, block, e, arena, task, &rows))
+            !fill_task(setting, block, e, arena, task, &rows))
             return false;
         place[e - first] = EXPERIMENT_NONE;
         if (task->n_row == 0 && n > 1 && (n_row > 0 || e + 1 < end) &&
@@ -158,36 +158,36 @@ static bool fill_experiments(struct fit_problem *problem, const struct campaign 
     return set_rest(problem, tasks, block, first, end, place, arena);
 }
 
-bool dataset_problem(struct fit_problem *problem, const struct campaign *campaign,
+bool dataset_problem(struct fit_problem *problem, const struct fit_setting *setting,
                      const struct problem_block *block, size_t row, uint32_t number,
                      struct arena *arena)
 {
-    size_t n = campaign->n_parameter, offset = row * n;
-    if (!fill_experiments(problem, campaign, block, row, arena))
+    size_t n = setting->n_parameter, offset = row * n;
+    if (!fill_experiments(problem, setting, block, row, arena))
         return false;
-    if (!campaign->n_censored)
+    if (!setting->has_censored)
         problem->measured.censored = NULL;
-    problem->notes |= model_missing_derivatives(&campaign->model);
-    problem->seeks_pulses = !(campaign->ode.max_step > 0) &&
-                            !pulses_are_declared(&campaign->model.abi) &&
-                            number < campaign->n_start;
-    problem->model = &campaign->model;
-    problem->parameter_name = problem_parameter_name(campaign->problem);
+    problem->notes |= model_missing_derivatives(setting->model);
+    problem->seeks_pulses = !(setting->max_step > 0) &&
+                            !pulses_are_declared(&setting->model->abi) &&
+                            number < setting->n_start;
+    problem->model = setting->model;
+    problem->parameter_name = setting->parameter_name;
     problem->n_parameter = n;
-    problem->to_model = campaign->to_model;
-    problem->scale = campaign->scale;
-    problem->loss = campaign->loss;
-    problem->mixes = campaign->mixes;
-    problem->prior = campaign->prior;
+    problem->to_model = setting->to_model;
+    problem->scale = setting->scale;
+    problem->loss = setting->loss;
+    problem->mixes = setting->mixes;
+    problem->prior = setting->prior;
     problem->start = copy(arena, block->start + offset, n * sizeof(double));
     problem->lower = copy(arena, block->lower + offset, n * sizeof(double));
     problem->upper = copy(arena, block->upper + offset, n * sizeof(double));
     problem->fixed = copy(arena, block->fixed + offset, n);
     problem->rtol = block->rtol[row];
     problem->n_noise = block->n_noise[row] > 0 ? (size_t)block->n_noise[row] : 0;
-    problem->seed = campaign->seed;
+    problem->seed = setting->seed;
     problem->dataset = block->dataset[row];
-    problem->start_number = number < campaign->n_start ? number : 0;
-    problem->n_start = campaign->n_start;
+    problem->start_number = number < setting->n_start ? number : 0;
+    problem->n_start = setting->n_start;
     return problem->start && problem->lower && problem->upper && problem->fixed;
 }
