@@ -108,8 +108,8 @@ def test_first_steps_do_not_leave_a_near_optimum(tmp):
 
 
 def test_first_steps_lead_far_where_they_must(tmp):
-    """A rate that the data hardly determine is fitted at thirty times its start. Where the first steps may be two decades long, a
-    fit takes 8.4 evaluations; where the limit of a quarter of a decade grew slowly, 12.3: they followed a curved valley."""
+    """A rate that the data hardly determine is fitted at thirty times its start. Where the first steps may be two decades long,
+    a fit takes 8.4 evaluations; where the limit of a quarter of a decade grew slowly, 12: they followed a curved valley."""
     h.stiffit("simulate", "-m", h.ROOT / "models" / "chemical-akzo-nobel" / "chemical-akzo-nobel.ode", "--times", "10:180:10",
               "-n", 100, "--spread", 0.1, "--noise", 0.02, "-o", tmp / "akzo.h5")
     fits = h.run(tmp / "akzo.h5", "--trust", code=None)

@@ -278,10 +278,10 @@ static void test_reach(void **state)
     assert_true(trust_reach_begin(true).part * two == 2);
     for (size_t i = 0; i < sizeof longest / sizeof *longest; i++) {
         assert_true(reach.part * two == longest[i]);
-        trust_reach_adapt(&reach, 1, true, true, 0.2, 0.5, 2); /* a poor step */
-        trust_reach_adapt(&reach, 1, true, false, 1, 0.5, 2);  /* something else has limited it */
+        trust_reach_adapt(&reach, 1, true, TRUST_REACH_GROWTH, 0.2, 0.5, 2); /* a poor step */
+        trust_reach_adapt(&reach, 1, true, 1, 1, 0.5, 2); /* something else has limited it */
         assert_true(reach.part * two == longest[i]);
-        trust_reach_adapt(&reach, 1, true, true, 0.5, 0.5, 2);
+        trust_reach_adapt(&reach, 1, true, TRUST_REACH_GROWTH, 0.5, 0.5, 2);
     }
 }
 
