@@ -8,11 +8,17 @@ LDFLAGS ?=
 prefix ?= /usr/local
 bindir ?= $(prefix)/bin
 libdir ?= $(prefix)/lib/stiffit
+# Of libstiffit; libdir is that of parts which the program alone loads.
+shlibdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 datadir ?= $(prefix)/share
+docdir ?= $(datadir)/doc/stiffit
 pkgconfigdir ?= $(datadir)/pkgconfig
+# LIBSTIFFIT= leaves the library out.
+LIBSTIFFIT ?= libstiffit
 PKG_CONFIG ?= pkg-config
+OBJCOPY ?= objcopy
 PYTHON ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
 NPROC := $(shell nproc 2>/dev/null || echo 2)
 # SANITIZE=address|undefined|thread (or address,undefined) builds into a folder of its own; so does coverage.
@@ -28,6 +34,7 @@ ifdef BUNDLE
 B := build/bundle/build
 PORTABLE := 1
 MPICC :=
+LIBSTIFFIT :=
 prefix :=
 PC_PREFIX := $${pcfiledir}/../..
 BUNDLE_LDFLAGS := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
@@ -69,7 +76,7 @@ ifneq ($(findstring clang,$(CC)),)
 WARN += -Wno-unknown-warning-option
 endif
 ALL_CPPFLAGS = -Isrc -Iinclude -D_GNU_SOURCE $(DEPS_CFLAGS) $(SUNDIALS_CFLAGS) $(KLU_CFLAGS) $(PREFIX_CFLAGS) $(CPPFLAGS)
-ALL_CFLAGS = -std=c11 $(WARN) -fno-math-errno -pthread $(if $(BUNDLE),-include scripts/bundle.h) $(CFLAGS)
+ALL_CFLAGS = -std=c11 $(WARN) -fno-math-errno -fPIC -fvisibility=hidden -pthread $(if $(BUNDLE),-include scripts/bundle.h) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(BUNDLE_LDFLAGS) $(LDFLAGS) $(PREFIX_LIBS)
 LIBS = $(DEPS_LIBS) $(SUNDIALS_LIBS) $(KLU_LIBS) -ldl -lm
 ifdef SANITIZE
@@ -89,7 +96,9 @@ SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 MODEL_HEADER := $(B)/obj/model_header
 REPORT_FILES := $(B)/obj/report_files
 GPU_KERNEL := $(B)/obj/gpu_kernel
-OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o
+TEMPLATES := $(B)/obj/model_templates
+GENERATED := $(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o $(TEMPLATES).o
+OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(GENERATED)
 MODELS := $(patsubst models/%/,%,$(wildcard models/*/))
 MODELS_C := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).c),$(m)))
 MODELS_TEXT := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).ode),$(m)))
@@ -104,7 +113,7 @@ TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(addprefix $(B)/tests/property/,write_m
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
 .PHONY: all
-all: $(B)/stiffit $(MODEL_LIBS) mpi ## build the program and the example models (the default)
+all: $(B)/stiffit $(LIBSTIFFIT) $(MODEL_LIBS) mpi ## build the program and the example models (the default)
 
 $(B)/stiffit: $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 	@echo "  LINK    $@"
@@ -114,6 +123,25 @@ $(B)/stiffit: $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 $(B)/libstiffit.a: $(OBJECTS)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) qcs $@ $^
+
+# libstiffit as it is installed: of the archive what the functions of stiffit/stiffit.h need, whose names alone are visible,
+# also in the static library, which is one object. (Visibility hides most names, but not the resolvers of functions that are
+# compiled for several CPUs.) It takes the shared HDF5, because the archive's code is not position-independent.
+LIBRARY_OBJECTS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/library/*.c))
+SONAME := libstiffit.so.0
+$(B)/$(SONAME): $(LIBRARY_OBJECTS) $(B)/libstiffit.a
+	@echo "  LINK    $@"
+	$(Q)echo '{ global: stiffit_*; local: *; };' >$@.map
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$@.map $(if $(SANITIZE),,-Wl,-z,defs) \
+		-Wl,--as-needed -o $@ $^ $(LIBS)
+$(B)/libstiffit.so: $(B)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $@
+$(B)/static/libstiffit.a: $(LIBRARY_OBJECTS) $(B)/libstiffit.a
+	@mkdir -p $(@D)
+	@echo "  AR      $@"
+	$(Q)$(LD) -r -o $(@D)/stiffit.o $^ && \
+		$(OBJCOPY) --localize-hidden --wildcard --keep-global-symbol='stiffit_*' $(@D)/stiffit.o
+	$(Q)rm -f $@ && $(AR) qcs $@ $(@D)/stiffit.o
 
 $(B)/obj/%.o: %.c | $(B)/dependencies.found
 	@mkdir -p $(@D)
@@ -141,6 +169,16 @@ $(GPU_KERNEL).c: src/ode/gpu/prelude.cl src/ode/gpu/kernel.cl
 		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' src/ode/gpu/$$part.cl && echo '    ;'; done; } \
 		>$@.tmp && mv $@.tmp $@
 
+# The templates of `stiffit model new`: what models/library holds, in the order of the names.
+LIBRARY := $(sort $(patsubst models/library/%.ode,%,$(wildcard models/library/*.ode)))
+$(TEMPLATES).c: $(LIBRARY:%=models/library/%.ode) models/library
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "cli/model_templates.h"' && echo 'const char *const model_template_name[] = {' && \
+		printf '    "%s",\n' $(LIBRARY) && echo '    0};' && \
+		echo 'const char *const model_template_text[] = {' && for f in $(LIBRARY); do \
+		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' models/library/$$f.ode && echo '    ,'; done && echo '};'; } \
+		>$@.tmp && mv $@.tmp $@
+
 # Pages of `stiffit report` carry their style, their script and a library of charts, as text. The library is Chart.js (MIT): the
 # smallest maintained one in Debian that draws scatter plots, bars and lines with logarithmic axes by itself (200 KB; d3 draws no
 # charts, plotly has 3 MB, vega is three libraries, flot needs jQuery; uPlot is not in Debian 12). Without it pages have tables
@@ -155,7 +193,7 @@ $(B)/chart.place: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CHART_JS)' | cmp -s - $@ || echo '$(CHART_JS)' >$@
 
-$(MODEL_HEADER).o $(REPORT_FILES).o $(GPU_KERNEL).o: %.o: %.c | $(B)/dependencies.found
+$(GENERATED): %.o: %.c | $(B)/dependencies.found
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -261,7 +299,8 @@ $(B)/dependencies.found: scripts/install-deps
 	@NO_INSTALL=1 $(INSTALL_DEPS) build
 	@touch $@
 
-.PHONY: tests benches FORCE mpi
+.PHONY: tests benches FORCE mpi libstiffit
+libstiffit: $(B)/libstiffit.so $(B)/static/libstiffit.a
 mpi: $(MPI_PART)
 tests: $(TESTS) $(TEST_TOOLS) $(ZOO) $(TEXT_LIBS) all
 benches: $(BENCHES) $(TEXT_LIBS) all
@@ -341,7 +380,7 @@ coverage: ## line coverage of src/ by the tests, into build/coverage
 
 # --- installing ------------------------------------------------------------------------------------------------------
 MAN_PAGES := $(wildcard man/*.[1-8])
-COMPLETIONS = $(B)/completion/bash $(B)/completion/zsh
+COMPLETIONS = $(addprefix $(B)/completion/,bash zsh fish)
 $(COMPLETIONS): $(B)/completion/%: $(B)/stiffit
 	@mkdir -p $(@D)
 	$(Q)$(B)/stiffit help --completion $* >$@.tmp && mv $@.tmp $@
@@ -349,24 +388,45 @@ $(COMPLETIONS): $(B)/completion/%: $(B)/stiffit
 VERSION = $(shell sed -n 's/^.define STIFFIT_VERSION "\(.*\)"/\1/p' src/base/version.h)
 # What install puts where: its file here, and under DESTDIR.
 INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
+	$(if $(LIBSTIFFIT),include/stiffit/stiffit.h:$(includedir)/stiffit/stiffit.h $(B)/static/libstiffit.a:$(shlibdir)/libstiffit.a) \
 	$(foreach m,$(MAN_PAGES),$(m):$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
 	$(B)/completion/bash:$(datadir)/bash-completion/completions/stiffit \
-	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit
+	$(B)/completion/zsh:$(datadir)/zsh/site-functions/_stiffit \
+	$(B)/completion/fish:$(datadir)/fish/vendor_completions.d/stiffit.fish \
+	LICENSE:$(docdir)/LICENSE \
+	$(foreach f,$(filter-out %.py,$(wildcard models/*/*)),$(f):$(docdir)/examples/$(f:models/%=%)) \
+	$(if $(LIBSTIFFIT),$(foreach f,$(wildcard scripts/examples/*),$(f):$(docdir)/examples/$(notdir $(f)))) \
+	$(foreach f,$(wildcard data/*.csv),$(f):$(docdir)/examples/$(notdir $(f))) \
+	$(foreach f,$(wildcard scripts/slurm/*),$(f):$(docdir)/examples/slurm/$(notdir $(f)))
 PC_FILE = $(DESTDIR)$(pkgconfigdir)/stiffit.pc
+LIBRARY_PC_FILE = $(DESTDIR)$(shlibdir)/pkgconfig/libstiffit.pc
+of_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
 
 .PHONY: install uninstall
-install: $(B)/stiffit mpi $(COMPLETIONS) ## install program, header, manual pages, completions, stiffit.pc under DESTDIR and prefix
+install: $(B)/stiffit $(LIBSTIFFIT) mpi $(COMPLETIONS) ## install program, library, headers, manual pages, examples, completions, .pc files, licence
 	install -D -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
 	$(if $(MPI_PART),install -D -m 755 $(MPI_PART) $(DESTDIR)$(libdir)/stiffit-mpi.so)
 	$(foreach i,$(INSTALLED),install -D -m 644 $(subst :, $(DESTDIR),$(i)) &&) :
 	install -d $(dir $(PC_FILE))
-	printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(patsubst $(prefix)/%,$${prefix}/%,$(includedir))' '' 'Name: stiffit' \
+	printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(call of_prefix,$(includedir))' '' 'Name: stiffit' \
 		'Description: header for models of stiffit, which fits one stiff ODE model to many datasets' \
 		'Version: $(VERSION)' 'Cflags: -I$${includedir}' >$(PC_FILE)
+	$(if $(LIBSTIFFIT),$(INSTALL_LIBRARY))
+
+define INSTALL_LIBRARY
+install -D -m 755 $(B)/$(SONAME) $(DESTDIR)$(shlibdir)/$(SONAME)
+ln -sf $(SONAME) $(DESTDIR)$(shlibdir)/libstiffit.so
+install -d $(dir $(LIBRARY_PC_FILE))
+printf '%s\n' 'prefix=$(PC_PREFIX)' 'includedir=$(call of_prefix,$(includedir))' 'libdir=$(call of_prefix,$(shlibdir))' '' \
+	'Name: libstiffit' 'Description: fits and evaluations of stiff ODE models in memory' 'Version: $(VERSION)' \
+	'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lstiffit' 'Libs.private: $(LIBS) -pthread' >$(LIBRARY_PC_FILE)
+endef
 
 uninstall: ## remove what install has put there
-	rm -f $(DESTDIR)$(bindir)/stiffit $(DESTDIR)$(libdir)/stiffit-mpi.so $(PC_FILE) $(foreach i,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(i))))
+	rm -f $(DESTDIR)$(bindir)/stiffit $(DESTDIR)$(libdir)/stiffit-mpi.so $(PC_FILE) $(LIBRARY_PC_FILE) \
+		$(DESTDIR)$(shlibdir)/$(SONAME) $(DESTDIR)$(shlibdir)/libstiffit.so $(foreach i,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(i))))
 	-rmdir $(DESTDIR)$(includedir)/stiffit 2>/dev/null
+	-find $(DESTDIR)$(docdir) -depth -type d -empty -delete 2>/dev/null
 
 .PHONY: dist
 dist: ## a tarball of the sources, build/stiffit-VERSION.tar.gz
@@ -392,4 +452,4 @@ clean: ## remove build/
 help: ## this list
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "Settings: CC CFLAGS LDFLAGS prefix DESTDIR V=1 SANITIZE=address|undefined|thread PORTABLE=1 NO_INSTALL=1"
-	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS MPICC PKG_CONFIG PYTHON"
+	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS HDF5_ARCHIVE KLU_CFLAGS KLU_LIBS MPICC LIBSTIFFIT PKG_CONFIG PYTHON"

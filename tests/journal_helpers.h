@@ -112,7 +112,7 @@ static inline void write_journal(const char *directory, const struct run_identit
 {
     struct journal *journal;
     struct error error;
-    assert_int_equal(journal_open(&journal, directory, identity, &error), STATUS_OK);
+    assert_int_equal(journal_open(&journal, directory, identity, NULL, 0, &error), STATUS_OK);
     for (uint64_t fit = first; fit < end; fit++) {
         struct held_record held;
         assert_int_equal(journal_append(journal, example_record(&held, identity, fit), &error), STATUS_OK);

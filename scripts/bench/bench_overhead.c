@@ -42,7 +42,7 @@ static void keep_journal(const struct sizes *sizes, const char *folder, double *
     check(arrays != NULL, "allocation");
     fit_record_set_arrays(&record, sizes->n_parameter, arrays);
     double begun = cpu_s();
-    check(journal_open(&journal, folder, &identity, &error) == STATUS_OK, "journal_open");
+    check(journal_open(&journal, folder, &identity, NULL, 0, &error) == STATUS_OK, "journal_open");
     for (uint64_t i = 0; i < sizes->n_fit; i++) {
         fit_record_clear(&record, sizes->n_parameter);
         record.dataset = i;
@@ -65,7 +65,7 @@ static void keep_journal(const struct sizes *sizes, const char *folder, double *
 
 static double tell_board(const struct sizes *sizes)
 {
-    struct board *board = board_new();
+    struct board *board = board_new(NULL, 0);
     struct board_slots slots = {.memory = NULL};
     double *p = calloc(sizes->n_parameter + 1, sizeof *p);
     check(board && p && board_slots_make(board, 2, 1, sizes->n_parameter, &slots), "board");

@@ -3,4 +3,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 export CONDA_PREFIX=$PREFIX
-make -j"$CPU_COUNT" V=1 PORTABLE=1 HDF5_ARCHIVE= prefix="$PREFIX" install
+make -j"$CPU_COUNT" V=1 PORTABLE=1 HDF5_ARCHIVE= CHART_JS=chart.js/dist/chart.min.js prefix="$PREFIX" install

@@ -21,6 +21,16 @@ class Stiffit(MakefilePackage):
     version("0.1.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
 
     variant("sbml", default=False, description="Import models in SBML")
+    variant("mpi", default=False, description="Run one fit on many machines")
+    variant("plot", default=True, description="Draw fits with gnuplot")
+
+    # Chart.js, which `stiffit report` puts into its pages.
+    resource(
+        name="chart.js",
+        url="https://registry.npmjs.org/chart.js/-/chart.js-3.9.1.tgz",
+        sha256="0000000000000000000000000000000000000000000000000000000000000000",
+        placement="chart.js",
+    )
 
     depends_on("c", type="build")
     depends_on("pkgconfig", type="build")
@@ -34,12 +44,16 @@ class Stiffit(MakefilePackage):
     depends_on("zlib-api")
     depends_on("libyaml")
     depends_on("sbml", when="+sbml")
+    depends_on("mpi", when="+mpi")
+    depends_on("gnuplot", type="run", when="+plot")
 
     @property
     def build_targets(self):
         """For any CPU of its kind; the folder of KLU's header differs between versions of SuiteSparse."""
         headers = self.spec["suite-sparse"].prefix.include
-        return ["PORTABLE=1", "HDF5_ARCHIVE=", f"KLU_CFLAGS=-I{headers} -I{headers.suitesparse}", "build/stiffit"]
+        mpicc = self.spec["mpi"].mpicc if self.spec.satisfies("+mpi") else ""
+        return ["PORTABLE=1", "HDF5_ARCHIVE=", "CHART_JS=chart.js/dist/chart.min.js", f"MPICC={mpicc}",
+                f"KLU_CFLAGS=-I{headers} -I{headers.suitesparse}", "build/stiffit"]
 
     @property
     def install_targets(self):

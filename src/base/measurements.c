@@ -5,14 +5,22 @@
 #include <math.h>
 #include <string.h>
 
-#define MEASUREMENT_COLUMNS_ROW(name_, kind_, least_, most_, meaning_) \
-    [MEASUREMENT_##name_] = {.name = #name_, .path = "/measurements/" #name_, .meaning = meaning_, \
-                             .kind = MEASUREMENT_##kind_, .size = sizeof(measurement_##kind_), \
+#define IS_KIND_DOUBLE true
+#define IS_KIND_UINT32 false
+#define IS_KIND_INT8 false
+#define COLUMN(name_, kind_, least_, most_, meaning_) \
+    [MEASUREMENT_##name_] = {.name = #name_, .meaning = meaning_, .kind = COLUMN_##kind_, \
+                             .presence = MEASUREMENT_##name_ <= MEASUREMENT_value ? COLUMN_NEEDED \
+                                         : MEASUREMENT_##name_ == MEASUREMENT_observable \
+                                             ? COLUMN_ALWAYS : COLUMN_SOMETIMES, \
+                             .names = MEASUREMENT_##name_ == MEASUREMENT_observable \
+                                          ? "/measurements/observable_names" : NULL, \
+                             .what = "observable", .size = sizeof(measurement_##kind_), \
                              .offset = offsetof(struct measurements, name_), \
-                             .least = least_, .most = most_},
-const struct measurement_info measurement_columns[N_MEASUREMENT] = {MEASUREMENT_LIST(MEASUREMENT_COLUMNS_ROW)};
+                             .none = IS_KIND_##kind_ ? NAN : 0, .least = least_, .most = most_},
+const struct column_info measurement_columns[N_MEASUREMENT] = {MEASUREMENT_LIST(COLUMN)};
 
-static const struct measurement_info *info_of(int column) { return &measurement_columns[column]; }
+static const struct column_info *info_of(int column) { return &measurement_columns[column]; }
 
 static char *array_of(const struct measurements *measured, int column)
 {
@@ -39,9 +47,9 @@ bool measurements_have(const struct measurements *measured, enum measurement_col
     const char *cell = measurements_cell(measured, column, first);
     for (size_t i = 0; cell && i < n; i++, cell += size) {
         double number = 0;
-        if (info_of((int)column)->kind == MEASUREMENT_DOUBLE)
+        if (info_of((int)column)->kind == COLUMN_DOUBLE)
             memcpy(&number, cell, sizeof number);
-        if (info_of((int)column)->kind == MEASUREMENT_DOUBLE ? !isnan(number) : memcmp(cell, zero, size) != 0)
+        if (info_of((int)column)->kind == COLUMN_DOUBLE ? !isnan(number) : memcmp(cell, zero, size) != 0)
             return true;
     }
     return false;
@@ -78,9 +86,9 @@ struct measurements measurements_place(unsigned columns, size_t n, void *block)
 static void clear(int column, char *to, size_t n)
 {
     const double missing = NAN;
-    for (size_t i = 0; info_of(column)->kind == MEASUREMENT_DOUBLE && i < n; i++)
+    for (size_t i = 0; info_of(column)->kind == COLUMN_DOUBLE && i < n; i++)
         memcpy(to + i * sizeof missing, &missing, sizeof missing);
-    if (info_of(column)->kind != MEASUREMENT_DOUBLE)
+    if (info_of(column)->kind != COLUMN_DOUBLE)
         memset(to, 0, n * info_of(column)->size);
 }
 

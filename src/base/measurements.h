@@ -3,9 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/column.h"
 
 /* Name in tables and under /measurements, kind, smallest and largest integer, meaning. The problem's identity hash includes the
  * columns before the line, in this order, without those that no row has: put a new column before the line. */
@@ -19,7 +17,6 @@
     X(line, UINT32, 0, UINT32_MAX, "line of the table that it comes from, from 1; 0: none. Messages alone use it")
 
 /* Missing numbers are NaN, missing whole numbers 0. */
-enum measurement_kind { MEASUREMENT_DOUBLE, MEASUREMENT_UINT32, MEASUREMENT_INT8 };
 typedef double measurement_DOUBLE;
 typedef uint32_t measurement_UINT32;
 typedef int8_t measurement_INT8;
@@ -36,13 +33,7 @@ enum measurement_column { MEASUREMENT_LIST(MEASUREMENT_COLUMN_NUMBER) N_MEASUREM
 #define MEASUREMENTS_FIELD(name, kind, least, most, meaning) measurement_##kind *name;
 struct measurements { MEASUREMENT_LIST(MEASUREMENTS_FIELD) };
 
-struct measurement_info {
-    const char *name, *path, *meaning; /* path: in a problem file */
-    enum measurement_kind kind;
-    size_t size, offset; /* of a number; of the array in the struct */
-    int64_t least, most;
-};
-extern const struct measurement_info measurement_columns[N_MEASUREMENT];
+extern const struct column_info measurement_columns[N_MEASUREMENT];
 
 /* Row i's number in a column; NULL: no such column. */
 void *measurements_cell(const struct measurements *measured, enum measurement_column column, size_t i);

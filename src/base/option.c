@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/option.h"
 
+#include "base/checksum.h"
+#include "base/cursor.h"
 #include "base/words.h"
 
 #include <errno.h>
@@ -248,6 +250,43 @@ const char *option_print(const struct option *option, const void *options, char 
     }
     snprintf(text, size, "%s", word);
     return text;
+}
+
+static size_t value_size(enum option_kind kind)
+{
+    switch (kind) {
+    case OPTION_FLAG: return sizeof(bool);
+    case OPTION_INTEGER: return sizeof(int64_t);
+    case OPTION_CHOICE: return sizeof(int);
+    case OPTION_COUNT_OR_PERCENT: return sizeof(struct option_share);
+    case OPTION_NUMBER:
+    case OPTION_DURATION: return sizeof(double);
+    default: return 0;
+    }
+}
+
+void option_pass(struct cursor *cursor, struct option_table table, void *options)
+{
+    for (size_t i = 0; i < table.n; i++) {
+        const struct option *option = &table.option[i];
+        char *value = (char *)options + option->offset;
+        if (option->kind == OPTION_STRING)
+            pass_text(cursor, (const char **)(void *)value);
+        else
+            pass_over(cursor, value, value_size(option->kind));
+    }
+}
+
+uint32_t option_layout(struct option_table table)
+{
+    uint32_t crc = 0;
+    for (size_t i = 0; i < table.n; i++) {
+        const struct option *option = &table.option[i];
+        const uint64_t layout[2] = {(uint64_t)option->kind, option->offset};
+        crc = checksum(crc, (const unsigned char *)option->name, strlen(option->name));
+        crc = checksum(crc, (const unsigned char *)layout, sizeof layout);
+    }
+    return crc;
 }
 
 bool option_is_same(const struct option *option, const void *a, const void *b)

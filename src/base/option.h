@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct cursor;
+
 /* The type of the field that an option fills. */
 enum option_kind {
     OPTION_FLAG,             /* bool; takes no value */
@@ -96,6 +98,10 @@ enum status option_apply(struct option_table table, void *options, uint64_t give
 /* The inverse: writes the option's value as option_parse reads it; "yes" or "no" for a flag, "" for lists and for a string
  * that is NULL. Returns `text`. */
 const char *option_print(const struct option *option, const void *options, char *text, size_t size);
+/* Goes over all values but lists, for another process of this program; and a checksum of the table,
+ * which another one would lay out differently. */
+void option_pass(struct cursor *cursor, struct option_table table, void *options);
+uint32_t option_layout(struct option_table table);
 /* Whether the option has the same value in both structs. */
 bool option_is_same(const struct option *option, const void *a, const void *b);
 /* NULL if no option has that name. */

@@ -43,38 +43,36 @@ bool outcome_is_success(enum outcome outcome);
     X(5, start_moved, "the start lay outside the bounds and was moved onto them") \
     X(6, failed_evaluations, "some trial points could not be evaluated") \
     X(7, missing_values, "some measurements are missing (NaN) and were left out") \
-    X(8, no_model_sigma, "some or all measurements have no sigma: these have equal weights; errors come from the residuals' " \
-      "scatter") \
+    X(8, no_model_sigma, "measurements without sigma have equal weights; standard errors are estimated from the residuals") \
     X(9, noise_floor, "the predicted decrease is below the integrator's accuracy: a smaller --rtol could find more") \
-    X(10, no_influence, "a free parameter has no influence at the best fit: it is unused, or the search lost it (try " \
-      "--starts)") \
+    X(10, no_influence, "a free parameter has no influence on the predictions at the best fit; try --starts") \
     X(11, not_certified, "tighter integrator tolerances did not confirm the optimum: try a smaller --rtol or a larger budget") \
     X(12, flat_direction, "the data do not determine some combination of parameters: a flat direction") \
     X(13, warm_start, "the start was the median of the pilots' parameters (--warm-start)") \
     X(14, cold_start, "the pilots' median did not lead to a good fit: the fit from the file's start was kept (--warm-start)") \
     X(15, difference_gradient, "derivatives are difference quotients of whole evaluations") \
-    X(16, expected_information, "the observed information is too small in some direction: standard errors are from the " \
-      "expected information") \
+    X(16, expected_information, "standard errors use the expected information, because the observed one is not clearly " \
+      "positive definite") \
     X(17, retried, "this row is from --retry-failed, perhaps with other options: /provenance has them") \
     X(19, state_jump, "the trajectory has no derivative at a switch or an event: difference quotients were used") \
-    X(20, lower_start, "the start with the lowest objective did not converge: this row is from it (raise --max-evaluations)") \
-    X(21, one_sided, "only censored data limit some combination of parameters, from one side only: its optimum is at " \
+    X(20, lower_start, "this row is the start with the lowest objective, which did not converge (raise --max-evaluations)") \
+    X(21, one_sided, "censored data alone limit some combination of parameters, on one side: its optimum is at " \
       "infinity") \
     X(22, changed_engine, "lanes failed, or their best point was not confirmed: the fit continued from it with CVODES") \
     X(23, engines_differ, "CVODES does not confirm the optimum that was found in lanes: try --engine cvodes, or a smaller " \
       "--rtol") \
     X(24, hidden_pulses, "the rates depend on time, and the model declares neither breakpoints nor a largest step: a short " \
       "pulse may be stepped over (--max-step)") \
-    X(25, poor_fit, "the curve does not describe the data: chi-square is far too large for their sigmas (below 1e-6 " \
-      "probable) or, where these are unknown or fitted, residuals keep their signs or a constant does as well") \
-    X(26, all_at_bounds, "bounds hold all free parameters: the data or the start are in other units, or the bounds too " \
-      "narrow") \
-    X(27, mixed_sigma, "some measurements have a sigma and the others none: these count with sigma 1, in their own units") \
+    X(25, poor_fit, "the curve does not describe the data: chi-square is far too large for the given sigmas " \
+      "(probability below 1e-6) or, if sigmas are unknown or fitted, residuals keep their signs or a constant fits as well") \
+    X(26, all_at_bounds, "all free parameters are at their bounds: the data or the start have other units, or the bounds " \
+      "are too narrow") \
+    X(27, mixed_sigma, "some measurements have a sigma and others have none, which count with sigma 1 in their own units") \
     X(28, left_out, "other datasets failed and were left out of this fit of all datasets (--leave-out-failed)") \
-    X(29, no_signal, "no free parameter has an influence at the best fit: the data hold no signal (a dose of 0?), or the " \
-      "start is far off") \
+    X(29, no_signal, "no free parameter has an influence on the predictions at the best fit: the data hold no signal (a " \
+      "dose of 0?), or the start is far off") \
     X(30, small_scatter, "the residuals are smaller than the certificate's accuracy, 1e-6 of the data's spread: standard " \
-      "errors may be the integrator's (a smaller --rtol)")
+      "errors may come from the integrator's errors (try a smaller --rtol)")
 
 #define NOTE_NUMBER(bit, name, meaning) NOTE_##name = 1 << (bit),
 enum note {
@@ -86,7 +84,7 @@ enum note {
 #define LACK_LIST(X) \
     X(0, none, "there is a standard error") \
     X(1, fixed, "the parameter was not fitted") \
-    X(2, at_bound, "a bound holds the parameter: the other errors are conditional on that") \
+    X(2, at_bound, "the parameter is at a bound: the other errors are conditional on that") \
     X(3, flat, "the parameter is part of a direction that the data do not determine") \
     X(4, freedom, "no degrees of freedom are left to estimate the measurement error from") \
     X(5, not_run, "there is no best point, or the derivatives of its predictions are not known")

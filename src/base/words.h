@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The candidate that a user who typed `name` most likely meant, or NULL if none is near. Near means a small edit distance
  * (a swap of neighbours counts once, a difference in case half), or that one is a prefix of the other.
@@ -23,6 +24,9 @@ int words_find(const char *name, const char *const *names, size_t n);
 const char *words_file(const char *path);
 /* Appends to a text as far as it has room, `size` bytes in all. */
 void words_add(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* "s", and "" for one. */
+static inline const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
 /* Whether two words are the same but for their hyphens: "log-normal" and "lognormal". */
 bool nearest_is_same(const char *word, const char *other);

@@ -6,6 +6,7 @@
 #include "base/option.h"
 #include "base/output.h"
 #include "base/terminal.h"
+#include "base/words.h"
 
 struct command {
     const char *name;        /* with that of its group, as in "model check" */
@@ -51,8 +52,6 @@ int command_close_output(int code);
  * message_usage does, and returns the exit code. */
 int command_close_file(const char *command, struct output *output, enum status status, struct error *error, enum when color);
 
-/* "s", and "" for one. */
-static inline const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 /* "stiffit: error: ...", further lines indented. Both return the exit code. */
 int message_error(const struct error *error, enum when color);
 /* For STATUS_USAGE two lines: the fault, then the nearest match and how to get help. Other errors: as above. `command` may be
@@ -81,6 +80,7 @@ void help_command(FILE *file, const struct command *command);
 void help_mdoc(FILE *file, const struct command *command);
 void completion_bash(FILE *file);
 void completion_zsh(FILE *file);
+void completion_fish(FILE *file);
 
 /* Calls function(context) in a child process and returns its exit code. If the child crashes, prints a message with `what` (the
  * files it worked on) and returns 3. If no process can be made, calls the function in this one. Call it before starting

@@ -61,7 +61,7 @@ static void print_totals(FILE *file, const struct comparison *comparison)
     if (!comparison->n_compared)
         return;
     fprintf(file, "\n%15s %15s %14s %12s %14s %14s %10s %10s\n", "parameters", "log-likelihood", "AIC", "difference", "AICc",
-            "BIC", "least AIC", "least BIC");
+            "BIC", "best AIC", "best BIC");
     for (size_t r = 0; r < comparison->n_result; r++) {
         const struct compare_total *total = &comparison->total[r];
         fprintf(file, "  %zu %11.0f %15.8g %14.8g %12.4g %14.8g %14.8g %10llu %10llu\n", r + 1, total->k, total->log_likelihood,
@@ -70,7 +70,7 @@ static void print_totals(FILE *file, const struct comparison *comparison)
     fputs("Akaike weights:", file);
     for (size_t r = 0; r < comparison->n_result; r++)
         fprintf(file, " %.4g", comparison->total[r].weight);
-    fputs("  (sums over the datasets; least: the number of datasets for which a result has the least one)\n", file);
+    fputs("  (sums over all datasets; best: number of datasets with the lowest value)\n", file);
 }
 
 static void print_nested(FILE *file, const struct comparison *comparison)
@@ -79,14 +79,15 @@ static void print_nested(FILE *file, const struct comparison *comparison)
         const struct compare_nested *nested = &comparison->nested[i];
         if (!nested->n)
             continue;
-        fprintf(file, "\nLikelihood ratio, if %zu is %zu with restrictions: p < 0.05 for %llu of %llu dataset%s; in total "
-                "chi-square %.6g, %.0f degrees of freedom, p %s %.3g\n", nested->small + 1, nested->large + 1,
+        fprintf(file,
+                "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: p < 0.05 for %llu of %llu dataset%s"
+                "; in total chi-square %.6g, %.0f degrees of freedom, p %s %.3g\n", nested->small + 1, nested->large + 1,
                 count(nested->n_significant), count(nested->n), plural(nested->n), nested->statistic, nested->freedom,
                 compare_tail(nested->statistic, nested->freedom) <= 1e-15 ? "<" : "=",
                 compare_tail(nested->statistic, nested->freedom));
         if (nested->worse.n) {
-            fprintf(file, "  %zu fits %llu dataset%s worse than %zu: it has missed the optimum (try --starts), or the models "
-                    "are not nested\n    ", nested->large + 1, count(nested->worse.n), plural(nested->worse.n),
+            fprintf(file, "  model %zu fits %llu dataset%s worse than model %zu: it missed the optimum (try --starts), or the "
+                    "models are not nested\n    ", nested->large + 1, count(nested->worse.n), plural(nested->worse.n),
                     nested->small + 1);
             show_examples_text(file, &nested->worse);
         }

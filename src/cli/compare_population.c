@@ -10,8 +10,8 @@ static double least_of(const struct comparison *comparison, bool is_bic)
     double least = INFINITY;
     for (size_t r = 0; r < comparison->n_result; r++)
         if (comparison->population[r])
-            least = fmin(least, is_bic ? comparison->population[r]->bic
-                                       : comparison->population[r]->aic);
+            least = fmin(least, is_bic ? comparison->population[r]->head.bic
+                                       : comparison->population[r]->head.aic);
     return least;
 }
 
@@ -30,7 +30,7 @@ bool compare_all_populations(const struct comparison *comparison)
 
 static void print_ratio(FILE *file, const struct compare_ratio *ratio)
 {
-    fprintf(file, "\nLikelihood ratio, if %zu is %zu with restrictions: difference of -2 log L "
+    fprintf(file, "\nLikelihood-ratio test; valid if model %zu is nested in model %zu: difference of -2 log L "
             "%.6g", ratio->small + 1, ratio->large + 1, ratio->statistic);
     if (ratio->error > 0)
         fprintf(file, " +- %.2g", ratio->error);
@@ -40,13 +40,13 @@ static void print_ratio(FILE *file, const struct compare_ratio *ratio)
         fprintf(file, "  (chi-square with %zu degree%s of freedom)\n", ratio->freedom,
                 ratio->freedom == 1 ? "" : "s");
     else if (ratio->n_variance == 1)
-        fprintf(file, "  (a variance that is 0 in %zu: half a chi-square with %zu, half one with "
-                "%zu degrees of freedom)\n", ratio->small + 1, ratio->freedom - 1, ratio->freedom);
+        fprintf(file, "  (one variance is 0 in model %zu: p is the mean of the two for chi-square with %zu "
+                "and with %zu degrees of freedom)\n", ratio->small + 1, ratio->freedom - 1, ratio->freedom);
     else
-        fprintf(file, "  (%zu variances are 0 in %zu: chi-square with %zu degrees of freedom, an "
+        fprintf(file, "  (%zu variances are 0 in model %zu: chi-square with %zu degrees of freedom, an "
                 "upper bound)\n", ratio->n_variance, ratio->small + 1, ratio->freedom);
     if (compare_ratio_is_worse(ratio))
-        fprintf(file, "  %zu fits worse than %zu: it has missed the optimum (try --starts), or the "
+        fprintf(file, "  model %zu fits worse than model %zu: it missed the optimum (try --starts), or the "
                 "models are not nested\n", ratio->large + 1, ratio->small + 1);
 }
 
@@ -66,11 +66,11 @@ void compare_population_text(FILE *file, const struct comparison *comparison)
         first = first ? first : population;
         is_same = is_same && compare_is_comparable(first, population);
         fprintf(file, "  %zu %11zu %15.9g %9.2g %14.9g %12.5g %14.9g %12.5g\n", r + 1,
-                population->m, population->minus_2_log_likelihood, population->likelihood_error,
-                population->aic, population->aic - aic, population->bic, population->bic - bic);
+                population->m, population->head.minus_2_log_likelihood, population->head.likelihood_error,
+                population->head.aic, population->head.aic - aic, population->head.bic, population->head.bic - bic);
     }
     if (!is_same)
-        fputs("  Not comparable: datasets or measurements are not as many in all of them, or some "
+        fputs("  Not comparable: the results differ in the number of datasets or measurements, or some "
               "likelihoods are\n  exact and others Laplace's approximation\n", file);
     for (size_t i = 0; i < comparison->n_ratio; i++)
         print_ratio(file, &comparison->ratio[i]);
@@ -102,12 +102,8 @@ void compare_population_json(struct json *json, const struct comparison *compari
             continue;
         json_object_begin(json, NULL);
         json_unsigned(json, "result", r + 1);
-        json_string(json, "likelihood", population->likelihood);
         json_unsigned(json, "estimates", population->m);
-        json_number(json, "minus_2_log_likelihood", population->minus_2_log_likelihood);
-        json_number(json, "minus_2_log_likelihood_error", population->likelihood_error);
-        json_number(json, "aic", population->aic);
-        json_number(json, "bic", population->bic);
+        population_head_json(json, &population->head);
         json_object_end(json);
     }
     json_array_end(json);

@@ -1,4 +1,4 @@
-/* Completion scripts for bash and zsh, made from the tables.
+/* Completion scripts for bash, zsh and fish, made from the tables.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
@@ -178,4 +178,82 @@ void completion_zsh(FILE *file)
     for (const struct command *const *command = command_list(); *command; command++)
         print_zsh_command(file, *command);
     fputs("    esac\n}\n_stiffit \"$@\"\n", file);
+}
+
+/* Within apostrophes. */
+static void print_fish_text(FILE *file, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        if (strchr("'\\", *c))
+            fputc('\\', file);
+        fputc(*c, file);
+    }
+}
+
+/* The beginning of a line that offers something after these words; is_group: right after them. */
+static void print_fish_start(FILE *file, const char *words, bool is_group)
+{
+    const char *more = is_group ? "; and test (count (commandline -opc)) -eq 2" : "";
+    fprintf(file, "complete -c stiffit -n '__stiffit_is %s%s' ", words, more);
+}
+
+static void print_fish_option(FILE *file, const struct command *command, const struct option *option)
+{
+    print_fish_start(file, command->name, command->child != NULL);
+    fprintf(file, "-l %s ", option->name);
+    if (option->letter)
+        fprintf(file, "-s %c ", option->letter);
+    if (option->kind == OPTION_CHOICE) {
+        fputs("-x -a '", file);
+        for (const char *const *word = option->choice; *word; word++)
+            fprintf(file, "%s%s", word == option->choice ? "" : " ", *word);
+        fputs("' ", file);
+    } else if (option->kind != OPTION_FLAG) {
+        fputs(option->is_file ? "-r -F " : "-x ", file);
+    }
+    fputs("-d '", file);
+    print_fish_text(file, option->help);
+    fputs("'\n", file);
+}
+
+static void print_fish_command(FILE *file, const struct command *command)
+{
+    for (const struct command *const *child = command->child; child && *child; child++) {
+        print_fish_start(file, command->name, command->child != NULL);
+        fprintf(file, "-f -a %s -d '", (*child)->name + strlen(command->name) + 1);
+        print_fish_text(file, (*child)->summary);
+        fputs("'\n", file);
+        print_fish_command(file, *child);
+    }
+    struct option_table table = command_table(command);
+    for (size_t i = 0; i < table.n; i++)
+        print_fish_option(file, command, &table.option[i]);
+    print_fish_start(file, command->name, command->child != NULL);
+    fputs("-l help -s h -d 'show the options'\n", file);
+}
+
+void completion_fish(FILE *file)
+{
+    fputs("# fish completion for stiffit; made by `stiffit help --completion fish`\n"
+          "# Whether the line so far begins with these words, or with no word that could be a command.\n"
+          "function __stiffit_is\n"
+          "    set -l words (commandline -opc)\n"
+          "    set -l n (count $argv)\n"
+          "    if test $n -eq 0\n"
+          "        test (count $words) -eq 1\n"
+          "        return\n"
+          "    end\n"
+          "    set -l last (math $n + 1)\n"
+          "    test (count $words) -ge $last; and test \"$words[2..$last]\" = \"$argv\"\n"
+          "end\n", file);
+    for (const struct command *const *command = command_list(); *command; command++) {
+        for (int is_help = 0; is_help < 2; is_help++) {
+            print_fish_start(file, is_help ? "help" : "", false);
+            fprintf(file, "-f -a %s -d '", (*command)->name);
+            print_fish_text(file, (*command)->summary);
+            fputs("'\n", file);
+        }
+    }
+    for (const struct command *const *command = command_list(); *command; command++)
+        print_fish_command(file, *command);
 }

@@ -3,26 +3,37 @@
 #include "cli/command.h"
 
 #include "use/export.h"
+#include "use/population_check.h"
 
 struct export_call {
     struct export_options options;
     enum when color;
 };
 
+enum { N_REPLICATE = 1000 };
 #define FIELD(name) offsetof(struct export_call, options.name)
 
-static const char *const what_words[] = {"fits",   "predictions", "residuals", "covariance",
-                                         "starts", "profile",     "bootstrap", NULL};
+static const char *const what_words[] = {"fits",       "predictions", "residuals",
+                                         "diagnostics", "covariance", "starts",
+                                         "profile",    "bootstrap",   NULL};
 
 static const struct option table[] = {
     {.name = "what", .letter = 'w', .kind = OPTION_CHOICE, .offset = FIELD(what),
      .choice = what_words, .default_text = "fits",
-     .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit; residuals: these and the "
-     "measurements; covariance: a row for each pair of parameters; starts, profile, bootstrap: the tables of --keep-starts, "
-     "--keep-profile and --keep-bootstrap of the run, a row for each start, point or replicate"},
+     .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit;"
+             " residuals: these and the measurements; diagnostics: of a fit with random "
+             "parameters, predictions of the population and of each dataset, CWRES, NPD and NPDE"
+             " of each measurement; covariance: a row for each pair of parameters; starts, "
+             "profile, bootstrap: the tables of --keep-starts, --keep-profile and --keep-"
+             "bootstrap of the run, a row for each start, point or replicate"},
     {.name = "columns", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(columns),
      .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
      "but the covariance); k or standard_error_k is that of the parameter k alone"},
+    {.name = "replicates", .kind = OPTION_INTEGER, .metavar = "N", .offset = FIELD(n_replicate),
+     .min = 20, .max = CHECK_MOST_REPLICATE, .default_text = "1000",
+     .help = "diagnostics: draw so many replicates of each dataset for NPD and NPDE"},
+    {.name = "seed", .kind = OPTION_INTEGER, .metavar = "N", .offset = FIELD(seed), .min = 0,
+     .max = 9007199254740992.0, .default_text = "1", .help = "diagnostics: of the replicates"},
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID[,ID...]", .offset = FIELD(rows.id), .help = "only these datasets"},
     OPTION_ROWS(FIELD(rows)),
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
@@ -52,7 +63,8 @@ static int export(void *context)
 
 static int run(int argc, char **argv)
 {
-    struct export_call call = {.options = {.what = EXPORT_FITS, .files.listener = {.tell = message_hear}}};
+    struct export_call call = {.options = {.what = EXPORT_FITS, .n_replicate = N_REPLICATE, .seed = 1,
+                                           .files.listener = {.tell = message_hear}}};
     struct export_options *options = &call.options;
     struct option_words words;
     struct error error = {.status = STATUS_OK};
@@ -65,6 +77,10 @@ static int run(int argc, char **argv)
         error_set(&error, STATUS_USAGE, "--columns works only with --what fits");
     else if (options->json && options->decimal_comma)
         error_set(&error, STATUS_USAGE, "--json has no decimal commas: JSON's numbers have points");
+    else if (options->what != EXPORT_DIAGNOSTICS
+             && (options->n_replicate != N_REPLICATE || options->seed != 1))
+        error_set(&error, STATUS_USAGE, "%s works only with --what diagnostics",
+                  options->seed != 1 ? "--seed" : "--replicates");
     else if (options->petab && (options->what != EXPORT_FITS || options->files.output || options->json || options->columns ||
                                 options->decimal_comma))
         error_set(&error, STATUS_USAGE, "--petab excludes --what, --columns, --output, --json and --decimal-comma");
@@ -73,7 +89,7 @@ static int run(int argc, char **argv)
     if (error.status)
         return message_usage("export", &error, call.color);
     options->files.result = words.positional[0];
-    bool computes = options->petab || options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS;
+    bool computes = export_computes(options);
     return (computes ? contained_run : contained_read)(export, &call, words.positional[0], call.color);
 }
 

@@ -155,11 +155,15 @@ struct help_options {
     bool model_words;
 };
 
-static const char *const shells[] = {"bash", "zsh", NULL};
+static const struct {
+    const char *name;
+    void (*print)(FILE *file);
+} shells[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
+enum { N_SHELL = sizeof shells / sizeof *shells };
 
 static const struct option table[] = {
-    {.name = "completion", .kind = OPTION_STRING, .metavar = "bash|zsh", .offset = offsetof(struct help_options, completion),
-     .help = "print a completion script for this shell"},
+    {.name = "completion", .kind = OPTION_STRING, .metavar = "bash|zsh|fish",
+     .offset = offsetof(struct help_options, completion), .help = "print a completion script for this shell"},
 };
 /* For authors of manuals and syntax colouring: not shown in help or completions. */
 static const struct option hidden_table[] = {
@@ -170,18 +174,19 @@ static const struct option hidden_table[] = {
 
 static int print_completion(const char *shell)
 {
-    struct error error;
-    if (!strcmp(shell, "bash"))
-        completion_bash(stdout);
-    else if (!strcmp(shell, "zsh"))
-        completion_zsh(stdout);
-    else {
-        char hint[NEAREST_HINT];
-        error_set(&error, STATUS_USAGE, "--completion: '%s' is not one of bash, zsh%s", shell,
-                  nearest_hint(hint, "\nDid you mean ", "?", shell, shells, 2));
-        return message_usage("help", &error, WHEN_AUTO);
+    const char *names[N_SHELL];
+    for (size_t i = 0; i < N_SHELL; i++) {
+        names[i] = shells[i].name;
+        if (!strcmp(shell, names[i])) {
+            shells[i].print(stdout);
+            return command_close_output(0);
+        }
     }
-    return command_close_output(0);
+    struct error error;
+    char hint[NEAREST_HINT];
+    error_set(&error, STATUS_USAGE, "--completion: '%s' is not one of bash, zsh, fish%s", shell,
+              nearest_hint(hint, "\nDid you mean ", "?", shell, names, N_SHELL));
+    return message_usage("help", &error, WHEN_AUTO);
 }
 
 static int print_model_words(void)

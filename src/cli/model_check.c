@@ -7,7 +7,7 @@
 #include "cli/model_text.h"
 #include "model/check.h"
 #include "par/pool.h"
-#include "use/values.h"
+#include "base/values.h"
 
 #include <math.h>
 #include <stdlib.h>

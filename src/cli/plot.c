@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include "use/plot.h"
+#include "use/population_check.h"
 
 #include <string.h>
 #include <strings.h>
@@ -24,6 +25,12 @@ static const struct option table[] = {
     {.name = "vpc", .kind = OPTION_FLAG, .offset = offsetof(struct plot_call, vpc),
      .help = "draw a visual predictive check of a fit with random parameters instead: quantiles of "
              "the measurements over time, and of replicates of them"},
+    {.name = "prediction-corrected", .kind = OPTION_FLAG, .offset = FIELD(corrects),
+     .help = "with --vpc: divide measurements and replicates by the population's prediction, and "
+             "multiply them by its median in their bin: doses and covariates may differ"},
+    {.name = "replicates", .kind = OPTION_INTEGER, .metavar = "N", .offset = FIELD(n_replicate),
+     .min = 20, .max = CHECK_MOST_REPLICATE, .default_text = "200",
+     .help = "with --vpc: draw so many replicates of each dataset"},
     {.name = "log", .kind = OPTION_FLAG, .offset = FIELD(log_values), .help = "a logarithmic axis of values"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
      .is_output = true, .default_text = "a chart in characters on standard output",
@@ -56,7 +63,8 @@ static int plot(void *context)
 
 static int run(int argc, char **argv)
 {
-    struct plot_call call = {.options = {.files.listener = {.tell = message_hear}}};
+    struct plot_call call = {.options = {.files.listener = {.tell = message_hear},
+                                         .n_replicate = CHECK_N_REPLICATE}};
     struct plot_options *options = &call.options;
     struct option_words words;
     struct error error;
@@ -70,6 +78,11 @@ static int run(int argc, char **argv)
     } else if (code < 0 && call.vpc && (rows->id || rows->failed || rows->status || rows->where)) {
         error_set(&error, STATUS_USAGE, "--vpc is about all datasets: it excludes --id, --failed, "
                   "--status and --where");
+        code = message_usage("plot", &error, call.color);
+    } else if (code < 0 && !call.vpc
+               && (options->corrects || options->n_replicate != CHECK_N_REPLICATE)) {
+        error_set(&error, STATUS_USAGE, "%s works only with --vpc",
+                  options->corrects ? "--prediction-corrected" : "--replicates");
         code = message_usage("plot", &error, call.color);
     } else if (code < 0 && rows->id && (rows->failed || rows->status || rows->where)) {
         error_set(&error, STATUS_USAGE, "--id excludes --failed, --status and --where, which choose among several fits");
@@ -90,7 +103,8 @@ const struct command command_plot = {
     .example = "stiffit plot wells.result.h5\n"
                "stiffit plot wells.result.h5 --id A7 -o A7.svg\n"
                "stiffit plot wells.result.h5 --where 'k > 2' --log\n"
-               "stiffit plot subjects.result.h5 --vpc -o vpc.svg",
+               "stiffit plot subjects.result.h5 --vpc -o vpc.svg\n"
+               "stiffit plot subjects.result.h5 --vpc --prediction-corrected -o pcvpc.svg",
     .needs = "result file",
     .description =
         "Draws one dataset at its best fit: the measurements with error bars, the curve on a fine grid, and the residuals.\n"

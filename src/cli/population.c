@@ -92,12 +92,12 @@ static void print_text(FILE *file, const struct population *population)
 {
     int width = widest(population);
     print_head(file, population);
-    fprintf(file, "\n%*s  on that scale %55s natural\n  %-*s %-5s %11s %10s %11s %11s %10s %11s %11s %11s\n", width + 8, "",
-            "", width, "parameter", "scale", "mean", "std. error", "std. dev.", "of the fits", "shrinkage", "median", "16 %",
-            "84 %");
+    fprintf(file, "\n  %-*s %-5s  %-57s%s\n", width, "", "", "on this scale", "natural units");
+    fprintf(file, "  %-*s %-5s %11s %11s %11s %11s %10s %11s %11s %11s\n", width, "parameter", "scale", "mean", "std. error",
+            "std. dev.", "fits' s.d.", "shrinkage", "median", "16 %", "84 %");
     for (size_t j = 0; j < population->k; j++) {
         double mean = population->found.mean[j], spread = population_deviation(population, j);
-        fprintf(file, "  %-*s %-5s %11.5g %10.3g %11.4g %11.4g %10.2g %11.5g %11.5g %11.5g\n", width, name_of(population, j),
+        fprintf(file, "  %-*s %-5s %11.5g %11.3g %11.4g %11.4g %10.2g %11.5g %11.5g %11.5g\n", width, name_of(population, j),
                 scale_of(population, j), mean, error_of(population, j), spread, population->raw_deviation[j],
                 population->shrinkage[j], population_natural(population, j, mean),
                 population_natural(population, j, mean - spread), population_natural(population, j, mean + spread));

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
+#include "use/population_check.h"
 #include "use/report.h"
 
 struct report_call {
@@ -21,7 +22,10 @@ static const struct option table[] = {
     {.name = "gallery", .kind = OPTION_INTEGER, .metavar = "N", .offset = FIELD(n_gallery), .min = 0, .max = REPORT_N_GALLERY,
      .default_text = "60", .help = "number of datasets in the gallery: the worst, best, median, random and failed fits"},
     {.name = "seed", .kind = OPTION_INTEGER, .metavar = "N", .offset = FIELD(seed), .min = 0, .max = 9007199254740992.0,
-     .default_text = "1", .help = "of the choice of random fits"},
+     .default_text = "1", .help = "of the choice of random fits, and of replicates"},
+    {.name = "replicates", .kind = OPTION_INTEGER, .metavar = "N", .offset = FIELD(n_replicate),
+     .min = 20, .max = CHECK_MOST_REPLICATE, .default_text = "200",
+     .help = "of a fit with random parameters: draw so many replicates of each dataset"},
     {.name = "full", .kind = OPTION_FLAG, .offset = FIELD(full), .help = "put every fit into the page's table, not only the "
      "2,000 worst ones"},
     FITTED_OPTION_ROWS(FIELD(files)),
@@ -39,7 +43,8 @@ static int report(void *context)
 
 static int run(int argc, char **argv)
 {
-    struct report_call call = {.options = {.n_gallery = 60, .seed = 1, .files.listener = {.tell = message_hear}}};
+    struct report_call call = {.options = {.n_gallery = 60, .seed = 1, .n_replicate = CHECK_N_REPLICATE,
+                                           .files.listener = {.tell = message_hear}}};
     struct option_words words;
     struct error error;
     int code = command_parse(&command_report, &call, &words, 1, argc, argv);

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int parse(struct run_options *options, int argc, char **argv)
 {
@@ -27,7 +28,7 @@ static int parse(struct run_options *options, int argc, char **argv)
     return command_close_output(0);
 }
 
-/* The supervisor only watches: the compute process parses the same arguments again and makes the run's plan. */
+/* The supervisor only watches: the compute process gets the options from it and makes the run's plan. */
 static int run(int argc, char **argv)
 {
     struct run_options options;
@@ -44,9 +45,14 @@ static int run(int argc, char **argv)
             return code;
         options.problem = argv[i];
     }
+    size_t n_option = 0;
+    char *line = shell_line("stiffit run", argc, argv);
+    options.command_line = line;
+    unsigned char *bytes = run_options_bytes(&options, &n_option);
     code = status_exit_code(run_options_paths(&options, &paths, &error));
     const struct run_request request = {.problem = options.problem, .journal = paths.journal, .compute = command_compute,
                                         .finish = command_finish, .argc = argc, .argv = argv,
+                                        .options = bytes, .n_option = n_option,
                                         .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL,
                                         .is_alone = options.select.shard_text != NULL};
     if (!error.status)
@@ -54,6 +60,8 @@ static int run(int argc, char **argv)
     if (error.status)
         message_error(&error, options.shown.color);
     run_paths_fini(&paths);
+    free(bytes);
+    free(line);
     return code;
 }
 
@@ -148,21 +156,19 @@ int command_compute(int argc, char **argv)
     struct error error = {.status = STATUS_OK};
     struct teller teller = {.shown = &options.shown, .n_start = &options.recipe.n_start};
     const struct run_hooks hooks = hooks_of(&teller);
-    int code = parse(&options, argc, argv);
+    int code = run_options_take(&options) ? -1 : parse(&options, argc, argv); /* no supervisor */
     if (code >= 0)
         return code;
-    char *line = shell_line("stiffit run", argc, argv);
-    options.command_line = line;
     error.status = run_compute(&options, &hooks, &summary, &error);
     code = end_child(&teller, &error, &summary, false);
     run_summary_fini(&summary);
-    free(line);
+    free(options.memory);
     return code;
 }
 
 int command_finish(int argc, char **argv)
 {
-    struct run_plan plan = {.text = NULL};
+    struct run_plan plan = {.selection = {.bit = NULL}};
     struct run_summary summary = {.result_path = NULL};
     struct error error = {.status = STATUS_OK};
     struct teller teller = {.shown = &plan.shown, .n_start = &plan.recipe.n_start};
@@ -185,22 +191,26 @@ const struct command command_run = {
         "Options may also be given as attributes of /options in the problem file; the command line overrides them.",
     .run_table = run_options_table, .run = run};
 
-static void print_examples(const char id[RUN_N_EXAMPLE][RUN_ID_LENGTH])
+/* Ids without the control characters that a terminal would obey. */
+static void print_examples(const struct digest_examples *fits)
 {
-    for (int k = 0; k < RUN_N_EXAMPLE && id[k][0]; k++)
-        fprintf(stderr, "%s %s", k ? "," : "", id[k]);
+    for (int k = 0; k < DIGEST_N_EXAMPLE && fits->id[k][0]; k++) {
+        fputs(k ? ", " : " ", stderr);
+        for (const char *at = fits->id[k]; *at; at++)
+            fputc((unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at, stderr);
+    }
 }
 
 static void print_failures(const struct run_summary *summary, bool color)
 {
     for (int i = 0; i < N_OUTCOME; i++) {
         enum outcome outcome = (enum outcome)i;
-        if (summary->by_outcome[i] == 0 || outcome_is_success(outcome))
+        if (summary->digest.by_outcome[i] == 0 || outcome_is_success(outcome))
             continue;
-        fprintf(stderr, "  %s%llu %s%s: %s\n", color ? "\033[31m" : "", (unsigned long long)summary->by_outcome[i],
+        fprintf(stderr, "  %s%llu %s%s: %s\n", color ? "\033[31m" : "", (unsigned long long)summary->digest.by_outcome[i],
                 outcome_name(outcome), color ? "\033[0m" : "", outcome_meaning(outcome));
         fputs("    for example", stderr);
-        print_examples(summary->example[i]);
+        print_examples(&summary->digest.failed[i]);
         if (summary->reason[i][0])
             fprintf(stderr, "; the first one: %s", summary->reason[i]);
         fputc('\n', stderr);
@@ -210,13 +220,13 @@ static void print_failures(const struct run_summary *summary, bool color)
 /* Doubtful fits are pointed out, and sigmas that only some measurements have: that is more often a slip than a wish. */
 static bool is_loud(const struct run_summary *summary, uint32_t note)
 {
-    return note & (NOTE_DOUBTFUL | NOTE_mixed_sigma) || (note == NOTE_no_model_sigma && summary->n_known > 0);
+    return note & (NOTE_DOUBTFUL | NOTE_mixed_sigma) || (note == NOTE_no_model_sigma && summary->digest.n_known > 0);
 }
 
 static void print_notes(const struct run_summary *summary, bool color)
 {
-    for (int bit = 0; bit < RUN_N_NOTE; bit++) {
-        uint64_t n = summary->by_note[bit];
+    for (int bit = 0; bit < DIGEST_N_NOTE; bit++) {
+        uint64_t n = summary->digest.noted[bit].n;
         bool loud = is_loud(summary, 1u << bit);
         if (n == 0 || !note_meaning(bit))
             continue;
@@ -225,39 +235,39 @@ static void print_notes(const struct run_summary *summary, bool color)
                 1 << bit == NOTE_flat_direction ? ": `stiffit show` names the dataset" : "", (unsigned long long)n,
                 n == 1 ? "fit" : "fits");
         if (1 << bit == NOTE_no_model_sigma)
-            fprintf(stderr, ", %llu %s", (unsigned long long)summary->n_no_sigma,
-                    summary->n_no_sigma == 1 ? "measurement" : "measurements");
-        if (n < summary->n_fit) {
+            fprintf(stderr, ", %llu %s", (unsigned long long)summary->digest.n_no_sigma,
+                    summary->digest.n_no_sigma == 1 ? "measurement" : "measurements");
+        if (n < summary->digest.n_fit) {
             fputs("; e.g.", stderr);
-            print_examples(summary->noted[bit]);
+            print_examples(&summary->digest.noted[bit]);
         }
         fputs(")\n", stderr);
     }
 }
 
 /* The median, and how bad the worst twentieth is, or of few fits the worst one. `what` begins the line. */
-static void print_spread(const char *what, const struct run_goodness *goodness, bool is_share)
+static void print_spread(const char *what, const struct digest_spread *goodness, bool is_share)
 {
     bool is_few = goodness->n < 20;
-    double middle = run_goodness_quantile(goodness, 0.5), far = run_goodness_quantile(goodness, is_few ? 1 : 0.95);
-    const char *bound = is_few ? is_share ? "at least" : "at most" : is_share ? "below" : "above";
+    double middle = digest_quantile(goodness, 0.5), far = digest_quantile(goodness, is_few ? 1 : 0.95);
+    const char *bound = is_share ? "above" : "below", *extreme = is_share ? "smallest" : "largest";
     int n_digit = is_share ? 4 : 2;
     if (!goodness->n)
         return;
-    fprintf(stderr, "  goodness of fit%s %.*g", what, n_digit, is_share ? 1 - middle : middle);
+    fprintf(stderr, "  %s%s %.*g", what, goodness->n > 1 ? ": median" : "", n_digit, is_share ? 1 - middle : middle);
     if (goodness->n > 1)
-        fprintf(stderr, " (median; %s %.*g in %s%llu fits)", bound, n_digit, is_share ? 1 - far : far, is_few ? "" : "5 % of ",
-                (unsigned long long)goodness->n);
+        fprintf(stderr, "%s%s %.*g (%llu fits)", is_few ? ", " : "; 95 % ", is_few ? extreme : bound, n_digit,
+                is_share ? 1 - far : far, (unsigned long long)goodness->n);
     fputc('\n', stderr);
 }
 
 static void print_goodness(const struct run_summary *summary)
 {
-    print_spread(": reduced chi-square", &summary->reduced, false);
-    print_spread(", sigmas unknown or fitted: R squared", &summary->unexplained, true);
-    if (summary->n_at_bound)
-        fprintf(stderr, "  bounds hold parameters of %llu %s: `stiffit show` names them\n",
-                (unsigned long long)summary->n_at_bound, summary->n_at_bound == 1 ? "fit" : "fits");
+    print_spread("reduced chi-square", &summary->digest.reduced, false);
+    print_spread("R squared, where sigmas are unknown or fitted", &summary->digest.unexplained, true);
+    if (summary->digest.n_at_bound)
+        fprintf(stderr, "  parameters at a bound in %llu %s: `stiffit show` names them\n",
+                (unsigned long long)summary->digest.n_at_bound, summary->digest.n_at_bound == 1 ? "fit" : "fits");
 }
 
 static void print_refits(const struct run_summary *summary)
@@ -277,7 +287,7 @@ static void print_objective(const struct run_summary *summary)
     fprintf(stderr, "  objective %.9g", summary->objective);
     if (isfinite(summary->log_likelihood))
         fprintf(stderr, ", log-likelihood %.9g", summary->log_likelihood);
-    if (summary->by_outcome[OUTCOME_evaluated] && !isnan(summary->log_prior))
+    if (summary->digest.by_outcome[OUTCOME_evaluated] && !isnan(summary->log_prior))
         fprintf(stderr, ", log-prior %.9g", summary->log_prior);
     if (summary->n_same_optimum > 0)
         fprintf(stderr, ", reached by %lld %s", (long long)summary->n_same_optimum,
@@ -285,67 +295,75 @@ static void print_objective(const struct run_summary *summary)
     fputc('\n', stderr);
 }
 
-static void print_population(const struct run_population *population)
+static void print_population(const struct run_summary *summary)
 {
+    const struct run_population *population = &summary->population;
+    struct fact fact[POPULATION_MOST_FACTS];
+    bool is_evaluation = summary->digest.by_outcome[OUTCOME_evaluated] > 0;
     if (population->n_estimate == 0)
         return;
-    fprintf(stderr, "  population: -2 log L %.9g", population->minus_2_log_likelihood);
-    if (population->likelihood_error > 0)
-        fprintf(stderr, " +- %.2g", population->likelihood_error);
-    fprintf(stderr, " (%s), %zu estimates, AIC %.9g, BIC %.9g\n",
-            population->is_laplace ? "Laplace's approximation" : "exact", population->n_estimate,
-            population->aic, population->bic);
-    if (population->n_zero > 0)
+    fprintf(stderr, "  population: -2 log L %.9g", population->head.minus_2_log_likelihood);
+    if (population->head.likelihood_error > 0)
+        fprintf(stderr, " +- %.2g", population->head.likelihood_error);
+    fprintf(stderr, " (%s)", strcmp(population->head.likelihood, "laplace")
+                                ? "exact" : "Laplace's approximation");
+    if (!is_evaluation)
+        fprintf(stderr, ", %zu estimates, AIC %.9g, BIC %.9g", population->n_estimate,
+                population->head.aic, population->head.bic);
+    fputc('\n', stderr);
+    facts_text(stderr, fact, population_facts(&population->head, fact));
+    if (population->n_zero > 0 && !is_evaluation)
         fprintf(stderr, "  population: no variance of %s%s was found: it is 0\n", population->zero,
                 population->n_zero > 1 ? " and others" : "");
-    if (population->n_no_error > 0)
+    if (population->n_no_error > 0 && !is_evaluation)
         fprintf(stderr, "  population: %zu of %zu estimates have no standard error (%s%s): a bound holds "
                 "them, or the data do not determine them\n", population->n_no_error,
                 population->n_estimate, population->no_error,
                 population->n_no_error > 1 ? ", ..." : "");
-    if (population->n_left_out > 0)
+    if (population->head.n_left_out > 0)
         fprintf(stderr, "  population: %llu of %llu datasets were left out\n",
-                (unsigned long long)population->n_left_out,
-                (unsigned long long)(population->n_left_out + population->n_dataset));
+                (unsigned long long)population->head.n_left_out,
+                (unsigned long long)(population->head.n_left_out + population->head.n_dataset));
 }
 
 static void print_text(const struct run_summary *summary, const struct run_shown *shown)
 {
-    uint64_t n_failed = run_summary_n_failed(summary);
+    uint64_t n_failed = digest_n_failed(&summary->digest);
+    struct fact fact[DIGEST_MOST_FACTS];
+    size_t n_fact = digest_facts(&summary->digest, fact);
     bool color = terminal_color(stderr, shown->color);
     fprintf(stderr, "stiffit: %s: %s%llu %s, %llu %s", summary->result_path ? summary->result_path : "",
-            summary->already_complete ? "already complete: " : "", (unsigned long long)summary->n_fit,
-            summary->n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->n_fit - n_failed),
-            outcome_name(summary->by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated : OUTCOME_converged));
-    if (summary->n_doubtful)
-        fprintf(stderr, " (%llu doubtful)", (unsigned long long)summary->n_doubtful);
+            summary->already_complete ? "already complete: " : "", (unsigned long long)summary->digest.n_fit,
+            summary->digest.n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->digest.n_fit - n_failed),
+            outcome_name(summary->digest.by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated : OUTCOME_converged));
+    if (summary->digest.n_doubtful)
+        fprintf(stderr, " (%llu doubtful)", (unsigned long long)summary->digest.n_doubtful);
     fprintf(stderr, ", %llu failed\n", (unsigned long long)n_failed);
     if (summary->n_retried)
         fprintf(stderr, "  %llu of them fitted again (--retry-failed): %llu converged, %llu failed\n",
                 (unsigned long long)summary->n_retried, (unsigned long long)summary->n_retried_success,
                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
     print_failures(summary, color);
-    if (summary->n_fit == 1 && isfinite(summary->objective))
+    if (summary->digest.n_fit == 1 && isfinite(summary->objective))
         print_objective(summary);
-    print_population(&summary->population);
+    print_population(summary);
     print_goodness(summary);
     print_notes(summary, color);
     print_refits(summary);
     if (!summary->already_complete)
-        fprintf(stderr, "  %llu evaluations, %llu integrator steps, %.3g s of computing\n",
-                (unsigned long long)summary->n_evaluation, (unsigned long long)summary->n_step, summary->fit_seconds);
+        facts_text(stderr, fact, n_fact);
 }
 
 static void put_goodness(struct json *json, const struct run_summary *summary)
 {
-    const struct run_goodness *reduced = &summary->reduced, *unexplained = &summary->unexplained;
+    const struct digest_spread *reduced = &summary->digest.reduced, *unexplained = &summary->digest.unexplained;
     json_object_begin(json, "goodness");
     json_unsigned(json, "reduced_chi_square_fits", reduced->n);
-    json_number(json, "reduced_chi_square_median", run_goodness_quantile(reduced, 0.5));
-    json_number(json, "reduced_chi_square_q95", run_goodness_quantile(reduced, 0.95));
+    json_number(json, "reduced_chi_square_median", digest_quantile(reduced, 0.5));
+    json_number(json, "reduced_chi_square_q95", digest_quantile(reduced, 0.95));
     json_unsigned(json, "r_squared_fits", unexplained->n);
-    json_number(json, "r_squared_median", 1 - run_goodness_quantile(unexplained, 0.5));
-    json_number(json, "r_squared_q05", 1 - run_goodness_quantile(unexplained, 0.95));
+    json_number(json, "r_squared_median", 1 - digest_quantile(unexplained, 0.5));
+    json_number(json, "r_squared_q05", 1 - digest_quantile(unexplained, 0.95));
     json_object_end(json);
 }
 
@@ -354,33 +372,27 @@ static void put_population(struct json *json, const struct run_population *popul
     if (population->n_estimate == 0)
         return;
     json_object_begin(json, "population");
-    json_string(json, "likelihood", population->is_laplace ? "laplace" : "exact");
-    json_number(json, "minus_2_log_likelihood", population->minus_2_log_likelihood);
-    json_number(json, "minus_2_log_likelihood_error", population->likelihood_error);
-    json_number(json, "aic", population->aic);
-    json_number(json, "bic", population->bic);
     json_unsigned(json, "estimates", population->n_estimate);
-    json_unsigned(json, "datasets", population->n_dataset);
-    json_unsigned(json, "left_out", population->n_left_out);
+    population_head_json(json, &population->head);
     json_object_end(json);
 }
 
 static void print_json(const struct run_summary *summary, const struct run_shown *shown)
 {
     struct json json;
+    struct fact fact[DIGEST_MOST_FACTS];
+    uint64_t by_note[DIGEST_N_NOTE];
+    for (int bit = 0; bit < DIGEST_N_NOTE; bit++)
+        by_note[bit] = summary->digest.noted[bit].n;
     json_begin(&json, stdout);
     json_object_begin(&json, NULL);
     json_string(&json, "result", summary->result_path);
     json_boolean(&json, "already_complete", summary->already_complete);
-    json_unsigned(&json, "fits", summary->n_fit);
-    json_unsigned(&json, "failed", run_summary_n_failed(summary));
-    json_unsigned(&json, "doubtful", summary->n_doubtful);
-    json_unsigned(&json, "at_bound", summary->n_at_bound);
-    json_unsigned(&json, "without_sigma", summary->n_no_sigma);
-    if (summary->n_fit == 1) {
+    facts_json(&json, fact, digest_facts(&summary->digest, fact));
+    if (summary->digest.n_fit == 1) {
         json_number(&json, "objective", summary->objective);
         json_number(&json, "log_likelihood", summary->log_likelihood);
-        if (summary->by_outcome[OUTCOME_evaluated])
+        if (summary->digest.by_outcome[OUTCOME_evaluated])
             json_number(&json, "log_prior", summary->log_prior);
         if (summary->n_same_optimum > 0)
             json_unsigned(&json, "starts_at_optimum", (uint64_t)summary->n_same_optimum);
@@ -389,14 +401,11 @@ static void print_json(const struct run_summary *summary, const struct run_shown
     put_population(&json, &summary->population);
     json_unsigned(&json, "retried", summary->n_retried);
     json_boolean(&json, "accepted", run_summary_status(summary, shown) == STATUS_OK);
-    json_counts(&json, "status", outcome_name, 0, N_OUTCOME, summary->by_outcome);
-    json_counts(&json, "notes", note_name, 0, RUN_N_NOTE, summary->by_note);
+    json_counts(&json, "status", outcome_name, 0, N_OUTCOME, summary->digest.by_outcome);
+    json_counts(&json, "notes", note_name, 0, DIGEST_N_NOTE, by_note);
     json_counts(&json, "profile_sides", limit_name, LIMIT_none + 1, N_LIMIT, summary->by_limit);
     json_unsigned(&json, "replicates", summary->n_replicate);
     json_unsigned(&json, "replicates_failed", summary->n_replicate_failed);
-    json_unsigned(&json, "evaluations", summary->n_evaluation);
-    json_unsigned(&json, "steps", summary->n_step);
-    json_number(&json, "seconds", summary->fit_seconds);
     json_end(&json);
 }
 

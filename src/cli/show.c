@@ -31,7 +31,7 @@ static const struct option table[] = {
 
 static enum status show_result(struct result *result, const struct show_options *options, FILE *out, struct error *error)
 {
-    struct show_summary summary = {.n_fit = 0};
+    struct show_summary summary = {.n_success = 0};
     const struct result_population *population = NULL;
     struct arena arena = {.first = NULL};
     enum status status = show_summarise(result, &options->rows, &summary, error);

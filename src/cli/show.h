@@ -26,8 +26,8 @@ void show_fit_text(FILE *file, const struct result_info *info, const char *id, c
 void show_fit_json(FILE *file, const struct result *result, const char *id, struct fit_record *record, double *scratch);
 
 /* "e.g. A7, B2" and a line break; the number under the name `unit` and the ids. */
-void show_examples_text(FILE *file, const struct show_examples *fits);
-void show_examples_json(struct json *json, const char *unit, const struct show_examples *fits);
+void show_examples_text(FILE *file, const struct digest_examples *fits);
+void show_examples_json(struct json *json, const char *unit, const struct digest_examples *fits);
 
 /* "k [1/min]". Returns `text`. */
 const char *show_label(const struct result_info *info, size_t j, char *text, size_t size);

@@ -61,11 +61,11 @@ static void put_spread(struct json *json, const struct show_spread *spread)
     json_object_end(json);
 }
 
-void show_examples_json(struct json *json, const char *unit, const struct show_examples *fits)
+void show_examples_json(struct json *json, const char *unit, const struct digest_examples *fits)
 {
     json_unsigned(json, unit, fits->n);
     json_array_begin(json, "examples");
-    for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
+    for (int k = 0; k < DIGEST_N_EXAMPLE && fits->id[k][0]; k++)
         json_string(json, NULL, fits->id[k]);
     json_array_end(json);
 }
@@ -86,14 +86,15 @@ static void put_flat(struct json *json, const struct result_info *info, const st
 
 static void put_counts(struct json *json, const struct show_summary *summary)
 {
-    json_unsigned(json, "fits", summary->n_fit);
-    json_unsigned(json, "converged", summary->by_outcome[OUTCOME_converged]);
-    json_counts(json, "status", outcome_name, 0, N_OUTCOME, summary->by_outcome);
+    struct fact fact[DIGEST_MOST_FACTS];
+    facts_json(json, fact, digest_facts(&summary->digest, fact));
+    json_unsigned(json, "converged", summary->digest.by_outcome[OUTCOME_converged]);
+    json_counts(json, "status", outcome_name, 0, N_OUTCOME, summary->digest.by_outcome);
     json_counts(json, "stopping_test", stop_name, 1, N_STOP, summary->by_stop);
     json_object_begin(json, "notes");
     for (int bit = 0; bit < 32; bit++)
         if (note_name(bit))
-            json_unsigned(json, note_name(bit), summary->by_note[bit].n);
+            json_unsigned(json, note_name(bit), summary->digest.noted[bit].n);
     json_object_end(json);
     json_array_begin(json, "failures");
     for (size_t i = 0; i < summary->n_group; i++) {
@@ -183,7 +184,6 @@ static void put_refits(struct json *json, const struct result_info *info, const 
 
 static void put_slowest(struct json *json, const struct show_summary *summary)
 {
-    json_number(json, "seconds", summary->seconds);
     json_array_begin(json, "slowest");
     for (size_t i = 0; i < summary->n_slow; i++) {
         json_object_begin(json, NULL);

@@ -18,24 +18,28 @@ static int width_of(const char *const *names, size_t n, int width)
 
 static void print_head(FILE *file, const struct result_population *population)
 {
+    struct fact fact[POPULATION_MOST_FACTS];
     fprintf(file, "\nPopulation of %llu dataset%s\n  -2 log L %.10g",
-            (unsigned long long)population->n_dataset, population->n_dataset == 1 ? "" : "s",
-            population->minus_2_log_likelihood);
-    if (population->likelihood_error > 0)
-        fprintf(file, " +- %.2g", population->likelihood_error);
+            (unsigned long long)population->head.n_dataset, population->head.n_dataset == 1 ? "" : "s",
+            population->head.minus_2_log_likelihood);
+    if (population->head.likelihood_error > 0)
+        fprintf(file, " +- %.2g", population->head.likelihood_error);
     fprintf(file, " (%s), AIC %.10g, BIC %.10g (with the number of datasets)\n",
-            strcmp(population->likelihood, "laplace") ? "exact likelihood"
+            strcmp(population->head.likelihood, "laplace") ? "exact likelihood"
                                                       : "Laplace's approximation",
-            population->aic, population->bic);
+            population->head.aic, population->head.bic);
     fprintf(file, "  %zu estimates from %llu measurements", population->m,
-            (unsigned long long)population->n_row);
-    if (population->n_left_out)
+            (unsigned long long)population->head.n_row);
+    if (population->head.n_left_out)
         fprintf(file, "; %llu dataset%s left out",
-                (unsigned long long)population->n_left_out,
-                population->n_left_out == 1 ? " was" : "s were");
-    if (isfinite(population->condition))
-        fprintf(file, "; condition number %.3g", population->condition);
+                (unsigned long long)population->head.n_left_out,
+                population->head.n_left_out == 1 ? " was" : "s were");
+    if (!isnan(population->head.log_prior))
+        fprintf(file, "; with priors, whose log density is %.6g", population->head.log_prior);
+    if (isfinite(population->head.condition))
+        fprintf(file, "; condition number %.3g", population->head.condition);
     fputc('\n', file);
+    facts_text(file, fact, population_facts(&population->head, fact));
 }
 
 static void print_random(FILE *file, const struct result_population *population, int width)
@@ -73,6 +77,21 @@ static void print_occasions(FILE *file, const struct result_population *populati
                                                   population->occasion_deviation[i]));
 }
 
+static void print_replicates(FILE *file, const struct result_population *population)
+{
+    int width = width_of(population->estimate_name, population->m, LEAST_WIDTH);
+    if (population->n_bootstrap == 0)
+        return;
+    fprintf(file, "\n  %-*s %12s %12s %12s %12s\n", width, "bootstrap", "estimate", "std. error",
+            "from", "to");
+    for (size_t k = 0; k < population->m; k++)
+        fprintf(file, "  %-*s %12.5g %12.3g %12.5g %12.5g\n", width, population->estimate_name[k],
+                population->estimate[k], population->bootstrap_error[k],
+                population->bootstrap_lower[k], population->bootstrap_upper[k]);
+    fprintf(file, "  (%llu replicates of the datasets; on the optimiser's scale; 95 %% "
+            "percentiles)\n", (unsigned long long)population->n_bootstrap);
+}
+
 static void print_correlations(FILE *file, const struct result_population *population, int width)
 {
     size_t i = 0, j = 0;
@@ -101,6 +120,7 @@ void show_population_text(FILE *file, const struct result_population *population
     print_correlations(file, population, width);
     print_occasions(file, population, width);
     print_shared(file, population, width);
+    print_replicates(file, population);
 }
 
 static void put_estimates(struct json *json, const struct result_population *population)
@@ -113,6 +133,11 @@ static void put_estimates(struct json *json, const struct result_population *pop
         json_number(json, "standard_error", population->error[i]);
         json_number(json, "standard_error_scores", population->error_scores[i]);
         json_number(json, "standard_error_sandwich", population->error_sandwich[i]);
+        if (population->n_bootstrap) {
+            json_number(json, "bootstrap_standard_error", population->bootstrap_error[i]);
+            json_number(json, "bootstrap_lower", population->bootstrap_lower[i]);
+            json_number(json, "bootstrap_upper", population->bootstrap_upper[i]);
+        }
         json_object_end(json);
     }
     json_array_end(json);
@@ -160,15 +185,7 @@ static void put_occasions(struct json *json, const struct result_population *pop
 void show_population_json(struct json *json, const struct result_population *population)
 {
     json_object_begin(json, "population");
-    json_string(json, "likelihood", population->likelihood);
-    json_number(json, "minus_2_log_likelihood", population->minus_2_log_likelihood);
-    json_number(json, "minus_2_log_likelihood_error", population->likelihood_error);
-    json_number(json, "aic", population->aic);
-    json_number(json, "bic", population->bic);
-    json_number(json, "condition_number", population->condition);
-    json_unsigned(json, "datasets", population->n_dataset);
-    json_unsigned(json, "left_out", population->n_left_out);
-    json_unsigned(json, "measurements", population->n_row);
+    population_head_json(json, &population->head);
     put_random(json, population);
     put_occasions(json, population);
     fit_columns_json_matrix(json, "covariance", population->r, population->covariance);

@@ -74,10 +74,10 @@ void show_problem_text(FILE *file, const struct problem_info *info)
 
 static unsigned long long count(uint64_t n) { return n; }
 
-void show_examples_text(FILE *file, const struct show_examples *fits)
+void show_examples_text(FILE *file, const struct digest_examples *fits)
 {
     fputs("e.g.", file);
-    for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
+    for (int k = 0; k < DIGEST_N_EXAMPLE && fits->id[k][0]; k++)
         fprintf(file, "%s %s", k ? "," : "", fits->id[k]);
     fputc('\n', file);
 }
@@ -94,37 +94,42 @@ static void print_failures(FILE *file, const struct result_info *info, const str
     if (summary->n_other)
         fprintf(file, "  %-14s %10llu\n", "others", count(summary->n_other));
     for (int i = 0; i < N_OUTCOME; i++)
-        if (summary->by_outcome[i] && !outcome_is_success((enum outcome)i) && outcome_advice((enum outcome)i))
+        if (summary->digest.by_outcome[i] && !outcome_is_success((enum outcome)i) && outcome_advice((enum outcome)i))
             fprintf(file, "  %s: %s\n", outcome_name((enum outcome)i), outcome_advice((enum outcome)i));
-    if (summary->n_success < summary->n_fit)
+    if (summary->n_success < summary->digest.n_fit)
         fprintf(file, "  by dataset: stiffit export %s --failed --columns id,status,message\n", info->path);
 }
 
 /* A result has fits or evaluations. */
 static const char *success_word(const struct show_summary *summary)
 {
-    return outcome_name(summary->by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated : OUTCOME_converged);
+    return outcome_name(summary->digest.by_outcome[OUTCOME_evaluated] ? OUTCOME_evaluated : OUTCOME_converged);
 }
 
 static void print_outcomes(FILE *file, const struct result_info *info, const struct show_summary *summary)
 {
-    fprintf(file, "%s: a result of %llu %s", info->path, count(summary->n_fit), summary->n_fit == 1 ? "fit" : "fits");
-    if (summary->n_success < summary->n_fit)
+    const struct digest *digest = &summary->digest;
+    struct fact fact[DIGEST_MOST_FACTS];
+    fprintf(file, "%s: a result of %llu %s", info->path, count(digest->n_fit),
+            digest->n_fit == 1 ? "fit" : "fits");
+    if (summary->n_success < digest->n_fit)
         fprintf(file, ": %llu %s, %llu %s not", count(summary->n_success), success_word(summary),
-                count(summary->n_fit - summary->n_success), summary->by_outcome[OUTCOME_evaluated] ? "could" : "did");
-    else if (summary->n_fit > 0)
+                count(digest->n_fit - summary->n_success),
+                digest->by_outcome[OUTCOME_evaluated] ? "could" : "did");
+    else if (digest->n_fit > 0)
         fprintf(file, ": all %s", success_word(summary));
     fputc('\n', file);
-    if (summary->n_fit < info->n_fit)
+    if (digest->n_fit < info->n_fit)
         fprintf(file, "  selected from %llu fits\n", count(info->n_fit));
     if (show_selection(info))
         fprintf(file, "  a part of the problem: %s\n", show_selection(info));
-    if (summary->n_fit > 0)
+    if (summary->digest.n_fit > 0)
         fprintf(file, "  %-14s %10llu\n", success_word(summary), count(summary->n_success));
     for (int i = STOP_none + 1; i < N_STOP; i++)
         if (summary->by_stop[i])
             fprintf(file, "    %-12s %10llu  %s\n", stop_name(i), count(summary->by_stop[i]), stop_meaning(i));
     print_failures(file, info, summary);
+    facts_text(file, fact, digest_facts(&summary->digest, fact));
 }
 
 const char *show_label(const struct result_info *info, size_t j, char *text, size_t size)
@@ -253,9 +258,10 @@ static void print_flat(FILE *file, const struct result_info *info, const struct 
 
 static void print_slow(FILE *file, const struct show_summary *summary)
 {
-    if (summary->n_slow == 0 || summary->n_fit == 1)
+    if (summary->n_slow == 0 || summary->digest.n_fit == 1)
         return;
-    fprintf(file, "\nSlowest (of %.4g s in total)\n  %12s %12s %12s  %-12s %s\n", summary->seconds, "seconds", "evaluations",
+    fprintf(file, "\nSlowest (of %.4g s in total)\n  %12s %12s %12s  %-12s %s\n",
+            summary->digest.seconds, "seconds", "evaluations",
             "steps", "status", "id");
     for (size_t i = 0; i < summary->n_slow; i++)
         fprintf(file, "  %12.4g %12lld %12lld  %-12s %s\n", summary->slow[i].seconds,
@@ -269,7 +275,7 @@ static void print_count(FILE *file, uint64_t n, const char *what)
         fprintf(file, "  %10llu  %s\n", (unsigned long long)n, what);
 }
 
-static void print_example_count(FILE *file, const struct show_examples *fits, const char *what)
+static void print_example_count(FILE *file, const struct digest_examples *fits, const char *what)
 {
     print_count(file, fits->n, what);
     if (fits->n) {
@@ -358,11 +364,11 @@ static void print_notes(FILE *file, const struct show_summary *summary)
 {
     bool headed = false;
     for (int bit = 0; bit < 32; bit++) {
-        const struct show_examples *fits = &summary->by_note[bit];
+        const struct digest_examples *fits = &summary->digest.noted[bit];
         if (fits->n == 0 || !note_meaning(bit))
             continue;
         fprintf(file, "%s  %10llu  %s\n", headed ? "" : "\nNotes\n", count(fits->n), note_meaning(bit));
-        if (fits->n < summary->n_fit) {
+        if (fits->n < summary->digest.n_fit) {
             fprintf(file, "%14s", "");
             show_examples_text(file, fits);
         }
@@ -412,7 +418,7 @@ void show_result_text(FILE *file, const struct result_info *info,
     print_refits(file, info, summary);
     print_notes(file, summary);
     print_slow(file, summary);
-    if (summary->n_fit > 0)
+    if (summary->digest.n_fit > 0)
         fprintf(file, "\nOne dataset in detail: stiffit show %s --id %s\n", info->path, is_plain(id) ? id : "ID");
     print_provenance(file, info);
 }

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 
 struct status_options {
-    const char *problem;
+    const char *problem, *output;
     int64_t n_shard;
     const char *shard_text;
     struct shard shard; /* n = 0: all that exist */
@@ -25,6 +25,8 @@ static const struct option table[] = {
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
      .default_text = "from the files next to the problem", .help = "number of shards"},
     {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text), .help = "only this shard"},
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
+     .default_text = "PROBLEM.result.h5", .help = "the result of the run: what its --output was"},
     {.name = "fits", .kind = OPTION_FLAG, .offset = FIELD(fits),
      .help = "print only the number of finished fits, counting each start and refit"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print JSON"},
@@ -45,7 +47,8 @@ static const char *age(time_t last, char *text, size_t size)
 
 static const char *state_name(enum shard_state state)
 {
-    return state == SHARD_COMPLETE ? "complete" : state == SHARD_BEGUN ? "begun" : "waiting";
+    static const char *const name[] = {"waiting", "running", "stopped", "complete"};
+    return name[state];
 }
 
 static void print_line(const char *name, const struct shard_progress *progress, const char *state, const char *when)
@@ -105,7 +108,7 @@ static enum status show_shards(struct overview *all, const struct status_options
     enum status status = STATUS_OK;
     for (uint32_t k = all->first; k <= all->last && all->n && !status; k++) {
         char name[24];
-        status = shard_look(&progress, options->problem, k, all->n, error);
+        status = shard_look(&progress, options->problem, options->output, k, all->n, error);
         if (status)
             break;
         snprintf(name, sizeof name, "shard %u", k);
@@ -144,7 +147,7 @@ static enum status show_text(struct overview *all, const struct status_options *
     }
     if (status || options->shard.n)
         goto done;
-    status = shard_look(&whole, options->problem, 0, 0, error);
+    status = shard_look(&whole, options->problem, options->output, 0, 0, error);
     if (!status && !options->fits && (all->n == 0 || whole.state != SHARD_WAITING))
         print_progress(all->n ? "merged" : "run", &whole);
     if (all->n == 0)
@@ -166,7 +169,7 @@ static enum status show_json(struct overview *all, const struct status_options *
     enum status status = show_shards(all, options, &json, error);
     json_array_end(&json);
     if (!status && !options->shard.n)
-        status = shard_look(&whole, options->problem, 0, 0, error);
+        status = shard_look(&whole, options->problem, options->output, 0, 0, error);
     if (!status && !options->shard.n)
         print_json(&json, "whole", 0, &whole);
     json_end(&json);
@@ -185,7 +188,7 @@ static int show(void *context)
         return message_error(&error, options->color);
     if (options->shard.n)
         all.n = options->shard.n;
-    else if (all.n == 0)
+    else if (all.n == 0 && !options->output)
         status = shard_set_find(options->problem, &all.n, &error);
     all.first = options->shard.n ? options->shard.k : 1;
     all.last = options->shard.n ? options->shard.k : all.n;
@@ -204,6 +207,10 @@ static int run(int argc, char **argv)
         return code;
     if (options.shard_text && shard_parse(&options.shard, options.shard_text, &error))
         return message_usage("status", &error, options.color);
+    if (options.output && options.n_shard && !options.shard.n) {
+        error_set(&error, STATUS_USAGE, "--output names the result of one run, not of several shards: add --shard k/K");
+        return message_usage("status", &error, options.color);
+    }
     options.problem = words.positional[0];
     return contained_read(show, &options, options.problem, options.color);
 }
@@ -216,6 +223,6 @@ const struct command command_status = {
         "Counts finished datasets in the journals and results next to PROBLEM.h5: of all its shards, or of its run if there "
         "are none. A dataset is finished when all its starts and refits are. It reads only, so it may be called at any time, "
         "from any machine that sees the files.\n"
-        "'begun' means that there is a journal: the run continues or was stopped; the last column shows when the journal was "
-        "last written to.",
+        "'stopped' means that there is a journal but no process that appends to it: the run was stopped or killed, and the "
+        "same command resumes it. The last column shows when the journal was last written to.",
     .table = COMMAND_TABLE(table), .run = run};

@@ -1,5 +1,5 @@
-/* Processes of which each evaluates a part of the blocks and keeps all of them, so that between two passes all do what one
- * would: for groups, whose blocks may be anywhere, and L-BFGS, which has one long vector of all parameters. After a pass each
+/* Every process keeps all blocks but evaluates only some; after a pass they exchange results, so that each then continues as a
+ * single process would: for groups, whose blocks may be anywhere, and L-BFGS, which has one long vector of all parameters. Each
  * gives what it has found of its blocks, a kilobyte or more for each.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/joint_copies.h"

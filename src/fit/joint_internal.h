@@ -64,8 +64,8 @@ void joint_block_swap(struct joint_block *block);
 /* Ends the fit because of this block. */
 void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason);
 /* Relative to the columns' lengths: directions with less influence than the derivatives' accuracy, and than this, are not
- * followed. Where own parameters can do what shared ones do, only errors of that size are left of these; they would promise
- * decreases for ever. */
+ * followed. Where a dataset's own parameters can replace the shared ones, the reduced rows of the shared ones hold only
+ * rounding errors of this size; steps along them would promise decreases for ever. */
 #define JOINT_LEAST 1e-8
 static inline double joint_least(const struct joint *joint)
 {

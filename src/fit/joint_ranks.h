@@ -50,5 +50,5 @@ enum { JOINT_NAME = 80 };
 void joint_name(const struct joint *joint, size_t block, char name[JOINT_NAME]);
 /* Of these, what ended the fit. */
 void joint_accuse(struct joint *joint, size_t i);
-/* Where no block of a process has come as far as to say what the shared parameters are, those of another process say it. */
+/* A process none of whose blocks was set up takes the shared parameters' starts and bounds from another process. */
 void joint_make_common(struct joint *joint);

@@ -3,314 +3,36 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/mixed_block.h"
 
+#include "base/random.h"
+#include "fit/louis.h"
 #include "fit/matrix.h"
+#include "fit/mixed_effects.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The mode is found when another step promises less than this of -log likelihood: then it is within
- * 1e-5 of the random effects' standard deviations. The first step is taken unless it promises less
- * than AT_ONCE: modes that stay behind when the estimates move a little are errors of one sign in
- * all datasets. Values say little of steps that promise less than IDLE. */
-static const double FOUND = 1e-10, AT_ONCE = 1e-15, IDLE = 1e-4, MOST_DAMPING = 1e6;
-enum { MAX_STEP = 60 };
 /* Steps of differences of second derivatives, in natural units of the parameters. */
 static const double DIFFERENCE = 3e-3;
+/* The level of the rule that shows the shape of an integrand: the first whose products are exact
+ * for third moments of a density that is near the normal one. */
+enum { SHOWS_SHAPE = 1 };
 /* A dataset takes the first level of the rule that changes its -log likelihood by no more than
  * CHANGE from the level before, whose error the change is: its own is many times smaller. As long
  * as the next level has few points, the change must be below LITTLE, and in all datasets together
- * below ALL_CHANGES, since these errors have the same sign where posteriors are alike. The level
- * above has at most so many points. */
+ * below ALL_CHANGES, since these errors have the same sign where posteriors are alike. The last
+ * stage of the search has at most so many points. */
 static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
-enum { FEW_POINTS = 200, MANY_POINTS = 2048 };
-
-/* The objective at some random effects: without and with their density. */
-struct place {
-    double *b;                   /* r */
-    double f, with_density;
-    double *slope, *information; /* s, s x s: by the parameters above the block */
-};
-
-/* What a pass works with. With parameters that vary between experiments, `s` counts what each
- * experiment adds to each of them among the parameters above the block, and there is an estimate for
- * each entry of this dataset's factor; the shared ones are summed at the end. */
-struct local {
-    struct joint_work *work;
-    struct arena *arena;
-    const struct mixed *mixed;
-    struct mixed_block *block;
-    size_t r, s, m;     /* random effects; parameters above the block; estimates */
-    const double *at;   /* the estimates of the fit */
-    uint32_t *random;   /* r: the parameters that they move */
-    uint32_t *row, *column, *estimate; /* m - s: of the factor's entries, and the fit's estimates */
-    double *factor;     /* r x r: of the population */
-    double *gradient, *matrix; /* m, and a packed lower triangle: by these estimates */
-    double *by_experiment; /* as in struct fit_point, or NULL */
-    struct place here, there;
-    double *hessian, *cholesky; /* r x r: by the random effects */
-    double *step, *scratch;     /* r, r x s */
-    uint32_t *index;    /* 0 .. r-1 */
-    double *shift;      /* s: from the parameters above at their place */
-};
-
-static bool make_place(struct place *place, size_t r, size_t s, struct arena *arena)
-{
-    return ARENA_DOUBLES(arena, {&place->b, r, 1}, {&place->slope, s, 1},
-                         {&place->information, s, s});
-}
-
-/* The number of random effects of a dataset. */
-static size_t count_effects(const struct joint_work *work)
-{
-    const struct mixed_progress *progress = &work->joint->mixed->progress;
-    return progress->r + progress->q * work->asker->problem->n_experiment;
-}
-
-/* The factor of all random effects: of the dataset's, and behind it standard deviations of those of
- * the experiments. */
-static void set_factor(struct local *local)
-{
-    const struct mixed *mixed = local->mixed;
-    const struct mixed_progress *progress = &mixed->progress;
-    size_t n = 0, r = local->r;
-    for (uint32_t a = 0; a < r; a++) {
-        local->index[a] = a;
-        local->random[a] = a < progress->r ? mixed->random[a]
-                                           : (uint32_t)(progress->s + a - progress->r);
-    }
-    for (; n < progress->n_factor; n++) {
-        local->row[n] = mixed->row[n];
-        local->column[n] = mixed->column[n];
-        local->estimate[n] = (uint32_t)(progress->s + n);
-    }
-    for (uint32_t a = (uint32_t)progress->r; a < r; a++, n++) {
-        local->row[n] = local->column[n] = a;
-        local->estimate[n] =
-            (uint32_t)(progress->s + progress->n_factor + (a - progress->r) % progress->q);
-    }
-    for (size_t k = 0; k < n; k++)
-        local->factor[local->row[k] + local->column[k] * r] = local->at[local->estimate[k]];
-}
-
-static bool make_local(struct local *local, struct joint_work *work, struct arena *arena)
-{
-    const struct mixed *mixed = work->joint->mixed;
-    const struct mixed_progress *progress = &mixed->progress;
-    size_t r = count_effects(work), n_occasion = r - progress->r, s = progress->s + n_occasion,
-           n = progress->n_factor + n_occasion, m = s + n,
-           n_moved = progress->q * work->asker->problem->n_experiment > 0
-                         ? work->asker->problem->n_experiment : 0;
-    uint32_t *indices = arena_calloc(arena, 2 * r + 3 * n + 1, sizeof *indices);
-    *local = (struct local){.work = work, .arena = arena, .mixed = mixed,
-                            .block = work->block->mixed, .r = r, .s = s, .m = m,
-                            .at = mixed->at, .index = indices, .random = indices + r,
-                            .row = indices + 2 * r, .column = indices + 2 * r + n,
-                            .estimate = indices + 2 * r + 2 * n};
-    if (!indices || !make_place(&local->here, r, s, arena)
-        || !make_place(&local->there, r, s, arena)
-        || !ARENA_DOUBLES(arena, {&local->factor, r, r}, {&local->hessian, r, r},
-                          {&local->cholesky, r, r}, {&local->step, r, 1},
-                          {&local->scratch, r, s + r}, {&local->shift, s, 1},
-                          {&local->gradient, m, 1}, {&local->matrix, m, (m + 1) / 2 + 1},
-                          {&local->by_experiment, n_moved, work->asker->map.n_free}))
-        return false;
-    work->at.by_experiment = n_moved ? local->by_experiment : NULL;
-    set_factor(local);
-    return true;
-}
-
-/* The parameters at these random effects, for the model. */
-static void set_parameters(struct local *local, const double *b)
-{
-    struct joint_work *work = local->work;
-    const struct mixed_progress *progress = &local->mixed->progress;
-    size_t r = local->r, n = work->asker->map.n_free;
-    for (size_t k = 0; k < progress->s; k++)
-        work->at.theta[work->order[k]] = local->at[k] + local->shift[k];
-    for (size_t a = 0; a < progress->r; a++) {
-        double *theta = &work->at.theta[work->order[local->random[a]]];
-        for (size_t c = 0; c <= a; c++)
-            *theta += local->factor[a + c * r] * b[c];
-    }
-    for (size_t a = progress->r; a < r; a++) {
-        size_t e = (a - progress->r) / progress->q, o = (a - progress->r) % progress->q;
-        local->by_experiment[work->order[local->mixed->random[progress->r + o]] + e * n] =
-            local->factor[a + a * r] * b[a] + local->shift[local->random[a]];
-    }
-}
-
-/* Adds the information of rows, A'A, and what they give to the gradient, A'c. Those of an
- * experiment, e, also have columns of what it adds to its parameters. */
-static void add_rows(const struct local *local, size_t n_row, size_t e, struct place *place)
-{
-    const struct joint_work *work = local->work;
-    const struct mixed_progress *progress = &local->mixed->progress;
-    size_t s = local->s, q = progress->q;
-    for (size_t c = 0; c < progress->s + q; c++) {
-        bool is_added = c >= progress->s;
-        size_t above = is_added ? local->mixed->random[progress->r + c - progress->s] : c;
-        size_t place_c = is_added ? c + e * q : c;
-        const double *column = work->rows + work->order[above] * n_row;
-        if (is_added)
-            place->slope[place_c] += matrix_dot(n_row, column, work->rhs);
-        for (size_t d = c; d < progress->s + q; d++) {
-            size_t other = d < progress->s ? d : local->mixed->random[progress->r + d - progress->s];
-            size_t place_d = d < progress->s ? d : d + e * q;
-            double sum = matrix_dot(n_row, column, work->rows + work->order[other] * n_row);
-            place->information[place_c + place_d * s] += sum;
-            if (place_c != place_d)
-                place->information[place_d + place_c * s] += sum;
-        }
-    }
-}
-
-/* The information of the measurements' rows, and the gradient. */
-static bool take_rows(struct local *local, struct place *place)
-{
-    struct joint_work *work = local->work;
-    const struct fit_asker *asker = work->asker;
-    const struct fit_objective *objective = &asker->objective;
-    struct fit_answer answer = fit_point_answer(asker, &work->at);
-    size_t s = local->s, n_experiment = asker->problem->n_experiment;
-    memset(place->information, 0, s * s * sizeof *place->information);
-    memset(place->slope, 0, s * sizeof *place->slope);
-    for (size_t k = 0; k < local->mixed->progress.s; k++)
-        place->slope[k] = work->at.gradient[work->order[k]];
-    if (!work->at.by_experiment) {
-        fit_objective_rows(objective, &answer, CURVATURE_ABOVE, work->rows, work->rhs);
-        add_rows(local, fit_objective_n_row(objective), 0, place);
-    }
-    for (size_t e = 0; work->at.by_experiment && e < n_experiment; e++) {
-        size_t first = asker->first_row[e], last = asker->first_row[e + 1];
-        fit_objective_rows_of(objective, &answer, CURVATURE_ABOVE, first, last, work->rows, work->rhs);
-        add_rows(local, fit_objective_n_row_of(objective, first, last), e, place);
-    }
-    for (size_t k = 0; k < s * s; k++)
-        if (!isfinite(place->information[k]))
-            return false;
-    return true;
-}
-
-/* Evaluates the objective at place->b. */
-static enum asked evaluate(struct local *local, struct place *place)
-{
-    struct joint_work *work = local->work;
-    struct fit_asker *asker = work->asker;
-    set_parameters(local, place->b);
-    enum asked asked = fit_ask(asker, asker->accuracy, &work->at, true);
-    while (asked == ASKED_END && joint_change_method(work, local->arena)) {
-        set_parameters(local, place->b);
-        asked = fit_ask(asker, asker->accuracy, &work->at, true);
-    }
-    if (asked == ASKED_END)
-        joint_block_end(work->block, asker->outcome, asker->reason);
-    if (asked != ASKED_OK)
-        return asked;
-    place->f = place->with_density = work->at.f;
-    for (size_t a = 0; a < local->r; a++)
-        place->with_density += 0.5 * place->b[a] * place->b[a];
-    return take_rows(local, place)
-               ? ASKED_OK
-               : fit_asker_miss(asker, OUTCOME_model_failed,
-                                "the derivatives of the residuals are too large to be used");
-}
-
-/* L'x for the random parameters' entries of x (leading dimension ld apart), n columns. */
-static void to_effects(const struct local *local, const double *x, size_t n, double *out)
-{
-    size_t r = local->r, s = local->s;
-    for (size_t k = 0; k < n; k++)
-        for (size_t c = 0; c < r; c++) {
-            double sum = 0;
-            for (size_t a = c; a < r; a++)
-                sum += local->factor[a + c * r] * x[local->random[a] + k * s];
-            out[c + k * r] = sum;
-        }
-}
-
-/* I + L'AL for the information A (s x s); and its Cholesky factor. False: it has none. */
-static bool set_hessian(struct local *local, const double *information)
-{
-    size_t r = local->r, s = local->s;
-    to_effects(local, information, s, local->scratch);
-    for (size_t c = 0; c < r; c++)
-        for (size_t d = 0; d < r; d++) {
-            double sum = c == d;
-            for (size_t a = d; a < r; a++)
-                sum += local->scratch[c + local->random[a] * r] * local->factor[a + d * r];
-            local->hessian[c + d * r] = sum;
-        }
-    return matrix_factor(r, local->hessian, r, local->index, local->cholesky);
-}
-
-/* What the step to the mode from a place promises, with the Hessian that is factored. */
-static double promise_at(const struct local *local, const struct place *place, double *step)
-{
-    size_t r = local->r;
-    to_effects(local, place->slope, 1, step);
-    for (size_t a = 0; a < r; a++)
-        step[a] = -step[a] - place->b[a];
-    matrix_solve_lower(r, local->cholesky, step);
-    return 0.5 * matrix_squares(r, step);
-}
-
-/* Factors the Hessian at local->here with this damping. */
-static bool damp(struct local *local, double damping)
-{
-    size_t r = local->r;
-    for (size_t a = 0; a < r; a++)
-        local->hessian[a + a * r] += damping;
-    bool is_good = matrix_factor(r, local->hessian, r, local->index, local->cholesky);
-    for (size_t a = 0; a < r; a++)
-        local->hessian[a + a * r] -= damping;
-    return is_good;
-}
-
-/* Finds the mode from local->here.b, and evaluates it: local->here. Steps that promise little are
- * judged by the slopes, which the integrator's noise hides less than values. */
-static enum asked find_mode(struct local *local)
-{
-    size_t r = local->r;
-    double damping = 0;
-    enum asked asked = evaluate(local, &local->here);
-    if (asked == ASKED_FAILED) {
-        memset(local->here.b, 0, r * sizeof *local->here.b);
-        asked = evaluate(local, &local->here);
-    }
-    for (int i = 0; asked == ASKED_OK && !local->mixed->holds && i < MAX_STEP; i++) {
-        bool is_good = set_hessian(local, local->here.information) && damp(local, damping);
-        double promise = is_good ? promise_at(local, &local->here, local->step) : (double)NAN;
-        if (promise <= (i == 0 ? AT_ONCE : FOUND) || !(damping < MOST_DAMPING))
-            break;
-        matrix_solve_upper(r, local->cholesky, local->step);
-        for (size_t a = 0; a < r; a++)
-            local->there.b[a] = local->here.b[a] + local->step[a];
-        asked = is_good ? evaluate(local, &local->there) : ASKED_FAILED;
-        if (asked == ASKED_END)
-            return asked;
-        double gain = asked == ASKED_OK ? local->here.with_density - local->there.with_density
-                                        : -INFINITY;
-        if (asked == ASKED_OK && promise <= IDLE)
-            gain = promise - promise_at(local, &local->there, local->step);
-        asked = ASKED_OK;
-        if (gain > 0) {
-            struct place here = local->here;
-            local->here = local->there;
-            local->there = here;
-        }
-        if (gain < 0.25 * promise)
-            damping = fmax(4 * damping, 0.5);
-        else if (gain > 0.75 * promise)
-            damping = damping < 0.1 ? 0 : 0.25 * damping;
-    }
-    return asked;
-}
+enum { FEW_POINTS = 100, MANY_POINTS = 4096, MANY_VARIABLES = 3 };
+/* The last pass takes the finest level in SAMPLE of the datasets, or in DEEP of them if there are
+ * more than MANY_VARIABLES; of more than FEW_DATASETS, whose errors' sum is large, it also takes the
+ * level above that in DEEP of them. */
+enum { SAMPLE = 1000, DEEP = 300, FEW_DATASETS = 10000, PURPOSE = 0x53414d50 };
 
 /* e_a'M l_f, for the information M of the random parameters in local->there, and l_f, column f of
  * the factor; and l_b'M l_f. */
-static double side_product(const struct local *local, size_t a, size_t f)
+static double side_product(const struct effects *local, size_t a, size_t f)
 {
     const double *row = local->there.information + local->random[a] * local->s;
     double sum = 0;
@@ -319,7 +41,7 @@ static double side_product(const struct local *local, size_t a, size_t f)
     return sum;
 }
 
-static double both_product(const struct local *local, size_t b, size_t f)
+static double both_product(const struct effects *local, size_t b, size_t f)
 {
     double sum = 0;
     for (size_t p = b; p < local->r; p++)
@@ -329,7 +51,7 @@ static double both_product(const struct local *local, size_t b, size_t f)
 
 /* Of entries c and d of the factor, tr(M X M Y)/2, where X and Y are the covariance's derivatives
  * by these: l_b e_a' + e_a l_b' for the entry in row a and column b. */
-static double factor_information(const struct local *local, size_t c, size_t d)
+static double factor_information(const struct effects *local, size_t c, size_t d)
 {
     size_t a = local->row[c], b = local->column[c], e = local->row[d], f = local->column[d];
     double ae = local->there.information[local->random[a] + local->random[e] * local->s];
@@ -340,13 +62,13 @@ static double factor_information(const struct local *local, size_t c, size_t d)
 /* The expected information of the estimates in a model that is linear around the mode: of means and
  * shared values what is left once the random effects are eliminated, and of the factor's entries
  * that of a normal distribution's covariance. information: of the parameters, s x s. */
-static void put_information(struct local *local, const double *information)
+static void put_information(struct effects *local, const double *information)
 {
     size_t r = local->r, s = local->s, m = local->m;
     double *left = local->there.information, *to = local->matrix;
     double *x = local->scratch; /* G^-1 L'A for I + L'AL = GG' */
-    bool is_good = set_hessian(local, information);
-    to_effects(local, information, s, x);
+    bool is_good = effects_hessian(local, information);
+    effects_by(local, information, s, x);
     for (size_t k = 0; k < s && is_good; k++)
         matrix_solve_lower(r, local->cholesky, x + k * r);
     for (size_t c = 0; c < s; c++)
@@ -361,7 +83,7 @@ static void put_information(struct local *local, const double *information)
 }
 
 /* Half the logarithm of the determinant of I + L'AL, whose factor is set. */
-static double half_log_det(const struct local *local)
+static double half_log_det(const struct effects *local)
 {
     double sum = 0;
     for (size_t a = 0; a < local->r; a++)
@@ -379,7 +101,7 @@ struct around {
     double *true_factor, *moved, *change; /* r x r, r, r x r */
 };
 
-static bool make_around(struct around *around, const struct local *local)
+static bool make_around(struct around *around, const struct effects *local)
 {
     size_t r = local->r, s = local->s, m = local->m;
     return ARENA_DOUBLES(local->arena, {&around->second, s, s}, {&around->by, s, r * r},
@@ -389,12 +111,14 @@ static bool make_around(struct around *around, const struct local *local)
 }
 
 /* A step for differences of parameter k of those above the block. */
-static double difference_of(const struct local *local, size_t k)
+static double difference_of(const struct effects *local, size_t k)
 {
     const struct mixed_progress *progress = &local->mixed->progress;
     size_t r = local->r, above = k < progress->s
-                                   ? k : local->mixed->random[progress->r + (k - progress->s) % progress->q];
-    double size = fit_map_size(&local->work->asker->map, local->work->order[above], local->at[above]);
+                                   ? k
+                                       : local->mixed->random[progress->r + (k - progress->s) % progress->q];
+    double size = fit_map_size(&local->work->asker->map, local->work->order[above],
+                               local->at[above]);
     double squares = 0;
     for (size_t a = 0; a < r; a++)
         for (size_t c = 0; local->random[a] == k && c <= a; c++)
@@ -404,10 +128,10 @@ static double difference_of(const struct local *local, size_t k)
 }
 
 /* Adds `by` times L'AL to a matrix. */
-static void add_effects(struct local *local, const double *information, double by, double *to)
+static void add_effects(struct effects *local, const double *information, double by, double *to)
 {
     size_t r = local->r;
-    to_effects(local, information, local->s, local->scratch);
+    effects_by(local, information, local->s, local->scratch);
     for (size_t c = 0; c < r; c++)
         for (size_t d = 0; d < r; d++)
             for (size_t a = d; a < r; a++)
@@ -416,7 +140,7 @@ static void add_effects(struct local *local, const double *information, double b
 }
 
 /* By parameter k, around the mode. A side that cannot be evaluated is replaced by the mode. */
-static enum asked differ(struct local *local, struct around *around, size_t k)
+static enum asked differ(struct effects *local, struct around *around, size_t k)
 {
     size_t s = local->s, r = local->r;
     double h = difference_of(local, k), width = 0;
@@ -426,11 +150,11 @@ static enum asked differ(struct local *local, struct around *around, size_t k)
     memset(by, 0, r * r * sizeof *by);
     for (int side = 1; side >= -1; side -= 2) {
         local->shift[k] = side * h;
-        enum asked asked = evaluate(local, &local->there);
+        enum asked asked = effects_evaluate(local, &local->there);
         local->shift[k] = 0;
         if (asked == ASKED_END)
             return ASKED_END;
-        const struct place *place = asked == ASKED_OK ? &local->there : &local->here;
+        const struct effects_place *place = asked == ASKED_OK ? &local->there : &local->here;
         width += asked == ASKED_OK ? h : 0;
         add_effects(local, place->information, side, by);
         for (size_t j = 0; j < s; j++)
@@ -445,7 +169,7 @@ static enum asked differ(struct local *local, struct around *around, size_t k)
 
 /* The random parameter that an estimate moves with the random effects held, and by how much; NULL
  * for shared ones. */
-static const uint32_t *moved_by(const struct local *local, size_t j, double *by)
+static const uint32_t *moved_by(const struct effects *local, size_t j, double *by)
 {
     *by = j < local->s ? 1 : local->here.b[local->column[j - local->s]];
     if (j >= local->s)
@@ -458,12 +182,12 @@ static const uint32_t *moved_by(const struct local *local, size_t j, double *by)
 
 /* The mode's derivative by estimate j: -H~^-1 times the mixed derivatives, with the true second
  * derivatives H~, whose factor is known. */
-static void move_mode(struct local *local, struct around *around, size_t j)
+static void move_mode(struct effects *local, struct around *around, size_t j)
 {
     size_t r = local->r, s = local->s;
     double by, *mode_by = around->mode_by + j * r;
     const uint32_t *random = moved_by(local, j, &by);
-    to_effects(local, around->second + (random ? *random : j) * s, 1, mode_by);
+    effects_by(local, around->second + (random ? *random : j) * s, 1, mode_by);
     for (size_t c = 0; c < r; c++)
         mode_by[c] *= -by;
     if (j >= s)
@@ -472,8 +196,18 @@ static void move_mode(struct local *local, struct around *around, size_t j)
     matrix_solve_upper(r, around->true_factor, mode_by);
 }
 
+static void transpose(size_t r, double *matrix)
+{
+    for (size_t c = 0; c < r; c++)
+        for (size_t d = 0; d < c; d++) {
+            double other = matrix[c + d * r];
+            matrix[c + d * r] = matrix[d + c * r];
+            matrix[d + c * r] = other;
+        }
+}
+
 /* F = lower half of G^-1 dH G^-T by estimate j. */
-static void move_factor(struct local *local, struct around *around, size_t j)
+static void move_factor(struct effects *local, struct around *around, size_t j)
 {
     size_t r = local->r, s = local->s;
     double by, *change = around->change, *factor_by = around->factor_by + j * r * r;
@@ -496,12 +230,7 @@ static void move_factor(struct local *local, struct around *around, size_t j)
     for (int side = 0; side < 2; side++) {
         for (size_t c = 0; c < r; c++)
             matrix_solve_lower(r, local->cholesky, change + c * r);
-        for (size_t c = 0; c < r; c++)
-            for (size_t d = 0; d < c; d++) {
-                double other = change[c + d * r];
-                change[c + d * r] = change[d + c * r];
-                change[d + c * r] = other;
-            }
+        transpose(r, change);
     }
     for (size_t c = 0; c < r; c++)
         for (size_t d = c; d < r; d++)
@@ -509,7 +238,7 @@ static void move_factor(struct local *local, struct around *around, size_t j)
 }
 
 /* At the mode, local->here, whose H has a factor. */
-static enum asked look_around(struct local *local, struct around *around)
+static enum asked look_around(struct effects *local, struct around *around)
 {
     size_t r = local->r, s = local->s;
     enum asked asked = ASKED_OK;
@@ -527,7 +256,7 @@ static enum asked look_around(struct local *local, struct around *around)
         }
     memcpy(around->true_factor, local->cholesky, r * r * sizeof *around->true_factor);
     memcpy(around->change, local->cholesky, r * r * sizeof *around->change);
-    if (set_hessian(local, around->second))
+    if (effects_hessian(local, around->second))
         memcpy(around->true_factor, local->cholesky, r * r * sizeof *around->true_factor);
     memcpy(local->cholesky, around->change, r * r * sizeof *around->change);
     for (size_t j = 0; j < local->m; j++) {
@@ -547,7 +276,7 @@ static double trace(size_t r, const double *matrix)
 
 /* Conditional means and standard deviations of the random parameters, from those of the random
  * effects. */
-static void describe(const struct local *local, const double *effects, const double *covariance)
+static void describe(const struct effects *local, const double *effects, const double *covariance)
 {
     size_t r = local->r;
     for (size_t a = 0; a < local->mixed->progress.r; a++) {
@@ -564,7 +293,7 @@ static void describe(const struct local *local, const double *effects, const dou
 }
 
 /* Laplace's likelihood at the mode. */
-static void put_laplace(struct local *local, const struct around *around)
+static void put_laplace(struct effects *local, const struct around *around)
 {
     struct mixed_block *block = local->block;
     size_t r = local->r;
@@ -586,29 +315,43 @@ static void put_laplace(struct local *local, const struct around *around)
 struct sums {
     double most, *number;
     size_t n;
-    double *weight, *squares;       /* 1: of the points' weights */
+    double *squares;                /* 1: of the points' weights */
     double *gradient, *information; /* m, s x s: with the random effects held */
     double *pull;                   /* r: derivatives by the random effects; */
     double *pulled;                 /* r x r: deviates times G^-1 pull */
-    double *effects, *products;     /* r, r x r: of b - mode */
+    struct shape_moments deviates;
+    struct louis louis;             /* for n_score estimates, or none, */
+    size_t n_score;
+    double *score, *score_products; /* their scores, and the products of these */
 };
 
-static bool make_sums(struct sums *sums, const struct local *local)
+static bool make_sums(struct sums *sums, const struct effects *local)
 {
     size_t r = local->r, s = local->s, m = local->m;
     double *next;
-    sums->n = 2 + m + s * s + 2 * r + 2 * r * r;
+    bool observes = mixed_observes(local->mixed) && local->mixed->progress.level >= MIXED_FINER;
+    size_t n = sums->n_score = observes ? r + m - s : 0;
+    sums->louis = (struct louis){.r = r, .n_entry = m - s, .row = local->row,
+                                 .column = local->column};
+    if (n > 0 && !ARENA_DOUBLES(local->arena, {&sums->louis.inverse, r, r}))
+        return false;
+    if (n > 0)
+        louis_init(&sums->louis, local->factor);
+    sums->n = 2 + m + s * s + 2 * r + 2 * r * r + (r <= SHAPE_MOST ? r * r * r : 0) + n + n * n;
     if (!ARENA_DOUBLES(local->arena, {&sums->number, sums->n, 1}))
         return false;
     next = sums->number;
-    sums->weight = next;
+    sums->deviates.weight = next;
     sums->squares = next += 1;
     sums->gradient = next += 1;
     sums->information = next += m;
     sums->pull = next += s * s;
-    sums->effects = next += r;
     sums->pulled = next += r;
-    sums->products = next + r * r;
+    sums->deviates.first = next += r * r;
+    sums->deviates.second = next += r;
+    sums->deviates.third = next += r * r;
+    sums->score = next = sums->number + sums->n - n - n * n;
+    sums->score_products = next + n;
     return true;
 }
 
@@ -619,12 +362,40 @@ static void clear_sums(struct sums *sums)
     memset(sums->number, 0, sums->n * sizeof *sums->number);
 }
 
-/* The point at local->there, with its deviates, its weight in the rule, and the logarithm of the
- * integrand over the density of the deviates. */
-static void add_point(struct sums *sums, const struct local *local, const double *deviate,
-                      double rule_weight, double logarithm)
+/* Adds what moments a weight gives. */
+static void add_moments(struct shape_moments *moments, size_t r, const double *u, double weight)
 {
-    const struct place *there = &local->there;
+    *moments->weight += weight;
+    for (size_t a = 0; a < r; a++) {
+        moments->first[a] += weight * u[a];
+        for (size_t b = 0; b < r; b++) {
+            double by = weight * u[a] * u[b];
+            moments->second[b + a * r] += by;
+            for (size_t c = 0; r <= SHAPE_MOST && c < r; c++)
+                moments->third[c + (b + a * r) * r] += by * u[c];
+        }
+    }
+}
+
+static void add_scores(struct sums *sums, const double *b, double weight)
+{
+    double score[RULE_MOST + RULE_MOST * (RULE_MOST + 1) / 2];
+    size_t n = sums->n_score;
+    if (n == 0)
+        return;
+    louis_score(&sums->louis, b, score);
+    for (size_t i = 0; i < n; i++) {
+        sums->score[i] += weight * score[i];
+        for (size_t j = 0; j <= i; j++)
+            sums->score_products[i + j * n] += weight * score[i] * score[j];
+    }
+}
+
+/* The point at local->there, with its deviates, and the logarithm of its part of the rule's sum. */
+static void add_point(struct sums *sums, const struct effects *local, const double *deviate,
+                      double logarithm)
+{
+    const struct effects_place *there = &local->there;
     size_t r = local->r, s = local->s;
     double *pull = local->step, *solved = local->scratch;
     if (!(logarithm > -INFINITY))
@@ -636,8 +407,9 @@ static void add_point(struct sums *sums, const struct local *local, const double
         *sums->squares = squares;
         sums->most = logarithm;
     }
-    double weight = rule_weight * exp(logarithm - sums->most);
-    *sums->weight += weight;
+    double weight = exp(logarithm - sums->most);
+    add_moments(&sums->deviates, r, deviate, weight);
+    add_scores(sums, there->b, weight);
     *sums->squares += weight * weight;
     for (size_t k = 0; k < s; k++)
         sums->gradient[k] += weight * there->slope[k];
@@ -646,73 +418,104 @@ static void add_point(struct sums *sums, const struct local *local, const double
             weight * there->slope[local->random[local->row[k]]] * there->b[local->column[k]];
     for (size_t k = 0; k < s * s; k++)
         sums->information[k] += weight * there->information[k];
-    to_effects(local, there->slope, 1, pull);
+    effects_by(local, there->slope, 1, pull);
     for (size_t a = 0; a < r; a++)
         solved[a] = pull[a] += there->b[a];
     matrix_solve_lower(r, local->cholesky, solved);
     for (size_t a = 0; a < r; a++) {
-        double by = weight * (there->b[a] - local->here.b[a]);
-        sums->effects[a] += by;
         sums->pull[a] += weight * pull[a];
-        for (size_t e = 0; e < r; e++) {
-            sums->products[e + a * r] += by * (there->b[e] - local->here.b[e]);
+        for (size_t e = 0; e < r; e++)
             sums->pulled[e + a * r] += weight * deviate[e] * solved[a];
-        }
     }
 }
 
-/* Evaluates the points of a level. */
-static enum asked add_points(struct local *local, unsigned level, struct sums *sums)
+/* Evaluates the points of a level, where the dataset's shape takes them. */
+static enum asked add_points(struct effects *local, unsigned level, struct sums *sums)
 {
     const struct joint *joint = local->work->joint;
     const struct rule *rule = &local->mixed->rule;
     size_t r = local->r, n = rule_size(rule, r, level);
     uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
-    double t[RULE_MOST], *b = local->there.b;
+    double t[RULE_MOST], u[RULE_MOST], *b = local->there.b;
+    const struct shape *shape = &local->block->shape;
+    double part = shape_part(shape, r, rule_reach(rule, r, level));
     enum asked asked = ASKED_OK;
     clear_sums(sums);
     for (size_t k = 0; k < n && asked != ASKED_END; k++) {
-        double weight = exp(rule_point(rule, r, level, dataset, k, t));
-        double squares = matrix_squares(r, t);
-        memcpy(b, t, r * sizeof *b);
+        double logarithm = rule_point(rule, r, level, dataset, k, t);
+        logarithm += shape_map(shape, r, part, t, u) + 0.5 * matrix_squares(r, u);
+        memcpy(b, u, r * sizeof *b);
         matrix_solve_upper(r, local->cholesky, b);
         for (size_t a = 0; a < r; a++)
             b[a] += local->here.b[a];
-        asked = evaluate(local, &local->there);
+        asked = effects_evaluate(local, &local->there);
         if (asked == ASKED_OK)
-            add_point(sums, local, t, weight, 0.5 * squares - local->there.with_density);
+            add_point(sums, local, u, logarithm - local->there.with_density);
     }
-    return asked == ASKED_END ? ASKED_END : *sums->weight > 0 ? ASKED_OK : ASKED_FAILED;
+    if (asked == ASKED_END)
+        return ASKED_END;
+    return *sums->deviates.weight > 0 ? ASKED_OK : ASKED_FAILED;
 }
 
-static double value_of(const struct local *local, const struct sums *sums)
+/* How many levels of the rule above the dataset's own. */
+static unsigned above(const struct effects *local, enum mixed_level level)
 {
-    return half_log_det(local) - sums->most - log(*sums->weight);
+    static const unsigned products[] = {0, 1, 2, 3}, of_many[] = {0, 1, 1, 2},
+        lattices[] = {0, 0, 1, 2};
+    return local->r > RULE_PRODUCT_MOST ? lattices[level] : local->r > MANY_VARIABLES
+        ? of_many[level] : products[level];
 }
 
-/* The first level that is accurate enough. */
-static enum asked choose_level(struct local *local, struct sums *sums)
+/* The last pass has finer levels in some of the datasets, which are chosen at random. */
+static void sample(const struct effects *local)
+{
+    const struct joint *joint = local->work->joint;
+    struct mixed_block *block = local->block;
+    uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
+    double n = (double)joint->part.n_all;
+    double x = n * random_uniform(joint->seed, random_stream(dataset, PURPOSE), 0);
+    const struct mixed_progress *progress = &local->mixed->progress;
+    bool is_last = joint->pass == JOINT_TELL && progress->phase == MIXED_EXACT;
+    block->is_sampled = is_last && x < (progress->r + progress->q > MANY_VARIABLES ? DEEP : SAMPLE);
+    block->is_deep = is_last && n > FEW_DATASETS && x < DEEP
+                     && block->level + above(local, MIXED_FINEST) + 1 < RULE_LEVELS;
+}
+
+static double value_of(const struct effects *local, const struct sums *sums)
+{
+    return half_log_det(local) - sums->most - log(*sums->deviates.weight);
+}
+
+/* The shape of the integrand, after points around the mode, and the first level that is accurate
+ * enough with it. More points show the shape better. */
+static enum asked choose_level(struct effects *local, struct sums *sums)
 {
     const struct rule *rule = &local->mixed->rule;
-    double before = NAN, n = (double)local->work->joint->part.n_all;
+    struct mixed_block *block = local->block;
+    double before, n = (double)local->work->joint->part.n_all;
     double little = fmax(LEAST_CHANGE, fmin(LITTLE, ALL_CHANGES / n));
-    for (unsigned level = 0;; level++) {
-        enum asked asked = add_points(local, level, sums);
-        if (asked == ASKED_END)
-            return asked;
-        double value = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
-        bool is_last = level + MIXED_FINEST + 1 >= RULE_LEVELS
-                       || rule_size(rule, local->r, level + 1) > MANY_POINTS;
+    bool has_shape = shape_size(local->r) > 0;
+    shape_reset(&block->shape, local->r);
+    enum asked asked = has_shape ? add_points(local, SHOWS_SHAPE, sums) : ASKED_FAILED;
+    for (unsigned level = 0; asked != ASKED_END; level++) {
+        before = asked == ASKED_OK ? value_of(local, sums) : (double)NAN;
+        if (asked == ASKED_OK && has_shape && (level == 0 || level > SHOWS_SHAPE))
+            shape_fit(&block->shape, local->r, &sums->deviates, local->index);
+        asked = add_points(local, level, sums);
+        bool is_last = level + 1 + above(local, MIXED_FINEST) >= RULE_LEVELS
+                       || rule_size(rule, local->r, level + above(local,
+                                                                  MIXED_FINER)) > MANY_POINTS / 2;
         bool are_few = !is_last && rule_size(rule, local->r, level + 1) <= FEW_POINTS;
-        local->block->level = level;
-        if (is_last || fabs(value - before) <= (are_few ? little : CHANGE))
-            return asked;
-        before = value;
+        block->level = level;
+        if (is_last || (asked == ASKED_OK
+                        && fabs(value_of(local, sums) - before) <= (are_few ? little : CHANGE)))
+            break;
     }
+    return asked;
 }
 
 /* The gradient of the sum over points that move with the mode and its curvature. */
-static void put_gradient(const struct local *local, const struct around *around,
+static void put_gradient(const struct effects *local, const struct around *around,
                          const struct sums *sums)
 {
     size_t r = local->r;
@@ -724,39 +527,92 @@ static void put_gradient(const struct local *local, const struct around *around,
             for (size_t e = a; e < r; e++)
                 sum -= factor_by[e + a * r] * sums->pulled[e + a * r];
         }
-        local->gradient[j] = sum / *sums->weight + trace(r, factor_by);
+        local->gradient[j] = sum / *sums->deviates.weight + trace(r, factor_by);
     }
 }
 
+/* Mean and covariance of b, which is the mode + G^-T u, in place of the moments of u. */
+static void take_effects(const struct effects *local, struct shape_moments *moments)
+{
+    size_t r = local->r;
+    double *mean = moments->first, *second = moments->second, weight = *moments->weight;
+    for (size_t a = 0; a < r; a++)
+        mean[a] /= weight;
+    for (size_t a = 0; a < r; a++)
+        for (size_t b = 0; b < r; b++)
+            second[b + a * r] = second[b + a * r] / weight - mean[a] * mean[b];
+    matrix_solve_upper(r, local->cholesky, mean);
+    for (size_t a = 0; a < r; a++)
+        mean[a] += local->here.b[a];
+    for (int side = 0; side < 2; side++) {
+        for (size_t a = 0; a < r; a++)
+            matrix_solve_upper(r, local->cholesky, second + a * r);
+        transpose(r, second);
+    }
+}
+
+/* Where among the estimates of the distributions estimate j of the dataset is; SIZE_MAX: it is a
+ * shared one. */
+static size_t place_of(const struct effects *local, size_t j)
+{
+    if (j >= local->s)
+        return local->r + j - local->s;
+    for (size_t a = 0; a < local->r; a++)
+        if (local->random[a] == j)
+            return a;
+    return SIZE_MAX;
+}
+
+/* The observed information of the distributions' estimates. first, second: of b. */
+static void put_observed(const struct effects *local, const struct sums *sums, const double *first,
+                         double *second)
+{
+    size_t r = local->r, n = sums->n_score;
+    double *to = local->matrix, weight = *sums->deviates.weight;
+    for (size_t a = 0; a < r; a++)
+        for (size_t b = 0; b < r; b++)
+            second[b + a * r] += first[a] * first[b];
+    for (size_t c = 0; c < local->m; c++)
+        for (size_t d = c; d < local->m; d++) {
+            size_t j = place_of(local, c), i = place_of(local, d), high = i > j ? i : j,
+                low = i > j ? j : i;
+            *to++ = high >= n ? 0
+                              : louis_information(&sums->louis, i, j, first, second)
+                                    - sums->score_products[high + low * n] / weight
+                                    + sums->score[i] / weight * sums->score[j] / weight;
+        }
+}
+
 /* The likelihood by points around the mode. */
-static enum asked put_sample(struct local *local, const struct around *around)
+static enum asked put_sample(struct effects *local, const struct around *around)
 {
     const struct mixed *mixed = local->mixed;
     struct mixed_block *block = local->block;
     struct sums sums;
-    size_t r = local->r, s = local->s;
+    size_t s = local->s;
+    unsigned level = block->level + above(local, block->is_sampled ? MIXED_FINEST
+                                          : mixed->progress.level);
     if (!make_sums(&sums, local)) {
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
-    enum asked asked = mixed->chooses
-                         ? choose_level(local, &sums)
-                         : add_points(local, block->level + mixed->progress.finer, &sums);
+    enum asked asked = block->is_deep ? add_points(local, level + 1, &sums) : ASKED_OK;
+    block->beyond = asked == ASKED_OK && block->is_deep ? value_of(local, &sums) : 0;
+    if (asked == ASKED_OK)
+        asked = mixed->chooses ? choose_level(local, &sums) : add_points(local, level, &sums);
     if (asked != ASKED_OK)
         return asked;
-    double weight = *sums.weight;
+    double weight = *sums.deviates.weight;
     block->number[0] = value_of(local, &sums);
+    block->beyond = block->is_deep ? block->beyond - block->number[0] : 0;
     block->effective = weight * weight / *sums.squares;
     put_gradient(local, around, &sums);
-    for (size_t a = 0; a < r; a++)
-        sums.effects[a] /= weight;
-    for (size_t a = 0; a < r; a++)
-        for (size_t e = 0; e < r; e++)
-            sums.products[e + a * r] =
-                sums.products[e + a * r] / weight - sums.effects[e] * sums.effects[a];
-    for (size_t a = 0; a < r; a++)
-        sums.effects[a] += local->here.b[a];
-    describe(local, sums.effects, sums.products);
+    take_effects(local, &sums.deviates);
+    describe(local, sums.deviates.first, sums.deviates.second);
+    if (sums.n_score > 0) {
+        put_observed(local, &sums, sums.deviates.first, sums.deviates.second);
+        return ASKED_OK;
+    }
     for (size_t k = 0; k < s * s; k++)
         sums.information[k] /= weight;
     put_information(local, sums.information);
@@ -765,14 +621,14 @@ static enum asked put_sample(struct local *local, const struct around *around)
 
 /* The fit's estimate that is this one of the dataset's; or none: the mean of what an experiment
  * adds. */
-static size_t estimate_of(const struct local *local, size_t j)
+static size_t estimate_of(const struct effects *local, size_t j)
 {
     size_t s = local->mixed->progress.s;
     return j < s ? j : j >= local->s ? local->estimate[j - local->s] : SIZE_MAX;
 }
 
 /* Sums the derivatives by the fit's estimates. */
-static void put_derivatives(const struct local *local)
+static void put_derivatives(const struct effects *local)
 {
     size_t m = local->mixed->m;
     double *gradient = local->block->number + 1, *to = gradient + m;
@@ -791,7 +647,7 @@ static void put_derivatives(const struct local *local)
 }
 
 /* The likelihood at the estimates that the pass evaluates. */
-static enum asked contribute(struct local *local)
+static enum asked contribute(struct effects *local)
 {
     struct mixed_block *block = local->block;
     struct around around;
@@ -800,10 +656,10 @@ static enum asked contribute(struct local *local)
         joint_block_end(local->work->block, OUTCOME_out_of_memory, "no memory for this dataset");
         return ASKED_END;
     }
-    enum asked asked = find_mode(local);
+    enum asked asked = effects_find_mode(local);
     if (asked != ASKED_OK)
         return asked;
-    if (!set_hessian(local, local->here.information))
+    if (!effects_hessian(local, local->here.information))
         return fit_asker_miss(local->work->asker, OUTCOME_model_failed,
                               "the derivatives of the residuals are too large to be used");
     memcpy(block->found, local->here.b, local->r * sizeof *block->found);
@@ -819,12 +675,12 @@ static enum asked contribute(struct local *local)
 }
 
 /* The mode for the record. */
-static void keep(struct local *local)
+static void keep(struct effects *local)
 {
     struct joint_work *work = local->work;
     const struct fit_map *map = &work->asker->map;
     struct joint_block *block = work->block;
-    set_parameters(local, local->block->found);
+    effects_set(local, local->block->found);
     block->kept.is_there = fit_map_natural(map, work->at.theta, block->kept.p);
     fit_map_at_bound(map, block->kept.p, block->kept.at_bound);
     fit_map_chain(map, block->kept.p, work->at.chain);
@@ -837,15 +693,15 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
 {
     struct joint_block *block = work->block;
     const struct joint *joint = work->joint;
-    struct local local;
-    if (count_effects(work) > RULE_MOST) {
+    struct effects local;
+    if (effects_count(work) > RULE_MOST) {
         joint_block_end(block, OUTCOME_bad_data, "too many random effects: 32 can be in a dataset, "
                         "those of its experiments included");
         return;
     }
     if (!block->mixed)
-        block->mixed = mixed_block_new(joint->mixed, count_effects(work));
-    if (!block->mixed || !make_local(&local, work, arena)) {
+        block->mixed = mixed_block_new(joint->mixed, effects_count(work));
+    if (!block->mixed || !effects_make(&local, work, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return;
     }
@@ -853,7 +709,10 @@ void mixed_block_pass(struct joint_work *work, struct arena *arena)
     if (joint->mixed->holds) /* what another process has counted, once more */
         work->asker->used = (struct fit_work){.n_step = 0};
     work->asker->start_f = 0; /* one failure does not show that lanes cannot integrate the model */
-    enum asked asked = contribute(&local);
+    sample(&local);
+    bool is_known = joint->pass == JOINT_TELL && joint->mixed->is_current
+        && !block->mixed->is_sampled;
+    enum asked asked = is_known ? ASKED_OK : contribute(&local);
     if (joint->mixed->holds)
         work->asker->used = used;
     block->has_failed = asked != ASKED_OK;

@@ -10,21 +10,67 @@
 /* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
  * where datasets are so many that third derivatives matter little, and have many points. */
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
-enum { ENOUGH = 200, FEW_RANDOM = 2 };
+enum { ENOUGH = 200, FEW_RANDOM = 2, FEW_SHARED = 2 };
 
-static double error_of(const struct joint_block *block)
+/* Of the sampled datasets: their number, what the finest level changes, and its square; the same
+ * of those with the level above that. */
+static void changes_of(const void *context, const struct joint_block *block, double *number)
 {
-    return block->mixed->number[0] - block->mixed->value;
+    (void)context;
+    const struct mixed_block *mixed = block->mixed;
+    bool is_there[2] = {mixed->is_sampled, mixed->is_deep};
+    double change[2] = {mixed->number[0] - mixed->value, mixed->beyond};
+    for (int k = 0; k < 2; k++) {
+        number[3 * k] = is_there[k];
+        number[3 * k + 1] = is_there[k] ? change[k] : 0;
+        number[3 * k + 2] = is_there[k] ? change[k] * change[k] : 0;
+    }
 }
 
-static double square_of(const struct joint_block *block) { return error_of(block) * error_of(block); }
+/* What a change in a sample, as above, is in n datasets; and its error, as a sample's. */
+static double total_of(const double *sum, double n, double *error)
+{
+    double part = sum[0] / n, mean = sum[1] / sum[0], variance = fmax(sum[2] / sum[0] - mean * mean,
+                                                                      0);
+    *error = sqrt(variance * n * (1 - part) / part);
+    return n * mean;
+}
+
+/* Corrects -log likelihood by what finer levels change in samples of the datasets, and sets its
+ * error: no more than the last change, and those of the samples. False: out of memory. */
+static bool correct(struct mixed *mixed)
+{
+    double sum[6], n = (double)mixed->joint->part.n_all, error, deep_error = 0;
+    if (!joint_totals(mixed->joint, 6, changes_of, NULL, sum))
+        return false;
+    double change = total_of(sum, n, &error);
+    mixed->point.f += change - sum[1]; /* which has changed already */
+    double last = fmax(fabs(change), sqrt(sum[2] * n / sum[0]));
+    if (sum[3] > 1) {
+        change = total_of(sum + 3, n, &deep_error);
+        mixed->point.f += change;
+        last = fmax(fabs(change), sqrt(sum[5] * n / sum[3]));
+    }
+    mixed->result.likelihood_error = 2 * (last + sqrt(error * error + deep_error * deep_error));
+    return true;
+}
+
+/* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of 0. */
+static bool is_in_zero_column(const struct mixed *mixed, size_t k)
+{
+    size_t s = mixed->progress.s, column = mixed->column[k - s];
+    for (size_t j = s; j < mixed->m; j++)
+        if (mixed->row[j - s] == column && mixed->column[j - s] == column)
+            return mixed->point.theta[j] == 0;
+    return false;
+}
 
 /* The estimates that a bound holds, or a variance of 0: `loose` lists the others. */
 static size_t find_loose(const struct mixed *mixed, uint32_t *loose)
 {
     size_t n = 0, s = mixed->progress.s;
     for (uint32_t k = 0; k < mixed->m; k++) {
-        bool is_zero = k >= s && mixed->asker.map.lower[k] == 0 && mixed->point.theta[k] == 0;
+        bool is_zero = k >= s && is_in_zero_column(mixed, k);
         if (!is_zero && !fit_point_is_held(&mixed->asker.map, &mixed->point, k))
             loose[n++] = k;
     }
@@ -45,54 +91,170 @@ static bool invert(size_t m, const double *matrix, size_t k, const uint32_t *ind
 struct errors {
     size_t n;
     uint32_t *loose;
-    double *second, *products, *inverse, *factor, *work;
+    bool *is_observed; /* m */
+    double *products, *inverse, *factor, *work;
     double *estimate_by; /* derivatives of the result's estimates by those of the search */
 };
 
-/* Second derivatives of the objective at the best estimates, by differences of the gradient. */
+/* Which second derivatives are observed: those by two estimates for which this is true. Not if
+ * the covariance is singular, but for variances of 0 whose rows and columns are 0. */
+static void find_observed(const struct mixed *mixed, bool *is_observed)
+{
+    const struct mixed_progress *progress = &mixed->progress;
+    const double *entry = mixed->point.theta + progress->s;
+    size_t n_entry = progress->n_factor + progress->q, r = progress->r;
+    bool is_good = mixed_observes(mixed);
+    for (size_t k = 0; k < mixed->m; k++)
+        is_observed[k] = false;
+    for (size_t k = 0; k < n_entry; k++)
+        is_observed[progress->s + k] = true;
+    for (size_t d = 0; d < n_entry; d++) {
+        size_t a = mixed->row[d];
+        if (a != mixed->column[d])
+            continue;
+        if (a < r)
+            is_observed[mixed->random[a]] = entry[d] != 0;
+        for (size_t k = 0; k < n_entry && entry[d] == 0; k++)
+            if (mixed->row[k] == a || mixed->column[k] == a) {
+                is_observed[progress->s + k] = false;
+                is_good = is_good && entry[k] == 0;
+            }
+    }
+    for (size_t k = 0; k < mixed->m; k++)
+        is_observed[k] = is_observed[k] && is_good;
+}
+
+static bool make_errors(struct mixed *mixed, struct errors *errors)
+{
+    size_t m = mixed->m;
+    struct arena *arena = &mixed->joint->arena;
+    errors->loose = arena_calloc(arena, m + 1, sizeof *errors->loose);
+    errors->is_observed = arena_calloc(arena, m + 1, sizeof *errors->is_observed);
+    if (!errors->loose || !errors->is_observed
+        || !ARENA_DOUBLES(arena, {&errors->products, m, m}, {&errors->inverse, m, m},
+                          {&errors->factor, m, m},
+                          {&errors->work, m, 3 * m}, {&errors->estimate_by, m, m}))
+        return false;
+    errors->n = find_loose(mixed, errors->loose);
+    find_observed(mixed, errors->is_observed);
+    return true;
+}
+
+/* The derivatives of the gradient by estimate k, with a step of h or two: a column of
+ * mixed->second. */
+static enum asked differ_by(struct mixed *mixed, uint32_t k, double h, bool is_one_sided)
+{
+    size_t m = mixed->m;
+    double *column = mixed->second + k * m;
+    memcpy(column, mixed->slope, m * sizeof *column);
+    for (int side = is_one_sided ? 1 : -1; side <= 1; side += 2) {
+        memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
+        mixed->trial[k] += side * h;
+        enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+        if (asked != ASKED_OK) {
+            memset(column, 0, m * sizeof *column);
+            return asked;
+        }
+        for (size_t j = 0; j < m; j++)
+            column[j] = side > 0 ? mixed->sum[1 + j] - column[j] : mixed->sum[1 + j];
+    }
+    for (size_t j = 0; j < m; j++)
+        column[j] /= is_one_sided ? h : 2 * h;
+    return ASKED_OK;
+}
+
+/* Whether the datasets' own levels are enough for the differences: those are for estimates of shared
+ * parameters alone, which change little of the integrands, and for so many that finer levels would
+ * cost more than the step that they save in the search. */
+static bool are_own_enough(const struct mixed *mixed, const struct errors *errors)
+{
+    size_t n = 0;
+    for (size_t c = 0; c < errors->n; c++) {
+        uint32_t k = errors->loose[c];
+        bool is_shared = k < mixed->progress.s;
+        for (size_t a = 0; a < mixed->progress.r; a++)
+            is_shared = is_shared && mixed->random[a] != k;
+        if (!is_shared && !errors->is_observed[k])
+            return false;
+        n += is_shared;
+    }
+    return n > FEW_SHARED;
+}
+
+/* By differences, with steps of parts of standard errors. */
 static enum asked differ(struct mixed *mixed, struct errors *errors)
 {
     size_t m = mixed->m;
     bool is_one_sided = mixed->joint->part.n_all >= ENOUGH && mixed->progress.r > FEW_RANDOM;
+    bool is_exact = mixed->progress.phase == MIXED_EXACT;
     double part = is_one_sided ? ONE_SIDE : BOTH_SIDES;
     bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor,
                           errors->inverse);
-    mixed->progress.finer = 0; /* enough for two or three digits */
-    enum asked asked = is_one_sided ? mixed_run(mixed, JOINT_MIXED, mixed->point.theta) : ASKED_OK;
-    if (asked != ASKED_OK)
-        return asked;
-    memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
-    for (size_t c = 0; c < errors->n; c++) {
+    enum mixed_level before = mixed->progress.level;
+    enum asked asked = ASKED_OK;
+    mixed->progress.level = is_exact && !are_own_enough(mixed, errors) ? MIXED_ERRORS : MIXED_OWN;
+    memcpy(mixed->slope, mixed->point.gradient, m * sizeof(double));
+    if (is_one_sided && mixed->progress.level != before) {
+        asked = mixed_run(mixed, JOINT_MIXED, mixed->point.theta);
+        memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
+    }
+    for (size_t c = 0; c < errors->n && asked == ASKED_OK; c++) {
         uint32_t k = errors->loose[c];
-        double *column = errors->second + k * m, width = 0;
         double variance = is_good ? errors->inverse[c + c * errors->n]
                                   : 1 / fmax(mixed->curvature[k + k * m], DBL_MIN);
-        memset(column, 0, m * sizeof *column);
-        for (int side = 1; side >= (is_one_sided ? 0 : -1); side--) {
-            const double *gradient = mixed->slope;
-            double h = side ? part * sqrt(variance) : 0;
-            if (side == 0 && !is_one_sided)
-                continue;
-            memcpy(mixed->trial, mixed->point.theta, m * sizeof(double));
-            mixed->trial[k] += side * h;
-            if (side != 0) {
-                asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
-                if (asked != ASKED_OK)
-                    return asked;
-                gradient = mixed->sum + 1;
-            }
-            width += h;
-            for (size_t j = 0; j < m; j++)
-                column[j] += (side > 0 ? 1 : -1) * gradient[j];
-        }
-        for (size_t j = 0; j < m; j++)
-            column[j] /= width;
+        if (!errors->is_observed[k])
+            asked = differ_by(mixed, k, part * sqrt(variance), is_one_sided);
     }
+    return asked;
+}
+
+enum asked mixed_differ(struct mixed *mixed)
+{
+    size_t m = mixed->m;
+    struct errors errors;
+    if (!make_errors(mixed, &errors))
+        return joint_end_short(mixed->joint);
+    memset(mixed->second, 0, m * m * sizeof *mixed->second);
+    enum asked asked = differ(mixed, &errors);
     for (size_t c = 0; c < m; c++)
-        for (size_t d = 0; d < c; d++)
-            errors->second[d + c * m] = errors->second[c + d * m] =
-                0.5 * (errors->second[d + c * m] + errors->second[c + d * m]);
-    return ASKED_OK;
+        for (size_t d = 0; d < c; d++) {
+            double *one = &mixed->second[d + c * m], *other = &mixed->second[c + d * m];
+            bool has_both = errors.is_observed[c] == errors.is_observed[d];
+            *one = *other = has_both ? 0.5 * (*one + *other) : *one + *other;
+        }
+    return asked;
+}
+
+/* Whether second derivatives by all these estimates are known. */
+static bool has_second(const struct mixed *mixed, const struct errors *errors)
+{
+    for (size_t c = 0; c < errors->n; c++)
+        if (!errors->is_observed[errors->loose[c]]
+            && mixed->second[errors->loose[c] * (mixed->m + 1)] == 0)
+            return false;
+    return errors->n > 0;
+}
+
+bool mixed_observe(struct mixed *mixed)
+{
+    size_t m = mixed->m;
+    const double *observed = mixed->sum + 1 + m;
+    struct errors errors;
+    if (!make_errors(mixed, &errors))
+        return false;
+    for (size_t c = 0; c < m; c++)
+        for (size_t d = c; d < m; d++, observed++)
+            if (errors.is_observed[c] && errors.is_observed[d])
+                mixed->second[d + c * m] = mixed->second[c + d * m] = *observed;
+    if (!has_second(mixed, &errors)
+        || !invert(m, mixed->second, errors.n, errors.loose, errors.factor, errors.inverse))
+        return true;
+    for (size_t c = 0; c < errors.n; c++)
+        for (size_t d = 0; d < errors.n; d++) {
+            size_t entry = errors.loose[c] + errors.loose[d] * m;
+            mixed->curvature[entry] = mixed->second[entry];
+        }
+    return true;
 }
 
 /* The place of covariance entry k in the result's estimates; means and shared values are in the
@@ -151,16 +313,6 @@ static void put_errors(const struct mixed *mixed, const struct errors *errors,
         }
 }
 
-static bool make_errors(const struct mixed *mixed, struct errors *errors, struct arena *arena)
-{
-    size_t m = mixed->m;
-    errors->loose = arena_calloc(arena, m + 1, sizeof *errors->loose);
-    return errors->loose
-           && ARENA_DOUBLES(arena, {&errors->second, m, m}, {&errors->products, m, m},
-                            {&errors->inverse, m, m}, {&errors->factor, m, m},
-                            {&errors->work, m, 3 * m}, {&errors->estimate_by, m, m});
-}
-
 static void set_missing(double *numbers, size_t n)
 {
     for (size_t k = 0; k < n; k++)
@@ -188,13 +340,13 @@ static void find_errors(struct mixed *mixed, struct errors *errors, struct arena
     struct mixed_result *result = &mixed->result;
     size_t m = mixed->m, n = errors->n;
     double *left = errors->work, *robust = left + m * m, *inverse = errors->inverse;
-    bool has_second = invert(m, errors->second, n, errors->loose, errors->factor, inverse);
+    bool is_definite = invert(m, mixed->second, n, errors->loose, errors->factor, inverse);
     set_missing(result->standard_error, m);
     set_missing(result->error_covariance, m * m);
     set_missing(result->by_scores, m);
     set_missing(result->sandwich, m);
-    result->condition = has_second ? condition_of(n, inverse, arena) : (double)NAN;
-    if (has_second) {
+    result->condition = is_definite ? condition_of(n, inverse, arena) : (double)NAN;
+    if (is_definite) {
         put_errors(mixed, errors, inverse, result->standard_error, result->error_covariance);
         for (size_t c = 0; c < n; c++)
             for (size_t d = 0; d < n; d++) {
@@ -215,11 +367,13 @@ static void find_errors(struct mixed *mixed, struct errors *errors, struct arena
 
 static void means_of(const void *context, const struct joint_block *block, double *number)
 {
-    size_t r = ((const struct mixed *)context)->progress.r;
+    const struct mixed *mixed = context;
+    size_t r = mixed->progress.r;
+    double weight = mixed_weight(mixed, block);
     for (size_t a = 0; a < r; a++) {
-        double by = block->mixed->mean[a] - ((const struct mixed *)context)->result.mean[a];
-        number[a] = by;
-        number[r + a] = by * by;
+        double by = block->mixed->mean[a] - mixed->result.mean[a];
+        number[a] = weight * by;
+        number[r + a] = weight * by * by;
     }
 }
 
@@ -229,7 +383,7 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
     struct mixed_result *result = &mixed->result;
     const struct joint *joint = mixed->joint;
     size_t r = result->r, s = mixed->progress.s, n_shared = 0;
-    double n = (double)joint->part.n_all, *sum;
+    double n = mixed->n_dataset, *sum;
     if (!ARENA_DOUBLES(arena, {&sum, 2 * r, 1}))
         return joint_end_short(mixed->joint);
     for (size_t a = 0; a < r; a++) {
@@ -264,6 +418,19 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
     return ASKED_OK;
 }
 
+/* The exact likelihood's last stage, if the search did not come to it: the samples of the last pass
+ * are compared with its values. False: the fit must end. */
+static bool has_last_stage(struct mixed *mixed)
+{
+    if (mixed->progress.phase != MIXED_EXACT || mixed->progress.level == MIXED_FINER)
+        return true;
+    mixed->progress.level = MIXED_FINER;
+    if (mixed_run_at_best(mixed, JOINT_MIXED) != ASKED_OK)
+        return false;
+    mixed_keep_found(mixed);
+    return true;
+}
+
 enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
 {
     struct joint *joint = mixed->joint;
@@ -274,16 +441,22 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     double *factor;
     *result = (struct mixed_result){.r = r, .q = mixed->progress.q,
                                     .s = mixed->progress.s - r, .m = m};
-    if (!mixed_result_init(result, arena) || !make_errors(mixed, &errors, arena)
+    if (!mixed_result_init(result, arena) || !make_errors(mixed, &errors)
         || !ARENA_DOUBLES(arena, {&factor, r, r}))
         return joint_end_short(joint);
-    errors.n = find_loose(mixed, errors.loose);
-    enum asked asked = joint->options->statistics ? differ(mixed, &errors) : ASKED_FAILED;
+    enum asked asked = has_last_stage(mixed) ? ASKED_OK : ASKED_END;
+    if (asked == ASKED_OK && (!joint->options->statistics || joint->options->evaluates))
+        asked = ASKED_FAILED;
+    if (asked == ASKED_OK && !has_second(mixed, &errors))
+        asked = mixed_differ(mixed);
     bool has_errors = asked == ASKED_OK;
-    mixed->progress.finer = MIXED_FINEST;
+    mixed->is_current = mixed->is_current && mixed->progress.level == MIXED_FINER;
+    mixed->progress.level = MIXED_FINER;
     if (asked != ASKED_END)
         asked = mixed_run_at_best(mixed, JOINT_TELL);
     mixed_factor(mixed, mixed->point.theta, factor);
+    if (asked == ASKED_OK && has_errors && mixed_observes(mixed) && !mixed_observe(mixed))
+        return joint_end_short(joint);
     if (asked == ASKED_OK)
         asked = put_estimates(mixed, factor, arena);
     if (asked != ASKED_OK)
@@ -296,14 +469,15 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     else
         set_missing(result->standard_error, m);
     result->condition = has_errors ? result->condition : (double)NAN;
-    result->minus_2_log_likelihood = 2 * mixed->point.f;
-    if (mixed->progress.phase == MIXED_EXACT)
-        result->likelihood_error =
-            2 * fmax(fabs(joint_total(joint, error_of)), sqrt(joint_total(joint, square_of)));
+    if (mixed->progress.phase == MIXED_EXACT && !correct(mixed))
+        return joint_end_short(joint);
+    result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f);
+    result->log_prior = mixed->log_prior;
     result->n_dataset = joint->part.n_all;
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;
     result->n_row = joint->asker.objective.n_row;
-    result->likelihood = mixed->progress.phase == MIXED_EXACT ? LIKELIHOOD_EXACT : LIKELIHOOD_LAPLACE;
+    result->likelihood = mixed->progress.phase == MIXED_EXACT ? LIKELIHOOD_EXACT
+        : LIKELIHOOD_LAPLACE;
     result->outcome = (int)outcome;
     result->n_iteration = mixed->search.n_iteration;
     mixed->has_result = true;

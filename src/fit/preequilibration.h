@@ -6,8 +6,8 @@
 #include "fit/map.h"
 
 /* Asks for evaluations, of all experiments at one or more places, place after place, with `ask`,
- * which waits for those of a list. First those at whose steady states others begin; then the others,
- * whose n_sens, sens, column, begin it changes. If a steady state is not reached, the evaluations
+ * which waits for those of a list. Experiments whose steady state is another's start are asked first; then the
+ * others' n_sens, sens, column and begin are filled in, and they are asked. If a steady state is not reached, the evaluations
  * that would begin there fail like it. map: NULL if there are no derivatives. False: `ask` returned
  * false, or no memory. */
 bool fit_ask_in_order(const struct fit_problem *problem, const struct fit_map *map,

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { PRODUCT_MOST = 3, PURPOSE = 0x52554c45 };
+enum { PURPOSE = 0x52554c45 };
 /* Nodes of products by level; and points of the lattices. */
 static const size_t N_NODE[RULE_LEVELS] = {3, 5, 7, 9, 13, 19, 27, 41, 61, 91};
 enum { FIRST_POINTS = 64 };
@@ -83,11 +83,16 @@ bool rule_init(struct rule *rule, uint64_t seed, struct arena *arena)
 size_t rule_size(const struct rule *rule, size_t r, unsigned level)
 {
     size_t n = 1;
-    if (r > PRODUCT_MOST)
+    if (r > RULE_PRODUCT_MOST)
         return (size_t)FIRST_POINTS << (level + (r > 4));
     for (size_t a = 0; a < r; a++)
         n *= rule->n_node[level];
     return n;
+}
+
+double rule_reach(const struct rule *rule, size_t r, unsigned level)
+{
+    return r > RULE_PRODUCT_MOST ? 0 : rule->node[level][rule->n_node[level] - 1];
 }
 
 static double product_point(const struct rule *rule, size_t r, unsigned level, size_t k, double *t)
@@ -103,7 +108,7 @@ static double product_point(const struct rule *rule, size_t r, unsigned level, s
 double rule_point(const struct rule *rule, size_t r, unsigned level, uint64_t dataset, size_t k,
                   double *t)
 {
-    if (r <= PRODUCT_MOST)
+    if (r <= RULE_PRODUCT_MOST)
         return product_point(rule, r, level, k, t);
     size_t n = rule_size(rule, r, level);
     uint64_t stream = random_stream(dataset, PURPOSE);

@@ -1,5 +1,5 @@
 /* Rules for the mean of a function of independent standard normal variables: points t_k and weights
- * w_k, so that the sum of w_k g(t_k) is close to E g(t). For up to three variables these are
+ * w_k, so that the sum of w_k g(t_k) is close to E g(t). For up to four variables these are
  * products of Gauss and Hermite's rule, which are exact for polynomials and so converge fast where
  * g is almost constant. For more of them, whose products would be too many, they are the points of
  * a shifted rank-1 lattice, taken to a normal distribution that is wider than the standard one:
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* Levels of growing accuracy, from 0. */
-enum { RULE_LEVELS = 10, RULE_MOST = 32 }; /* variables */
+enum { RULE_LEVELS = 10, RULE_MOST = 32, RULE_PRODUCT_MOST = 4 }; /* variables */
 
 /* Const once it is made; any number of threads. */
 struct rule {
@@ -29,6 +29,8 @@ struct rule {
 bool rule_init(struct rule *rule, uint64_t seed, struct arena *arena);
 /* The number of points for r variables. */
 size_t rule_size(const struct rule *rule, size_t r, unsigned level);
+/* The largest coordinate of products; 0 for lattices. */
+double rule_reach(const struct rule *rule, size_t r, unsigned level);
 /* Writes point k of that level: r coordinates. Returns the logarithm of its weight. Lattices have a
  * shift of their own for each dataset and level. */
 double rule_point(const struct rule *rule, size_t r, unsigned level, uint64_t dataset, size_t k,

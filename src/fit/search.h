@@ -51,7 +51,7 @@ struct fit_search {
     struct stopping stopping;
     struct fit_accuracy requested; /* after the loose steps */
     double loose;              /* relative tolerance of the first steps, as long as they last; 0 after them */
-    double doubt;              /* what these must gain to be believed */
+    double doubt;              /* a decrease smaller than this is noise */
     int64_t n_iteration;
 };
 

@@ -1,11 +1,10 @@
-/* Frames of answers, appended to files and read back. A file is open only for a moment, since thousands of fits may have one.
+/* Answers, appended to files and read back. A file is open only for a moment, since thousands of fits may have one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/answers.h"
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "base/checksum.h"
-#include "io/journal_format.h"
+#include "io/frame.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,8 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FORMAT = 1, HEADER = 56, FRAME = 12, WINDOW = 64 * 1024, NAME = 48 };
-static const unsigned char magic[4] = {'S', 'T', 'F', 'A'};
+enum { OWNER = 32 + 8 + 4, FIRST = FRAME_HEAD + OWNER, WINDOW = 64 * 1024, NAME = 48 };
 
 struct answers_folder {
     uint32_t n_task;
@@ -76,7 +74,7 @@ struct answers_folder *answers_folder_new(const char *journal, const struct run_
         return NULL;
     snprintf(folder->path, size, "%s/%s", journal, ANSWERS_FOLDER);
     folder->n_task = identity_n_task(identity);
-    journal_digest(identity, folder->identity);
+    identity_digest(identity, folder->identity);
     if (list_files(folder))
         return folder;
     answers_folder_free(folder);
@@ -93,10 +91,10 @@ void answers_folder_free(struct answers_folder *folder)
 
 size_t answers_folder_n(const struct answers_folder *folder) { return folder->n; }
 
-/* Checks the name, and that the content begins as ours does or was never written. */
+/* Checks the name, and that the content begins with a frame or was never written. */
 static bool is_ours(int directory, const char *name)
 {
-    unsigned char begin[sizeof magic];
+    unsigned char begin[3];
     struct stat found;
     uint64_t dataset;
     uint32_t task;
@@ -107,7 +105,7 @@ static bool is_ours(int directory, const char *name)
         return errno == ENOENT;
     ssize_t n = fstat(file, &found) == 0 && S_ISREG(found.st_mode) ? read(file, begin, sizeof begin) : -1;
     close(file);
-    return n >= 0 && memcmp(begin, magic, (size_t)n) == 0;
+    return n >= 0 && memcmp(begin, "STF", (size_t)n) == 0;
 }
 
 enum status answers_remove(const char *journal, struct error *error)
@@ -152,23 +150,15 @@ static char *path_of(const struct answers *answers, char *path, size_t n)
     return path;
 }
 
-static uint32_t header_of(const struct answers *answers, unsigned char header[HEADER])
+/* The seed of the frames that follow. */
+static uint32_t first_of(const struct answers *answers, unsigned char first[FIRST])
 {
     uint32_t n_task = answers->folder->n_task;
-    uint64_t dataset = answers->fit / n_task;
-    memcpy(header, magic, sizeof magic);
-    bytes_put_32(header + 4, FORMAT);
-    bytes_put_64(header + 8, dataset);
-    bytes_put_32(header + 16, (uint32_t)(answers->fit % n_task));
-    memcpy(header + 20, answers->folder->identity, 32);
-    uint32_t crc = checksum(0, header, HEADER - 4);
-    bytes_put_32(header + HEADER - 4, crc);
-    return crc;
-}
-
-static uint32_t frame_crc(uint32_t header_crc, const unsigned char *frame, size_t n)
-{
-    return checksum(header_crc, frame + 8, 4 + n);
+    memcpy(first + FRAME_HEAD, answers->folder->identity, 32);
+    bytes_put_32(bytes_put_64(first + FRAME_HEAD + 32, answers->fit / n_task),
+                 (uint32_t)(answers->fit % n_task));
+    frame_seal(first, FRAME_RUN, FRAME_FORMAT, OWNER, 0);
+    return frame_crc(first);
 }
 
 /* Stops reading and keeping; an existing file stays. */
@@ -250,37 +240,40 @@ static const unsigned char *end_reading(struct answers *answers)
 
 const unsigned char *answers_next(struct answers *answers, size_t *n)
 {
-    unsigned char header[HEADER];
+    unsigned char first[FIRST];
+    struct frame frame;
     if (!answers->is_reading)
         return NULL;
-    uint32_t crc = header_of(answers, header);
+    uint32_t seed = first_of(answers, first);
     if (!answers->buffer && !reserve(answers, WINDOW))
         return end_reading(answers);
     if (answers->end == 0) {
-        if (!fill(answers, HEADER) || memcmp(answers->buffer, header, HEADER) != 0)
+        if (!fill(answers, FIRST) || memcmp(answers->buffer, first, FIRST) != 0)
             return end_reading(answers);
-        answers->at = HEADER;
-        answers->end = HEADER;
+        answers->at = FIRST;
+        answers->end = FIRST;
     }
     answers->end += (int64_t)answers->given;
     for (int64_t skipped = 0;;) {
-        if (answers->end + skipped > ANSWERS_LIMIT || !fill(answers, FRAME))
+        if (answers->end + skipped > ANSWERS_LIMIT || !fill(answers, FRAME_HEAD))
             return end_reading(answers);
-        size_t length = bytes_get_32(answers->buffer + answers->at);
-        if (length > answers->max_payload || !fill(answers, FRAME + length))
+        if (!frame_look(answers->buffer + answers->at, FRAME_HEAD, &frame) ||
+            frame.type != FRAME_ANSWER || frame.length > answers->max_payload ||
+            !fill(answers, FRAME_HEAD + frame.length))
             return end_reading(answers);
-        const unsigned char *frame = answers->buffer + answers->at;
-        if (frame_crc(crc, frame, length) != bytes_get_32(frame + 4))
+        const unsigned char *bytes = answers->buffer + answers->at;
+        if (!frame_is_good(bytes, answers->size - answers->at, &frame, seed))
             return end_reading(answers);
-        answers->at += FRAME + length;
-        if (bytes_get_32(frame + 8) == answers->number) {
+        size_t size = FRAME_HEAD + frame.length;
+        answers->at += size;
+        if (frame.number == answers->number) {
             answers->end += skipped;
-            answers->given = FRAME + length;
+            answers->given = size;
             answers->number++;
-            *n = length;
-            return frame + FRAME;
+            *n = frame.length;
+            return bytes + FRAME_HEAD;
         }
-        skipped += (int64_t)(FRAME + length);
+        skipped += (int64_t)size;
     }
 }
 
@@ -292,28 +285,27 @@ void answers_refuse(struct answers *answers)
     end_reading(answers);
 }
 
+/* Frames are not sealed before they are written: most are dropped before. */
 unsigned char *answers_add(struct answers *answers, size_t n)
 {
     if (!answers->folder || answers->is_reading)
         return NULL;
-    if (n > answers->max_payload || !reserve(answers, answers->size + FRAME + n)) {
+    if (n > answers->max_payload || !reserve(answers, answers->size + FRAME_HEAD + n)) {
         answers_drop(answers);
         return NULL;
     }
-    unsigned char *frame = answers->buffer + answers->size;
-    bytes_put_32(frame, (uint32_t)n);
-    bytes_put_32(frame + 8, answers->number++);
-    answers->size += FRAME + n;
-    return frame + FRAME;
+    unsigned char *bytes = answers->buffer + answers->size;
+    frame_mark(bytes, FRAME_ANSWER, answers->number++, n);
+    answers->size += FRAME_HEAD + n;
+    return bytes + FRAME_HEAD;
 }
 
-static void seal(struct answers *answers, uint32_t header_crc)
+static void seal(struct answers *answers, uint32_t seed)
 {
-    for (size_t at = 0; at < answers->size;) {
-        unsigned char *frame = answers->buffer + at;
-        size_t length = bytes_get_32(frame);
-        bytes_put_32(frame + 4, frame_crc(header_crc, frame, length));
-        at += FRAME + length;
+    struct frame frame;
+    for (size_t at = 0; at < answers->size; at += FRAME_HEAD + frame.length) {
+        frame_look(answers->buffer + at, FRAME_HEAD, &frame);
+        frame_seal(answers->buffer + at, frame.type, frame.number, frame.length, seed);
     }
 }
 
@@ -348,13 +340,13 @@ static int write_all(int file, const unsigned char *bytes, size_t n)
 
 enum status answers_flush(struct answers *answers, struct error *error)
 {
-    unsigned char header[HEADER];
+    unsigned char first[FIRST];
     char path[4200];
     struct stat found;
     int file;
     if (!answers->folder || answers_pending(answers) == 0)
         return STATUS_OK;
-    seal(answers, header_of(answers, header));
+    seal(answers, first_of(answers, first));
     int failure = open_to_append(answers, path_of(answers, path, sizeof path), &file);
     if (failure) {
         stop(answers);
@@ -365,11 +357,11 @@ enum status answers_flush(struct answers *answers, struct error *error)
     else if (answers->cut && found.st_size > answers->end && ftruncate(file, answers->end) != 0)
         failure = errno;
     int64_t size = failure ? 0 : answers->cut ? answers->end : found.st_size;
-    bool is_full = size + (int64_t)answers->size + HEADER > ANSWERS_LIMIT;
+    bool is_full = size + (int64_t)answers->size + FIRST > ANSWERS_LIMIT;
     answers->on_disk = true;
     answers->cut = false;
     if (!failure && !is_full && size == 0)
-        failure = write_all(file, header, sizeof header);
+        failure = write_all(file, first, sizeof first);
     if (!failure && !is_full)
         failure = write_all(file, answers->buffer, answers->size);
     close(file);

@@ -1,11 +1,8 @@
 /* The answers to the evaluations of a long fit, in order, kept in a file until the fit has ended, so that a fit whose
  * process died can continue where it was. Payloads belong to the caller; this file handles only frames and files.
  *
- * RESULT.journal/answers/DATASET-TASK.log. Everything is little-endian; a header and then frames:
- *
- *   header  "STFA", u32 format, u64 dataset, u32 task, identity[32] (SHA-256 of the run as in a journal's header, without
- *           the texts), u32 crc of the preceding 52 bytes
- *   frame   u32 length, u32 crc (of number and payload, starting from the header's), u32 number (from 0), payload[length]
+ * RESULT.journal/answers/DATASET-TASK.log, of frames (io/frame.h). The first one's payload is the run's identity_digest, u64
+ * dataset, u32 task. Those of FRAME_ANSWER are numbered from 0.
  *
  * Processes that work on the same fit at once append to the same file: what they append is the same, since evaluations are
  * pure, but for the order of those that are asked for at once. Readers take the first frame of each number and pass over the

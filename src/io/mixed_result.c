@@ -2,8 +2,6 @@
 #include "io/mixed_result.h"
 
 #include "base/cursor.h"
-#include "io/journal.h"
-#include "io/journal_state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,6 +53,7 @@ static void pass_rest(struct cursor *cursor, struct mixed_result *result)
     ARRAY(result->error_covariance, m * m);
     ARRAY(result->shrinkage, r);
     FIELD(result->minus_2_log_likelihood);
+    FIELD(result->log_prior);
     FIELD(result->likelihood_error);
     FIELD(result->condition);
     FIELD(result->n_dataset);
@@ -65,8 +64,8 @@ static void pass_rest(struct cursor *cursor, struct mixed_result *result)
     FIELD(result->n_iteration);
 }
 
-enum status mixed_result_write(const struct mixed_result *result, const char *journal,
-                               const struct run_identity *identity, struct error *error)
+enum status mixed_result_keep(const struct mixed_result *result, struct journal *journal,
+                              uint32_t number, struct error *error)
 {
     struct mixed_result copy = *result;
     struct cursor count = {.to = NULL}, out = {.to = NULL};
@@ -78,17 +77,17 @@ enum status mixed_result_write(const struct mixed_result *result, const char *jo
     pass_sizes(&out, &copy);
     pass_rest(&out, &copy);
     enum status status =
-        journal_state_write(journal, JOURNAL_POPULATION, identity, out.to, out.at, error);
+        journal_keep(journal, FRAME_POPULATION, number, out.to, out.at, error);
     free(out.to);
     return status;
 }
 
-bool mixed_result_read(struct mixed_result *result, const char *journal,
-                       const struct run_identity *identity, struct arena *arena)
+bool mixed_result_read(struct mixed_result *result, struct journal_reader *journal,
+                       struct arena *arena, uint32_t *number)
 {
     enum { MOST = 1 << 20 };
     size_t n;
-    unsigned char *bytes = journal_state_read(journal, JOURNAL_POPULATION, identity, &n);
+    unsigned char *bytes = journal_kept(journal, FRAME_POPULATION, number, &n);
     struct cursor in = {.from = bytes, .n = n, .is_bad = !bytes};
     *result = (struct mixed_result){.r = 0};
     if (bytes)
@@ -99,6 +98,24 @@ bool mixed_result_read(struct mixed_result *result, const char *journal,
         pass_rest(&in, result);
     free(bytes);
     return !in.is_bad && in.at == n;
+}
+
+void mixed_result_estimates(const struct mixed_result *result, double *estimate)
+{
+    size_t r = result->r;
+    memcpy(estimate, result->mean, r * sizeof *estimate);
+    estimate += r;
+    for (size_t j = 0; j < r; j++)
+        for (size_t i = j; i < r; i++)
+            if (result->is_estimated[i * r + j])
+                *estimate++ = result->covariance[i * r + j];
+    memcpy(estimate, result->variance, result->q * sizeof *estimate);
+    memcpy(estimate + result->q, result->value, result->s * sizeof *estimate);
+}
+
+double mixed_result_objective(const struct mixed_result *result)
+{
+    return 0.5 * result->minus_2_log_likelihood - (isnan(result->log_prior) ? 0 : result->log_prior);
 }
 
 double mixed_result_aic(const struct mixed_result *result)

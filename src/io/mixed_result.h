@@ -1,12 +1,12 @@
 /* What a fit with random parameters has found of the population: mean and covariance of these
  * parameters over the datasets, shared ones, and the likelihood. The process that fits leaves it
- * in the journal's folder, the finishing one writes it to /population.
+ * in the journal, the finishing one writes it to /population.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "io/run_identity.h"
+#include "io/journal.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +38,7 @@ struct mixed_result {
     double *error_covariance; /* m x m: squares of standard_error on its diagonal */
     double *shrinkage;      /* r: 1 - variance of the conditional means / variance */
     double minus_2_log_likelihood; /* with all constants */
+    double log_prior;              /* of the estimates' density; NaN: there are no priors */
     double likelihood_error;       /* its error, by what more points changed; 0: Laplace's */
     double condition;       /* number of the correlation matrix of the estimates */
     uint64_t n_dataset, n_left_out, n_row; /* datasets that count; others; measurements of these */
@@ -48,12 +49,16 @@ struct mixed_result {
 
 /* Room for r, s, m and q, which are set, in `arena`, all zeros. False: out of memory. */
 bool mixed_result_init(struct mixed_result *result, struct arena *arena);
-/* The file in the journal's folder; survives a power failure when this returns. */
-enum status mixed_result_write(const struct mixed_result *result, const char *journal,
-                               const struct run_identity *identity, struct error *error);
-/* False: there is none of this run, it is damaged, or out of memory. */
-bool mixed_result_read(struct mixed_result *result, const char *journal,
-                       const struct run_identity *identity, struct arena *arena);
+/* Leaves it in the journal for the process that writes the result: number `number` of these. */
+enum status mixed_result_keep(const struct mixed_result *result, struct journal *journal,
+                              uint32_t number, struct error *error);
+/* The latest one, and its number. False: there is none, it is damaged, or out of memory. */
+bool mixed_result_read(struct mixed_result *result, struct journal_reader *journal,
+                       struct arena *arena, uint32_t *number);
+/* All m estimates, in their order. */
+void mixed_result_estimates(const struct mixed_result *result, double *estimate);
+/* What was minimised: -log of the likelihood times the priors' density. */
+double mixed_result_objective(const struct mixed_result *result);
 /* Akaike's criterion; Schwarz's with the number of datasets, or of measurements. */
 double mixed_result_aic(const struct mixed_result *result);
 double mixed_result_bic(const struct mixed_result *result, uint64_t n);

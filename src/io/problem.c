@@ -142,7 +142,6 @@ static void open_rows(struct problem *problem)
         problem_read_values(problem, "/datasets/petab", (size_t)info->n_dataset, &info->petab.n, &info->petab.of);
     info->has_experiments = problem->has_experiments;
     info->has_steady = problem->steady.dataset;
-    info->has_dose_rates = stream[GROUP_DOSES].field[DOSE_rate].column.dataset;
     info->has_periods = stream[GROUP_DOSES].field[DOSE_steady].column.dataset;
     info->n_experiment = problem->has_experiments ? problem->owners[1].n : info->n_dataset;
     info->n_measurement = stream[GROUP_MEASUREMENTS].n_row;
@@ -150,7 +149,6 @@ static void open_rows(struct problem *problem)
     info->n_knot = stream[GROUP_INPUTS].n_row;
     info->n_call = stream[GROUP_EVENTS].n_row;
     info->has_times = stream[GROUP_SUBSTITUTES].field[SUBSTITUTE_time].column.dataset;
-    info->has_own = stream[GROUP_SUBSTITUTES].field[SUBSTITUTE_measurement].column.dataset;
     info->n_substitute = stream[GROUP_SUBSTITUTES].n_row;
     info->n_covariate = problem->owners[0].n_covariate;
     info->covariate_name = problem->owners[0].covariate_name;

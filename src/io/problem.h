@@ -25,8 +25,7 @@ struct problem_info {
     const char *const *parameter_prior; /* /parameters/prior, not checked yet; or NULL */
     size_t n_prior;                     /* its rows that are not "none" */
     bool has_steady;                /* some experiments begin at steady states */
-    bool has_periods, has_dose_rates; /* /doses/steady, /doses/rate are there */
-    bool has_times, has_own;        /* /substitutes/time, /substitutes/measurement are there */
+    bool has_periods, has_times;    /* /doses/steady, /substitutes/time are there */
     uint64_t n_dataset, n_measurement;
     bool has_experiments;           /* otherwise each dataset is one experiment */
     uint64_t n_experiment; /* without /experiments n_dataset */
@@ -60,6 +59,9 @@ struct problem_expectation {
     const char *const *observable_error; /* as in stiffit/model.h, checked; NULL: all "default" */
     enum error_kind error;  /* of observables for which neither the file nor the model names one */
 };
+struct stiffit_model;
+/* Of this model, to which the pointers point; error: normal. */
+struct problem_expectation problem_expectation_of(const struct stiffit_model *abi);
 
 /* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, one per line.
  * STATUS_SYSTEM: the file does not exist or cannot be read. */

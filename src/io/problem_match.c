@@ -8,7 +8,25 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stiffit/model.h>
 #include <string.h>
+
+struct problem_expectation problem_expectation_of(const struct stiffit_model *abi)
+{
+    return (struct problem_expectation){
+        .model_name = abi->name, .n_parameter = abi->n_parameter, .n_covariate = abi->n_covariate,
+        .n_observable = abi->n_observable, .parameter_name = abi->parameter_name,
+        .covariate_name = abi->covariate_name, .observable_name = abi->observable_name, .n_state = abi->n_state,
+        .state_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name, .n_event = abi->n_event,
+        .event_name = abi->event_name, .parameter_use = abi->parameter_use,
+        .use_of_rows = STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE, .infusion_kind = abi->infusion ? abi->infusion_kind : NULL,
+        .parameter_start = abi->parameter_start, .parameter_lower = abi->parameter_lower,
+        .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0,
+        .parameter_prior = abi->parameter_prior, .parameter_prior_on = abi->parameter_prior_on,
+        .parameter_prior_number = {abi->parameter_prior_location, abi->parameter_prior_scale, abi->parameter_prior_lower,
+                                   abi->parameter_prior_upper},
+        .has_noise = abi->noise != NULL, .observable_error = abi->observable_error};
+}
 
 /* Copies names: the model may be closed before the problem. */
 static const char *const *copy_names(struct problem *problem, size_t n, const char *const *names)

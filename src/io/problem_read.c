@@ -117,8 +117,51 @@ static enum status read_t0(const struct problem *problem, struct problem_block *
     return status;
 }
 
+static void report_source(struct problem *problem, const struct problem_block *block, size_t d, uint64_t row)
+{
+    char text[100], hint[NEAREST_HINT];
+    problem_name_text(problem, &problem->steady, row, text);
+    faults_add(&problem->faults, "%s row %" PRIu64 ": \"%s\" is no experiment of dataset \"%.60s\"%s", problem->steady.path,
+               row, text, block->id[block->dataset[d] - block->first],
+               problem_name_hint(problem, &problem->owners[1].names, text, hint));
+}
+
+/* Of each experiment of the block, the number of the one at whose steady state it begins, or -1. */
+static enum status read_sources(struct problem *problem, const struct problem_block *block, double *given, struct error *error)
+{
+    const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
+    if (!problem_has_names(&problem->steady))
+        return read_constants(problem, block, &problem->steady, true, given, error);
+    int64_t *number = arena_alloc(block->arena, PIECE * sizeof *number);
+    int64_t *within = arena_calloc(block->arena, PIECE, sizeof *within);
+    const struct problem_numbers numbers = {.column = &problem->steady, .names = &problem->owners[1].names_within,
+                                            .is_row = true, .has_none = true, .within = within};
+    if (!number || !within)
+        return problem_no_memory(problem, error);
+    for (size_t d = 0, begin = 0, e; begin < block->n_experiment; begin = e) {
+        uint64_t first = row[begin], left = row[block->n_experiment - 1] + 1 - first;
+        size_t n = left < PIECE ? (size_t)left : PIECE, from = d;
+        for (e = begin; e < block->n_experiment && row[e] < first + n; e++) {
+            while (e >= block->first_experiment[d + 1])
+                d++;
+            within[row[e] - first] = (int64_t)block->dataset[d];
+        }
+        enum status status = problem_read_numbers(&numbers, first, n, number, error);
+        if (status)
+            return status;
+        for (size_t k = begin; k < e; k++) {
+            while (k >= block->first_experiment[from + 1])
+                from++;
+            given[k] = (double)number[row[k] - first];
+            if (number[row[k] - first] == NAME_UNKNOWN && problem->checking)
+                report_source(problem, block, from, row[k]);
+        }
+    }
+    return STATUS_OK;
+}
+
 /* Row numbers of other experiments of the same dataset; what is none of them becomes the experiment itself, a fault. */
-static enum status read_steady(const struct problem *problem, struct problem_block *block, struct error *error)
+static enum status read_steady(struct problem *problem, struct problem_block *block, struct error *error)
 {
     const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
     block->steady = NULL;
@@ -128,7 +171,7 @@ static enum status read_steady(const struct problem *problem, struct problem_blo
     block->steady = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *block->steady);
     if (!given || !block->steady)
         return problem_no_memory(problem, error);
-    enum status status = read_constants(problem, block, &problem->steady, true, given, error);
+    enum status status = read_sources(problem, block, given, error);
     for (size_t d = 0; d < block->n && !status; d++)
         for (size_t e = block->first_experiment[d]; e < block->first_experiment[d + 1]; e++) {
             block->steady[e] = given[e] == -1 ? EXPERIMENT_NONE : (uint32_t)e;

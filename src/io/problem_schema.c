@@ -14,6 +14,8 @@ struct group {
     const char *path;
     const char *const *names;
     size_t n;
+    size_t n_column;                  /* columns, and lists of the names that they mean */
+    const struct column_info *column;
 };
 
 /* A problem file may contain its own result (/fits and related groups). */
@@ -27,33 +29,45 @@ static const char *const parameter_names[] = {"name", "start", "lower", "upper",
                                               "prior", "prior_on", "prior_location", "prior_scale", "prior_lower",
                                               "prior_upper", "from_model"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0", "petab"};
-#define MEASUREMENT_NAME(name, kind, least, most, meaning) #name,
 static const char *const experiment_names[] = {"dataset", "id", "covariates", "covariate_names", "t0", "steady"};
-static const char *const dose_names[] = {"dataset", "experiment", "time", "amount", "target", "target_names", "duration",
-                                         "rate", "interval", "count", "steady"};
-static const char *const input_names[] = {"dataset", "experiment", "time", "value", "input", "input_names"};
-static const char *const event_names[] = {"dataset", "experiment", "time", "event", "event_names"};
-static const char *const substitute_names[] = {"dataset", "experiment", "parameter", "parameter_names", "by", "by_names",
-                                               "value", "time", "measurement"};
-static const char *const measurement_names[] = {"dataset", "experiment", "observable_names", "observable_error",
-                                                MEASUREMENT_LIST(MEASUREMENT_NAME)};
+/* Beside a group's own columns. */
+static const char *const row_names[] = {"dataset", "experiment"};
+static const char *const measurement_names[] = {"dataset", "experiment", "observable_error"};
 
 /* Written by PyTables and rhdf5 on every group. */
 static const char *const foreign_attributes[] = {"CLASS", "TITLE", "VERSION", "rhdf5-NA.OK"};
 
 #define LIST(names) names, sizeof names / sizeof *names
 static const struct group groups[] = {
-    {"/", LIST(root_names)},
-    {"/model", LIST(model_names)},
-    {"/parameters", LIST(parameter_names)},
-    {"/datasets", LIST(dataset_names)},
-    {"/experiments", LIST(experiment_names)},
-    {"/measurements", LIST(measurement_names)},
-    {"/doses", LIST(dose_names)},
-    {"/inputs", LIST(input_names)},
-    {"/events", LIST(event_names)},
-    {"/substitutes", LIST(substitute_names)},
+    {"/", LIST(root_names), 0, NULL},
+    {"/model", LIST(model_names), 0, NULL},
+    {"/parameters", LIST(parameter_names), 0, NULL},
+    {"/datasets", LIST(dataset_names), 0, NULL},
+    {"/experiments", LIST(experiment_names), 0, NULL},
+    {"/measurements", LIST(measurement_names), N_MEASUREMENT, measurement_columns},
 };
+enum { N_FIXED = sizeof groups / sizeof *groups, MOST_NAMES = 40 };
+
+static struct group group_of(size_t i)
+{
+    if (i < N_FIXED)
+        return groups[i];
+    const struct record_info *record = &record_info[i - N_FIXED];
+    return (struct group){record->path, LIST(row_names), record->n, record->column};
+}
+
+/* All names of a group; returns their number. */
+static size_t names_of(const struct group *group, const char *names[MOST_NAMES])
+{
+    size_t n = group->n;
+    memcpy(names, group->names, n * sizeof *names);
+    for (size_t i = 0; i < group->n_column; i++) {
+        names[n++] = group->column[i].name;
+        if (group->column[i].names)
+            names[n++] = words_file(group->column[i].names);
+    }
+    return n;
+}
 
 struct search {
     struct problem_faults *faults;
@@ -64,10 +78,12 @@ static bool visit_name(void *context, const char *name)
 {
     const struct search *search = context;
     const struct group *group = search->group;
-    if (words_find(name, group->names, group->n) >= 0)
+    const char *names[MOST_NAMES];
+    size_t n = names_of(group, names);
+    if (words_find(name, names, n) >= 0)
         return true;
     const char *separator = strcmp(group->path, "/") == 0 ? "" : "/";
-    const char *near = strlen(name) < 64 ? nearest_name(name, group->names, group->n) : NULL;
+    const char *near = strlen(name) < 64 ? nearest_name(name, names, n) : NULL;
     if (near)
         faults_add(search->faults, "%s%s%.100s: unknown name; did you mean %s%s%s?", group->path, separator, name,
                    group->path, separator, near);
@@ -103,16 +119,17 @@ void problem_check_names(struct problem *problem)
 {
     const struct hdf5_file *file = &problem->file;
     struct error fault = {0};
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
-        struct search search = {&problem->faults, &groups[i]};
-        enum hdf5_kind kind = hdf5_kind(file, groups[i].path);
+    for (size_t i = 0; i < N_FIXED + N_RECORD; i++) {
+        const struct group group = group_of(i);
+        struct search search = {&problem->faults, &group};
+        enum hdf5_kind kind = hdf5_kind(file, group.path);
         if (kind == HDF5_ABSENT)
             continue;
         if (kind != HDF5_GROUP) {
-            faults_add(&problem->faults, "%s: must be a group of this file", groups[i].path);
+            faults_add(&problem->faults, "%s: must be a group of this file", group.path);
             continue;
         }
-        if (hdf5_each_link(file, groups[i].path, visit_name, &search, &fault))
+        if (hdf5_each_link(file, group.path, visit_name, &search, &fault))
             faults_add_error(&problem->faults, file->path, &fault);
     }
     if (hdf5_kind(file, "/options") == HDF5_GROUP

@@ -5,6 +5,7 @@
 
 #include "io/hdf5_file.h"
 #include "io/problem.h"
+#include "io/problem_names.h"
 
 /* Groups of rows. Rows of /experiments belong to datasets; those of the others to experiments or, in a file without
  * /experiments, to datasets. */
@@ -12,29 +13,20 @@ enum problem_group {
     GROUP_EXPERIMENTS, GROUP_MEASUREMENTS, GROUP_DOSES, GROUP_INPUTS, GROUP_EVENTS, GROUP_SUBSTITUTES, N_GROUP
 };
 
-enum { DOSE_time, DOSE_amount, DOSE_target, DOSE_duration, DOSE_rate, DOSE_interval, DOSE_count, DOSE_steady };
-enum { KNOT_time, KNOT_value, KNOT_input };
-enum { CALL_time, CALL_event };
-enum { SUBSTITUTE_parameter, SUBSTITUTE_by, SUBSTITUTE_value, SUBSTITUTE_time, SUBSTITUTE_measurement };
-enum { MAX_FIELD = 8 };
-_Static_assert((int)N_MEASUREMENT <= (int)MAX_FIELD, "room for the columns of measurements");
+enum { MAX_FIELD = 12 };
+_Static_assert((int)N_MEASUREMENT <= (int)MAX_FIELD && (int)N_DOSE_COLUMN <= (int)MAX_FIELD,
+               "room for the columns of a group");
+_Static_assert((int)N_SUBSTITUTE_COLUMN <= (int)MAX_FIELD, "room for the columns of a group");
 
-/* A column of a group. */
-struct problem_field_info {
-    const char *name;
-    bool is_real, is_needed;
-    int64_t least, most;    /* of whole numbers; an index is below the number of its names */
-    const char *meaning;
-    const char *names;      /* of an index: the path of its list of names; else NULL */
-    const char *what;       /* one of them */
-};
-
+/* A column of a group in the file. An index may have names instead of numbers: then an empty one means
+ * -1 where that is allowed, and without a list they are one themselves. */
 struct problem_field {
     struct hdf5_column column; /* dataset = 0: not in the file */
     double *real;              /* the window's numbers; NULL: whole ones, not in the file, or not used */
     int64_t *whole;
     size_t n_name;             /* of an index; 1 if there is no list, which is enough for a model with one */
     const char *const *name;
+    struct problem_names names; /* if the column has names: what they mean */
     uint32_t *to_model;        /* n_name + 1: what each name is in the model; of by_names, in the file's parameters */
 };
 
@@ -42,16 +34,19 @@ struct problem_stream {
     const char *path;                 /* of the group */
     const char *what;                 /* its rows, for messages */
     size_t n_info;
-    const struct problem_field_info *info;
+    const struct column_info *info;
+    const struct record_info *record; /* what a row is; NULL: of measurements, experiments */
     struct problem_field field[MAX_FIELD];
     struct hdf5_column owner;         /* the column `dataset` or `experiment` */
-    bool of_experiments;              /* it is `experiment` */
+    struct hdf5_column dataset;       /* beside names of experiments, which differ within a dataset only */
+    bool of_experiments;              /* the owner is `experiment` */
     uint64_t n_owner, n_row;
     /* Rows [first, first + n) are in memory; `next` is the next one to be taken. */
     uint64_t first, next;
     size_t n;
     uint64_t checked;                 /* rows before this one have been checked for faults of the file */
     int64_t *key;                     /* the owner; -1: out of range or out of order; skipped */
+    int64_t *of;                      /* the dataset of each, if there is that column */
 };
 
 /* What belongs to each dataset, or each experiment. */
@@ -61,6 +56,7 @@ struct problem_owners {
     uint64_t n;
     size_t n_covariate;
     const char *const *covariate_name;
+    struct problem_names names, names_within; /* of its ids, if a column means them; within: experiments of a dataset */
 };
 
 /* Opens /datasets/id. */
@@ -78,11 +74,6 @@ enum status problem_init_windows(struct problem *problem, struct error *error);
 enum status problem_next_rows(struct problem *problem, struct problem_stream *stream, uint64_t owner, size_t *i, size_t *n,
                               struct error *error);
 void problem_seek(struct problem_stream *stream, uint64_t row);
-
-struct knot {
-    double time, value;
-    uint32_t input;
-};
 
 /* What the reader knows of a block beside its contents. Arrays have an entry per group: of /experiments, the experiments. */
 struct problem_room {

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #define TOO_MANY(what) "has more than 16777216 " what
-static char too_many[N_GROUP][60] = {TOO_MANY("experiments"), TOO_MANY("measurements"), TOO_MANY("doses"),
-                                     TOO_MANY("knots of inputs"), TOO_MANY("events"), TOO_MANY("substitutes")};
+static char too_many[N_GROUP][60] = {TOO_MANY("experiments"), TOO_MANY("measurements"),
+                                     TOO_MANY("doses"),       TOO_MANY("knots of inputs"),
+                                     TOO_MANY("events"),      TOO_MANY("substitutes")};
 _Static_assert(PROBLEM_MAX_DATASET_ROW == 16777216, "the message names the number");
 
 /* Moves the `used` items of an array to a new one with room for `capacity` of them. */
@@ -38,8 +39,10 @@ static bool widen_experiments(struct problem_block *block, size_t used, size_t c
     struct problem_room *room = block->room;
     bool good = true;
     for (int g = 0; g < N_GROUP; g++) {
-        good = good && widen(block->arena, &room->place[g], used, capacity, sizeof *room->place[g])
-               && widen(block->arena, &room->offset[g], used ? used + 1 : 0, capacity + 1, sizeof *room->offset[g]);
+        good = good &&
+               widen(block->arena, &room->place[g], used, capacity, sizeof *room->place[g]) &&
+               widen(block->arena, &room->offset[g], used ? used + 1 : 0, capacity + 1,
+                     sizeof *room->offset[g]);
         if (good && !used)
             room->offset[g][0] = 0;
     }
@@ -50,8 +53,17 @@ static bool widen_experiments(struct problem_block *block, size_t used, size_t c
     return good;
 }
 
-enum status problem_reserve(const struct problem *problem, struct problem_block *block, enum problem_group group, size_t n,
-                            struct error *error)
+/* The array of a group whose rows are structs. */
+static void *records_of(struct problem_block *block, enum problem_group group)
+{
+    void *const array[N_GROUP] = {[GROUP_DOSES] = &block->dose, [GROUP_INPUTS] = &block->room->knot,
+                                  [GROUP_EVENTS] = &block->call,
+                                  [GROUP_SUBSTITUTES] = &block->substitute};
+    return array[group];
+}
+
+enum status problem_reserve(const struct problem *problem, struct problem_block *block,
+                            enum problem_group group, size_t n, struct error *error)
 {
     struct problem_room *room = block->room;
     size_t used = room->used[group], capacity = room->capacity[group] ? room->capacity[group] : n;
@@ -60,16 +72,13 @@ enum status problem_reserve(const struct problem *problem, struct problem_block 
     while (capacity < used + n)
         capacity *= 2;
     bool good = false;
-    switch (group) {
-    case GROUP_EXPERIMENTS: good = widen_experiments(block, used, capacity); break;
-    case GROUP_MEASUREMENTS: good = widen_measurements(block, used, capacity); break;
-    case GROUP_DOSES:
-        good = widen(block->arena, &block->dose, used, capacity, sizeof *block->dose);
-        break;
-    case GROUP_INPUTS: good = widen(block->arena, &room->knot, used, capacity, sizeof *room->knot); break;
-    case GROUP_EVENTS: good = widen(block->arena, &block->call, used, capacity, sizeof *block->call); break;
-    default: good = widen(block->arena, &block->substitute, used, capacity, sizeof *block->substitute);
-    }
+    if (group == GROUP_EXPERIMENTS)
+        good = widen_experiments(block, used, capacity);
+    else if (group == GROUP_MEASUREMENTS)
+        good = widen_measurements(block, used, capacity);
+    else
+        good = widen(block->arena, records_of(block, group), used, capacity,
+                     problem->stream[group].record->size);
     if (!good)
         return problem_no_memory(problem, error);
     room->capacity[group] = capacity;
@@ -77,7 +86,8 @@ enum status problem_reserve(const struct problem *problem, struct problem_block 
 }
 
 /* Copies rows [i, i + n) of the window to the block, from row `to` on. */
-static void copy_measurements(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
+static void copy_measurements(const struct problem_stream *stream, struct problem_block *block,
+                              size_t to, size_t i, size_t n)
 {
     const struct measurements target = measurements_from(&block->measured, to), none = {0};
     measurements_copy(&target, 0, &none, 0, n);
@@ -87,7 +97,7 @@ static void copy_measurements(const struct problem_stream *stream, struct proble
         if (stream->field[c].real)
             memcpy(cells, stream->field[c].real + i, n * sizeof(double));
         for (size_t k = 0; whole && k < n; k++)
-            if (measurement_columns[c].kind == MEASUREMENT_UINT32)
+            if (measurement_columns[c].kind == COLUMN_UINT32)
                 ((uint32_t *)cells)[k] = (uint32_t)whole[i + k];
             else
                 ((int8_t *)cells)[k] = (int8_t)whole[i + k];
@@ -96,71 +106,64 @@ static void copy_measurements(const struct problem_stream *stream, struct proble
         target.observable[k] = stream->field[MEASUREMENT_observable].to_model[target.observable[k]];
 }
 
-static double real(const struct problem_stream *stream, int f, size_t i, double none)
-{
-    return stream->field[f].real && !isnan(stream->field[f].real[i]) ? stream->field[f].real[i] : none;
-}
-
-static int64_t whole(const struct problem_stream *stream, int f, size_t i, int64_t none)
-{
-    return stream->field[f].whole ? stream->field[f].whole[i] : none;
-}
-
-static void copy_doses(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
-{
-    for (size_t end = i + n; i < end; i++, to++) {
-        block->dose[to] = (struct dose){
-            .time = real(stream, DOSE_time, i, NAN), .amount = real(stream, DOSE_amount, i, NAN),
-            .duration = real(stream, DOSE_duration, i, 0), .rate = real(stream, DOSE_rate, i, 0),
-            .interval = real(stream, DOSE_interval, i, 0),
-            .count = (uint32_t)whole(stream, DOSE_count, i, 1), .steady = (uint8_t)whole(stream, DOSE_steady, i, 0),
-            .target = stream->field[DOSE_target].to_model[whole(stream, DOSE_target, i, 0)]};
-    }
-}
-
-static void copy_knots(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
-{
-    for (size_t end = i + n; i < end; i++, to++)
-        block->room->knot[to] = (struct knot){real(stream, KNOT_time, i, NAN), real(stream, KNOT_value, i, NAN),
-                                              stream->field[KNOT_input].to_model[whole(stream, KNOT_input, i, 0)]};
-}
-
-static void copy_calls(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
-{
-    for (size_t end = i + n; i < end; i++, to++)
-        block->call[to] = (struct event_call){real(stream, CALL_time, i, NAN),
-                                        stream->field[CALL_event].to_model[whole(stream, CALL_event, i, 0)]};
-}
-
 /* A row of /measurements as a row of the experiment that is being taken, or UINT32_MAX - 1. */
 static uint32_t row_of(const struct problem_block *block, int64_t measurement)
 {
     const struct problem_room *room = block->room;
-    size_t e = block->n_experiment, n = room->used[GROUP_MEASUREMENTS] - room->offset[GROUP_MEASUREMENTS][e];
+    size_t e = block->n_experiment,
+           n = room->used[GROUP_MEASUREMENTS] - room->offset[GROUP_MEASUREMENTS][e];
     if (measurement < 0)
         return EXPERIMENT_NONE;
-    uint64_t row = (uint64_t)measurement - room->place[GROUP_MEASUREMENTS][e]; /* wraps around before the first */
+    uint64_t row = (uint64_t)measurement -
+                   room->place[GROUP_MEASUREMENTS][e]; /* wraps around before the first */
     return row < n ? (uint32_t)row : UINT32_MAX - 1;
 }
 
-static void copy_substitutes(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
+/* What a whole number of the file is in memory. */
+static int64_t in_memory(const struct problem_stream *stream, const struct problem_block *block,
+                         size_t f, int64_t value)
 {
-    for (size_t end = i + n; i < end; i++, to++) {
-        int64_t by = whole(stream, SUBSTITUTE_by, i, -1);
-        block->substitute[to] = (struct substitute){
-            .parameter = stream->field[SUBSTITUTE_parameter].to_model[whole(stream, SUBSTITUTE_parameter, i, 0)],
-            .by = by < 0 ? EXPERIMENT_NUMBER : stream->field[SUBSTITUTE_by].to_model[by],
-            .value = real(stream, SUBSTITUTE_value, i, NAN), .time = real(stream, SUBSTITUTE_time, i, -INFINITY),
-            .row = row_of(block, whole(stream, SUBSTITUTE_measurement, i, -1))};
-    }
+    if (stream->info[f].is_row)
+        return row_of(block, value);
+    return stream->info[f].names && value >= 0 ? stream->field[f].to_model[value] : value;
 }
 
-typedef void copy_rows(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n);
-static copy_rows *const copy[N_GROUP] = {NULL, copy_measurements, copy_doses, copy_knots, copy_calls, copy_substitutes};
+/* Copies rows [i, i + n) of the window to the array, as structs. */
+static void copy_records(const struct problem_stream *stream, const struct problem_block *block,
+                         char *record, size_t i, size_t n)
+{
+    for (size_t end = i + n; i < end; i++, record += stream->record->size)
+        for (size_t f = 0; f < stream->n_info; f++) {
+            const struct problem_field *field = &stream->field[f];
+            const struct column_info *info = &stream->info[f];
+            if (field->real && !isnan(field->real[i]))
+                column_put_real(info, record, field->real[i]);
+            else if (info->kind == COLUMN_DOUBLE)
+                column_put_none(info, record);
+            else
+                column_put_whole(info, record,
+                                 in_memory(stream, block, f, field->whole ? field->whole[i]
+                                                                          : (int64_t)info->none));
+        }
+}
+
+static void copy_rows(const struct problem_stream *stream, struct problem_block *block,
+                      enum problem_group group, size_t i, size_t n)
+{
+    size_t to = block->room->used[group];
+    if (group == GROUP_MEASUREMENTS) {
+        copy_measurements(stream, block, to, i, n);
+        return;
+    }
+    char *array;
+    memcpy(&array, records_of(block, group), sizeof array);
+    copy_records(stream, block, array + to * stream->record->size, i, n);
+}
 
 /* `first`: of the dataset. */
-static enum status take_rows(struct problem *problem, struct problem_block *block, enum problem_group group, uint64_t owner,
-                             size_t first, struct error *error)
+static enum status take_rows(struct problem *problem, struct problem_block *block,
+                             enum problem_group group, uint64_t owner, size_t first,
+                             struct error *error)
 {
     struct problem_stream *stream = &problem->stream[group];
     struct problem_room *room = block->room;
@@ -176,7 +179,7 @@ static enum status take_rows(struct problem *problem, struct problem_block *bloc
         }
         if ((status = problem_reserve(problem, block, group, n, error)))
             break;
-        copy[group](stream, block, room->used[group], i, n);
+        copy_rows(stream, block, group, i, n);
         room->used[group] += n;
     }
     room->offset[group][e + 1] = room->used[group];
@@ -184,7 +187,8 @@ static enum status take_rows(struct problem *problem, struct problem_block *bloc
 }
 
 /* Experiments of files without /experiments do not count. */
-static bool is_too_much(const struct problem *problem, const struct problem_room *room, size_t max_row)
+static bool is_too_much(const struct problem *problem, const struct problem_room *room,
+                        size_t max_row)
 {
     size_t n = problem->has_experiments ? room->used[GROUP_EXPERIMENTS] : 0;
     for (int g = GROUP_MEASUREMENTS; g < N_GROUP; g++)
@@ -192,8 +196,8 @@ static bool is_too_much(const struct problem *problem, const struct problem_room
     return n > max_row;
 }
 
-static enum status take_experiment(struct problem *problem, struct problem_block *block, uint64_t number, const size_t *first,
-                                   struct error *error)
+static enum status take_experiment(struct problem *problem, struct problem_block *block,
+                                   uint64_t number, const size_t *first, struct error *error)
 {
     struct problem_room *room = block->room;
     if (block->n_experiment - first[GROUP_EXPERIMENTS] >= PROBLEM_MAX_DATASET_ROW) {
@@ -210,8 +214,8 @@ static enum status take_experiment(struct problem *problem, struct problem_block
     return status;
 }
 
-enum status problem_take(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row, bool *fits,
-                         struct error *error)
+enum status problem_take(struct problem *problem, struct problem_block *block, uint64_t dataset,
+                         size_t max_row, bool *fits, struct error *error)
 {
     struct problem_room *room = block->room;
     struct problem_stream *experiments = &problem->stream[GROUP_EXPERIMENTS];
@@ -245,8 +249,11 @@ enum status problem_take(struct problem *problem, struct problem_block *block, u
 
 static int compare_doses(const void *a, const void *b)
 {
-    const struct dose *left = *(const struct dose *const *)a, *right = *(const struct dose *const *)b;
-    return left->time != right->time ? (left->time < right->time ? -1 : 1) : left < right ? -1 : left > right;
+    const struct dose *left = *(const struct dose *const *)a,
+                      *right = *(const struct dose *const *)b;
+    return left->time != right->time ? (left->time < right->time ? -1 : 1)
+           : left < right            ? -1
+                                     : left > right;
 }
 
 /* Sorts n doses by time, equal ones in the file's order. */
@@ -275,7 +282,8 @@ static bool fill_inputs(const struct problem *problem, struct problem_block *blo
 {
     const struct problem_room *room = block->room;
     size_t n_knot = room->used[GROUP_INPUTS], n_input = problem->n_model_input;
-    block->input = arena_calloc(block->arena, block->n_experiment * n_input + 1, sizeof *block->input);
+    block->input =
+        arena_calloc(block->arena, block->n_experiment * n_input + 1, sizeof *block->input);
     double *time = arena_alloc(block->arena, (n_knot + 1) * sizeof *time);
     double *value = arena_alloc(block->arena, (n_knot + 1) * sizeof *value);
     if (!block->input || !time || !value)
@@ -302,10 +310,12 @@ static bool fill_inputs(const struct problem *problem, struct problem_block *blo
     return true;
 }
 
-enum status problem_settle(const struct problem *problem, struct problem_block *block, struct error *error)
+enum status problem_settle(const struct problem *problem, struct problem_block *block,
+                           struct error *error)
 {
     bool good = true;
     for (size_t e = 0; e < block->n_experiment && good; e++)
-        good = sort_doses(block->arena, block->dose + block->first_dose[e], block->first_dose[e + 1] - block->first_dose[e]);
+        good = sort_doses(block->arena, block->dose + block->first_dose[e],
+                          block->first_dose[e + 1] - block->first_dose[e]);
     return good && fill_inputs(problem, block) ? STATUS_OK : problem_no_memory(problem, error);
 }

@@ -5,6 +5,7 @@
 
 #include "base/sha256.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -200,14 +201,47 @@ static void hash_rows(struct sha256 *hash, const struct problem_block *block, si
             continue;
         const void *cells = measurements_cell(&rows, (enum measurement_column)c, 0);
         switch (measurement_columns[c].kind) {
-        case MEASUREMENT_DOUBLE: hash_doubles(hash, cells, n); break;
-        case MEASUREMENT_UINT32:
+        case COLUMN_DOUBLE: hash_doubles(hash, cells, n); break;
+        case COLUMN_UINT32:
             hash_numbers(hash, cells, n);
             break;
-        case MEASUREMENT_INT8:
+        case COLUMN_INT8:
             for (size_t i = 0; i < n; i++)
                 hash_byte(hash, ((const int8_t *)cells)[i] + 1);
+            break;
+        default: assert(false);
         }
+    }
+}
+
+static void hash_value(struct sha256 *hash, const struct column_info *column, const void *record)
+{
+    const double value = column->kind == COLUMN_DOUBLE ? column_real(column, record) : 0;
+    if (column->kind == COLUMN_DOUBLE)
+        hash_doubles(hash, &value, 1);
+    else if (column->size == 1)
+        hash_byte(hash, (int)column_whole(column, record));
+    else
+        sha256_add_uint64(hash, (uint32_t)column_whole(column, record));
+}
+
+/* Columns of the first set are always hashed, others with those of their set and only if one of these
+ * has a value: a file without them keeps the hash that it had before there were such columns. */
+static void hash_record(struct sha256 *hash, const struct record_info *info, const void *record)
+{
+    for (size_t first = 0, end; first < info->n; first = end) {
+        const int set = info->column[first].set;
+        bool any = set == 0;
+        for (end = first; end < info->n && info->column[end].set == set; end++)
+            any = any || !column_is_none(&info->column[end], record);
+        if (!any)
+            continue;
+        const char *word = (size_t)set < info->n_word ? info->word[set]
+                           : set > 0 ? info->column[first].name : NULL;
+        if (word)
+            sha256_add_string(hash, word);
+        for (size_t i = first; i < end; i++)
+            hash_value(hash, &info->column[i], record);
     }
 }
 
@@ -222,15 +256,10 @@ static bool hash_happenings(struct sha256 *hash, const struct problem *problem, 
         n_knot += input[i].n;
     sha256_add_uint64(hash, n_dose);
     for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++) {
-        const struct dose *dose = &block->dose[i];
-        hash_doubles(hash, (const double[]){dose->time, dose->amount, dose->duration,
-                                            dose->count > 1 || dose->steady ? dose->interval : 0}, 4);
-        sha256_add_uint64(hash, dose->count);
-        sha256_add_uint64(hash, dose->target);
-        if (dose->rate != 0 || dose->steady) { /* others keep the hash that they had before there were these */
-            hash_doubles(hash, &dose->rate, 1);
-            hash_byte(hash, dose->steady);
-        }
+        struct dose dose = block->dose[i];
+        if (dose.count <= 1 && !dose.steady) /* it means nothing then */
+            dose.interval = 0;
+        hash_record(hash, &record_info[RECORD_DOSE], &dose);
     }
     sha256_add_uint64(hash, n_knot);
     for (size_t i = 0; i < problem->n_model_input && n_knot; i++) {
@@ -240,22 +269,15 @@ static bool hash_happenings(struct sha256 *hash, const struct problem *problem, 
     }
     sha256_add_uint64(hash, n_substitute);
     for (size_t i = block->first_substitute[e]; i < block->first_substitute[e + 1]; i++) {
-        const struct substitute *substitute = &block->substitute[i];
-        sha256_add_uint64(hash, substitute->parameter);
-        sha256_add_uint64(hash, substitute->by);
-        hash_doubles(hash, &substitute->value, substitute->by == EXPERIMENT_NUMBER);
-        if (substitute->time > -INFINITY || substitute->row != EXPERIMENT_NONE) {
-            sha256_add_string(hash, "part");
-            hash_doubles(hash, &substitute->time, 1);
-            sha256_add_uint64(hash, substitute->row);
-        }
+        struct substitute substitute = block->substitute[i];
+        if (substitute.by != EXPERIMENT_NUMBER) /* likewise */
+            substitute.value = NAN;
+        hash_record(hash, &record_info[RECORD_SUBSTITUTE], &substitute);
     }
     if (n_call)
         sha256_add_string(hash, "events");
-    for (size_t i = block->first_call[e]; i < block->first_call[e + 1]; i++) {
-        hash_doubles(hash, &block->call[i].time, 1);
-        sha256_add_uint64(hash, block->call[i].event);
-    }
+    for (size_t i = block->first_call[e]; i < block->first_call[e + 1]; i++)
+        hash_record(hash, &record_info[RECORD_CALL], &block->call[i]);
     return n_dose || n_knot || n_substitute || n_call;
 }
 

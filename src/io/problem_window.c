@@ -1,5 +1,5 @@
-/* The window that moves over a group of rows, and the faults of the file that single rows have: owners out of order or out of
- * range, and whole numbers that mean nothing.
+/* The window that moves over a group of rows, and the faults of the file that single rows have:
+ * owners out of order or out of range, and whole numbers that mean nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -7,24 +7,51 @@
 #include <stdio.h>
 #include <string.h>
 
-enum status problem_read_owner_ids(const struct problem *problem, const struct problem_owners *owners, uint64_t first, size_t n,
+enum status problem_read_owner_ids(const struct problem *problem,
+                                   const struct problem_owners *owners, uint64_t first, size_t n,
                                    struct arena *arena, char **ids, struct error *error)
 {
-    enum status status = hdf5_column_read_strings(&owners->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
+    enum status status =
+        hdf5_column_read_strings(&owners->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
     return status || problem_as_utf8(arena, n, ids) ? status : problem_no_memory(problem, error);
+}
+
+/* The names of datasets and experiments, if some column has them. */
+static enum status init_names(struct problem *problem, struct error *error)
+{
+    enum status status = STATUS_OK;
+    bool has_steady = problem_has_names(&problem->steady);
+    for (int g = 0; g < N_GROUP && !status; g++) {
+        const struct problem_stream *stream = &problem->stream[g];
+        bool is_within = has_steady || stream->dataset.dataset;
+        if (problem_has_names(&stream->dataset) ||
+            (problem_has_names(&stream->owner) && !stream->of_experiments))
+            status = problem_names_datasets(problem, error);
+        if (!status &&
+            (has_steady || (problem_has_names(&stream->owner) && stream->of_experiments)))
+            status = problem_names_experiments(problem, false, error);
+        if (!status && is_within)
+            status = problem_names_experiments(problem, true, error);
+    }
+    return status;
 }
 
 enum status problem_init_windows(struct problem *problem, struct error *error)
 {
+    enum status status = init_names(problem, error);
+    if (status)
+        return status;
     for (int g = 0; g < N_GROUP; g++) {
         struct problem_stream *stream = &problem->stream[g];
         size_t n = stream->n_row < PROBLEM_WINDOW ? (size_t)stream->n_row + 1 : PROBLEM_WINDOW;
         stream->key = problem_alloc(problem, n, sizeof *stream->key);
+        stream->of = stream->dataset.dataset ? problem_alloc(problem, n, sizeof *stream->of) : NULL;
         for (size_t f = 0; f < stream->n_info; f++) {
             struct problem_field *field = &stream->field[f];
-            if (!field->column.dataset || (g == GROUP_MEASUREMENTS && !(MEASUREMENT_FITTED >> f & 1)))
+            if (!field->column.dataset ||
+                (g == GROUP_MEASUREMENTS && !(MEASUREMENT_FITTED >> f & 1)))
                 continue;
-            if (stream->info[f].is_real)
+            if (stream->info[f].kind == COLUMN_DOUBLE)
                 field->real = problem_alloc(problem, n, sizeof *field->real);
             else
                 field->whole = problem_alloc(problem, n, sizeof *field->whole);
@@ -34,7 +61,8 @@ enum status problem_init_windows(struct problem *problem, struct error *error)
 }
 
 /* ' (dataset "id")' for a message; nothing if there is no such one. */
-static const char *owner_text(struct problem *problem, const struct problem_stream *stream, int64_t owner, char text[120])
+static const char *owner_text(struct problem *problem, const struct problem_stream *stream,
+                              int64_t owner, char text[120])
 {
     struct arena arena = {0};
     char *id = NULL;
@@ -45,49 +73,82 @@ static const char *owner_text(struct problem *problem, const struct problem_stre
     const struct problem_owners *owners = &problem->owners[stream->of_experiments];
     if (!owners->id.dataset)
         snprintf(text, 120, " (%s %" PRId64 ")", what, owner);
-    else if (problem_read_owner_ids(problem, owners, (uint64_t)owner, 1, &arena, &id, NULL) == STATUS_OK)
+    else if (problem_read_owner_ids(problem, owners, (uint64_t)owner, 1, &arena, &id, NULL) ==
+             STATUS_OK)
         snprintf(text, 120, " (%s \"%.100s\")", what, id);
     arena_fini(&arena);
     return text;
 }
 
-static void report_owner(struct problem *problem, const struct problem_stream *stream, uint64_t row, int64_t owner,
-                         int64_t previous)
+static void report_owner(struct problem *problem, const struct problem_stream *stream, uint64_t row,
+                         int64_t owner, int64_t previous)
 {
     char text[120];
     struct problem_faults *faults = &problem->faults;
-    const char *const path = stream->owner.path, *const what = stream->of_experiments ? "experiment" : "dataset";
-    if (owner == INT64_MIN)
+    const char *const path = stream->owner.path, *const what = stream->of_experiments ? "experiment"
+                                                                                      : "dataset";
+    const char *const ids = stream->of_experiments ? "/experiments/id" : "/datasets/id";
+    char hint[NEAREST_HINT];
+    if (problem_has_names(&stream->owner))
+        problem_name_text(problem, &stream->owner, row, text);
+    if (owner == NAME_UNKNOWN)
+        faults_add(
+            faults, "%s row %" PRIu64 ": \"%s\" is not in %s%s%s", path, row, text, ids,
+            stream->dataset.dataset ? " for this dataset" : "",
+            problem_name_hint(problem, &problem->owners[stream->of_experiments].names, text, hint));
+    else if (owner == NAME_AMBIGUOUS)
+        faults_add(faults,
+                   "%s row %" PRIu64
+                   ": \"%s\" is more than once in %s; give %s/dataset, too, or row numbers",
+                   path, row, text, ids, stream->path);
+    else if (problem_has_names(&stream->owner))
+        faults_add(faults,
+                   "%s row %" PRIu64 ": \"%s\" comes after row %" PRId64
+                   " of %s; rows must be in the order of %s",
+                   path, row, text, previous, ids, ids);
+    else if (owner == INT64_MIN)
         faults_add(faults, "%s row %" PRIu64 ": is not a whole number", path, row);
     else if (owner < 0 || (uint64_t)owner >= stream->n_owner)
-        faults_add(faults, "%s row %" PRIu64 ": is %" PRId64 ", but there are %" PRIu64 " %ss (row numbers of %s, counted "
-                   "from 0)", path, row, owner, stream->n_owner, what,
+        faults_add(faults,
+                   "%s row %" PRIu64 ": is %" PRId64 ", but there are %" PRIu64
+                   " %ss (row numbers of %s, counted "
+                   "from 0)",
+                   path, row, owner, stream->n_owner, what,
                    stream->of_experiments ? "/experiments" : "/datasets/id");
     else
-        faults_add(faults, "%s row %" PRIu64 ": is %" PRId64 "%s after %" PRId64 "; rows must be sorted by %s", path, row,
-                   owner, owner_text(problem, stream, owner, text), previous, what);
+        faults_add(faults,
+                   "%s row %" PRIu64 ": is %" PRId64 "%s after %" PRId64
+                   "; rows must be sorted by %s",
+                   path, row, owner, owner_text(problem, stream, owner, text), previous, what);
 }
 
-static void report_number(struct problem *problem, const struct problem_stream *stream, size_t f, size_t i, int64_t owner)
+static void report_number(struct problem *problem, const struct problem_stream *stream, size_t f,
+                          size_t i, int64_t owner)
 {
-    char text[120], given[40] = "not a whole number";
-    const struct problem_field_info *info = &stream->info[f];
+    char text[120], name[100], hint[NEAREST_HINT], given[40] = "not a whole number";
+    const struct column_info *info = &stream->info[f];
     const struct problem_field *field = &stream->field[f];
     if (field->whole[i] != INT64_MIN)
         snprintf(given, sizeof given, "%" PRId64, field->whole[i]);
     owner_text(problem, stream, owner, text);
-    if (info->names)
-        faults_add(&problem->faults, "%s row %" PRIu64 "%s: is %s, but there %s %zu %s%s (counted from 0)", field->column.path,
-                   stream->first + i, text, given, field->n_name == 1 ? "is" : "are", field->n_name, info->what,
-                   field->n_name == 1 ? "" : "s");
+    if (info->names && problem_has_names(&field->column)) {
+        problem_name_text(problem, &field->column, stream->first + i, name);
+        faults_add(&problem->faults, "%s row %" PRIu64 "%s: \"%s\" is not in %s%s",
+                   field->column.path, stream->first + i, text, name, info->names,
+                   problem_name_hint(problem, &field->names, name, hint));
+    } else if (info->names)
+        faults_add(
+            &problem->faults, "%s row %" PRIu64 "%s: is %s, but there %s %zu %s%s (counted from 0)",
+            field->column.path, stream->first + i, text, given, field->n_name == 1 ? "is" : "are",
+            field->n_name, info->what, field->n_name == 1 ? "" : "s");
     else
-        faults_add(&problem->faults, "%s row %" PRIu64 "%s: is %s; use %s", field->column.path, stream->first + i, text, given,
-                   info->meaning);
+        faults_add(&problem->faults, "%s row %" PRIu64 "%s: is %s; use %s", field->column.path,
+                   stream->first + i, text, given, info->meaning);
 }
 
 static int64_t largest_number(const struct problem_stream *stream, size_t f)
 {
-    const struct problem_field_info *info = &stream->info[f];
+    const struct column_info *info = &stream->info[f];
     return info->names ? (int64_t)stream->field[f].n_name - 1 : info->most;
 }
 
@@ -126,7 +187,7 @@ static void check_rows(struct problem *problem, struct problem_stream *stream, i
                 report_owner(problem, stream, stream->first + i, owner, previous);
         }
         for (size_t f = 0; f < stream->n_info; f++) {
-            const struct problem_field_info *info = &stream->info[f];
+            const struct column_info *info = &stream->info[f];
             const struct problem_field *field = &stream->field[f];
             int64_t most = largest_number(stream, f);
             if (!field->whole || (field->whole[i] >= info->least && field->whole[i] <= most))
@@ -140,17 +201,38 @@ static void check_rows(struct problem *problem, struct problem_stream *stream, i
         stream->checked = stream->first + stream->n;
 }
 
-static enum status load(struct problem *problem, struct problem_stream *stream, uint64_t owner, struct error *error)
+static enum status read_owners(struct problem *problem, struct problem_stream *stream,
+                               uint64_t first, size_t n, struct error *error)
+{
+    const struct problem_owners *owners = &problem->owners[stream->of_experiments];
+    const struct problem_numbers datasets = {
+        .column = &stream->dataset, .names = &problem->owners[0].names, .is_row = true};
+    const struct problem_numbers numbers = {.column = &stream->owner,
+                                            .is_row = true,
+                                            .within = stream->of,
+                                            .names = stream->of ? &owners->names_within
+                                                                : &owners->names};
+    enum status status =
+        stream->of ? problem_read_numbers(&datasets, first, n, stream->of, error) : STATUS_OK;
+    return status ? status : problem_read_numbers(&numbers, first, n, stream->key, error);
+}
+
+static enum status load(struct problem *problem, struct problem_stream *stream, uint64_t owner,
+                        struct error *error)
 {
     uint64_t left = stream->n_row - stream->next, first = stream->next;
     size_t n = left < PROBLEM_WINDOW ? (size_t)left : PROBLEM_WINDOW;
     stream->n = 0;
-    enum status status = hdf5_column_read_int64(&stream->owner, first, n, stream->key, error);
-    for (size_t f = 0; f < stream->n_info && !status; f++)
-        if (stream->field[f].real)
-            status = hdf5_column_read_double(&stream->field[f].column, first, n, stream->field[f].real, error);
-        else if (stream->field[f].whole)
-            status = hdf5_column_read_int64(&stream->field[f].column, first, n, stream->field[f].whole, error);
+    enum status status = read_owners(problem, stream, first, n, error);
+    for (size_t f = 0; f < stream->n_info && !status; f++) {
+        const struct problem_field *field = &stream->field[f];
+        const struct problem_numbers numbers = {.column = &field->column, .names = &field->names,
+                                                .has_none = stream->info[f].least < 0};
+        if (field->real)
+            status = hdf5_column_read_double(&field->column, first, n, field->real, error);
+        else if (field->whole)
+            status = problem_read_numbers(&numbers, first, n, field->whole, error);
+    }
     if (status)
         return status;
     stream->first = first;
@@ -168,8 +250,8 @@ void problem_seek(struct problem_stream *stream, uint64_t row)
     stream->next = row;
 }
 
-enum status problem_next_rows(struct problem *problem, struct problem_stream *stream, uint64_t owner, size_t *i, size_t *n,
-                              struct error *error)
+enum status problem_next_rows(struct problem *problem, struct problem_stream *stream,
+                              uint64_t owner, size_t *i, size_t *n, struct error *error)
 {
     for (*n = 0; stream->next < stream->n_row; stream->next++) {
         if (stream->next < stream->first || stream->next >= stream->first + stream->n) {

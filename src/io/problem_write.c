@@ -1,5 +1,5 @@
-/* Writes problem files. Datasets and measurements are collected and appended in blocks, so memory does not grow with the file,
- * which gets its name only when it is complete.
+/* Writes problem files. Datasets and measurements are collected and appended in blocks, so memory
+ * does not grow with the file, which gets its name only when it is complete.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_write.h"
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
-enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, DOSES, INPUTS, EVENTS, SUBSTITUTES, N_ROWS };
+enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, RECORDS, N_ROWS = RECORDS + N_RECORD };
 
 struct problem_writer {
     struct hdf5_file file;
@@ -38,7 +38,8 @@ struct part {
 };
 enum { IS_GROUP = -1 };
 
-static enum status write_part(const struct hdf5_file *file, const struct part *part, struct error *error)
+static enum status write_part(const struct hdf5_file *file, const struct part *part,
+                              struct error *error)
 {
     if (!part->data)
         return STATUS_OK;
@@ -46,12 +47,13 @@ static enum status write_part(const struct hdf5_file *file, const struct part *p
         return hdf5_make_group(file, part->path, error);
     if (part->attribute)
         return hdf5_put_text(file, part->path, part->attribute, part->data, error);
-    return part->type ? hdf5_write_table(file, part->path, part->type, part->n, part->width, part->data, error)
+    return part->type ? hdf5_write_table(file, part->path, part->type, part->n, part->width,
+                                         part->data, error)
                       : hdf5_write_strings(file, part->path, part->n, part->data, error);
 }
 
-static enum status write_small_tables(const struct hdf5_file *file, const struct problem_header *header,
-                                      struct error *error)
+static enum status write_small_tables(const struct hdf5_file *file,
+                                      const struct problem_header *header, struct error *error)
 {
     static const char group[] = "";
     const hid_t real = H5T_NATIVE_DOUBLE, byte = H5T_NATIVE_UINT8;
@@ -72,7 +74,8 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
         {"/parameters/lower", NULL, p ? header->lower : NULL, real, p, 0},
         {"/parameters/upper", NULL, p ? header->upper : NULL, real, p, 0},
         {"/parameters/scale", NULL, p ? header->scale : NULL, 0, p, 0},
-        {"/parameters/fixed", NULL, p && !header->fixed_per_dataset ? header->fixed : NULL, byte, p, 0},
+        {"/parameters/fixed", NULL, p && !header->fixed_per_dataset ? header->fixed : NULL, byte, p,
+         0},
         {"/parameters/level", NULL, p ? header->level : NULL, 0, p, 0},
         {"/parameters/from_model", NULL, p ? header->from_model : NULL, real, p, N_FROM_MODEL},
         {"/parameters/prior", NULL, p ? header->prior : NULL, 0, p, 0},
@@ -84,12 +87,13 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
         {"/datasets", NULL, group, IS_GROUP, 0, 0},
         {"/datasets/petab", NULL, header->petab.n ? header->petab.of : NULL, 0, header->petab.n, 0},
         {"/experiments", NULL, header->has_experiments ? group : NULL, IS_GROUP, 0, 0},
-        {header->has_experiments ? "/experiments/covariate_names" : "/datasets/covariate_names", NULL,
-         header->n_covariate ? header->covariate_name : NULL, 0, header->n_covariate, 0},
+        {header->has_experiments ? "/experiments/covariate_names" : "/datasets/covariate_names",
+         NULL, header->n_covariate ? header->covariate_name : NULL, 0, header->n_covariate, 0},
         {"/measurements", NULL, group, IS_GROUP, 0, 0},
-        {"/measurements/observable_names", NULL, header->n_observable ? header->observable_name : NULL, 0,
-         header->n_observable, 0},
-        {"/measurements/observable_error", NULL, header->observable_error, 0, header->n_observable, 0},
+        {"/measurements/observable_names", NULL,
+         header->n_observable ? header->observable_name : NULL, 0, header->n_observable, 0},
+        {"/measurements/observable_error", NULL, header->observable_error, 0, header->n_observable,
+         0},
         {"/measurements", "csv", header->line_file, 0, 0, 0},
         {"/measurements", "petab", header->petab.yaml, 0, 0, 0},
         {"/measurements", "petab_model", header->petab.model, 0, 0, 0},
@@ -103,8 +107,19 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++)
         status = write_part(file, &parts[i], error);
     for (size_t i = 0; i < header->n_option && !status; i++)
-        status = hdf5_put_text(file, "/options", header->option_name[i], header->option_value[i], error);
+        status =
+            hdf5_put_text(file, "/options", header->option_name[i], header->option_value[i], error);
     return status;
+}
+
+static void add_column(struct write_rows *rows, const struct column_info *column)
+{
+    if (column->presence == COLUMN_SOMETIMES)
+        write_add_optional(rows, column->name, column->kind,
+                           column->kind == COLUMN_DOUBLE && isinf(column->none) ? (double)NAN
+                                                                                : column->none);
+    else
+        write_add_column(rows, column->name, column->kind, 0);
 }
 
 static void plan_columns(struct problem_writer *writer)
@@ -112,10 +127,11 @@ static void plan_columns(struct problem_writer *writer)
     struct write_rows *rows = writer->rows;
     const struct problem_header *header = &writer->header;
     const char *const owner = header->has_experiments ? "experiment" : "dataset";
-    static const char *const path[N_ROWS] = {"/datasets", "/parameters", "/experiments", "/measurements", "/doses", "/inputs",
-                                             "/events", "/substitutes"};
+    static const char *const path[RECORDS] = {"/datasets", "/parameters", "/experiments",
+                                              "/measurements"};
     for (int g = 0; g < N_ROWS; g++)
-        rows[g] = (struct write_rows){.path = path[g], .is_optional = g >= DOSES};
+        rows[g] = (struct write_rows){.path = g < RECORDS ? path[g] : record_info[g - RECORDS].path,
+                                      .is_optional = g >= RECORDS};
     write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
     if (header->start_per_dataset)
         write_add_column(&rows[STARTS], "start", COLUMN_DOUBLE, header->n_parameter);
@@ -136,34 +152,30 @@ static void plan_columns(struct problem_writer *writer)
         write_add_column(&rows[g], owner, COLUMN_UINT32, 0);
     for (int c = 0; c < N_MEASUREMENT; c++)
         if (writer->columns >> c & 1)
-            write_add_column(&rows[MEASUREMENTS], measurement_columns[c].name,
-                             (enum column_kind)measurement_columns[c].kind, 0);
-    static const struct { int group; const char *name; enum column_kind kind; } others[] = {
-        {DOSES, "time", COLUMN_DOUBLE}, {DOSES, "amount", COLUMN_DOUBLE}, {DOSES, "duration", COLUMN_DOUBLE},
-        {DOSES, "interval", COLUMN_DOUBLE}, {DOSES, "count", COLUMN_UINT32}, {DOSES, "target", COLUMN_UINT32},
-        {INPUTS, "time", COLUMN_DOUBLE}, {INPUTS, "value", COLUMN_DOUBLE}, {INPUTS, "input", COLUMN_UINT32},
-        {EVENTS, "time", COLUMN_DOUBLE}, {EVENTS, "event", COLUMN_UINT32},
-        {SUBSTITUTES, "parameter", COLUMN_UINT32}, {SUBSTITUTES, "by", COLUMN_INT64}, {SUBSTITUTES, "value", COLUMN_DOUBLE}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        write_add_column(&rows[others[i].group], others[i].name, others[i].kind, 0);
-    if (header->has_dose_rates)
-        write_add_column(&rows[DOSES], "rate", COLUMN_DOUBLE, 0);
-    if (header->has_steady_doses)
-        write_add_column(&rows[DOSES], "steady", COLUMN_INT8, 0);
-    if (header->has_substitute_times)
-        write_add_column(&rows[SUBSTITUTES], "time", COLUMN_DOUBLE, 0);
-    if (header->has_substitute_rows)
-        write_add_column(&rows[SUBSTITUTES], "measurement", COLUMN_INT64, 0);
-    const struct { int group, which; const char *path; size_t n; const char *const *list; } lists[] = {
-        {DOSES, 0, "/doses/target_names", header->n_target, header->target_name},
-        {INPUTS, 0, "/inputs/input_names", header->n_input, header->input_name},
-        {EVENTS, 0, "/events/event_names", header->n_event, header->event_name},
-        {SUBSTITUTES, 0, "/substitutes/parameter_names", header->n_substituted, header->substituted_name},
-        {SUBSTITUTES, 1, "/substitutes/by_names", header->n_parameter, header->parameter_name}};
+            add_column(&rows[MEASUREMENTS], &measurement_columns[c]);
+    for (int k = 0; k < N_RECORD; k++)
+        for (size_t c = 0; c < record_info[k].n; c++)
+            add_column(&rows[RECORDS + k], &record_info[k].column[c]);
+    const struct {
+        int kind, which;
+        size_t n;
+        const char *const *list;
+        const struct column_info *column;
+    } lists[] = {{RECORD_DOSE, 0, header->n_target, header->target_name,
+                  &record_info[RECORD_DOSE].column[DOSE_target]},
+                 {RECORD_KNOT, 0, header->n_input, header->input_name,
+                  &record_info[RECORD_KNOT].column[KNOT_input]},
+                 {RECORD_CALL, 0, header->n_event, header->event_name,
+                  &record_info[RECORD_CALL].column[CALL_event]},
+                 {RECORD_SUBSTITUTE, 0, header->n_substituted, header->substituted_name,
+                  &record_info[RECORD_SUBSTITUTE].column[SUBSTITUTE_parameter]},
+                 {RECORD_SUBSTITUTE, 1, header->n_parameter, header->parameter_name,
+                  &record_info[RECORD_SUBSTITUTE].column[SUBSTITUTE_by]}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        rows[lists[i].group].list_path[lists[i].which] = lists[i].path;
-        rows[lists[i].group].n_list[lists[i].which] = lists[i].n;
-        rows[lists[i].group].list[lists[i].which] = lists[i].list;
+        struct write_rows *of = &rows[RECORDS + lists[i].kind];
+        of->list_path[lists[i].which] = lists[i].column->names;
+        of->n_list[lists[i].which] = lists[i].n;
+        of->list[lists[i].which] = lists[i].list;
     }
 }
 
@@ -175,21 +187,25 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
     if (destination_find_file(&destination, path, error))
         return error->status;
     if (!overwrite && destination.kind == DESTINATION_FILE)
-        return error_set(error, STATUS_SYSTEM, "%s: exists already; use --overwrite to replace it", path);
+        return error_set(error, STATUS_SYSTEM, "%s: exists already; use --overwrite to replace it",
+                         path);
     struct problem_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
     writer->header = *header;
     writer->overwrite = overwrite;
-    writer->columns = header->columns | MEASUREMENT_BIT(time) | MEASUREMENT_BIT(value);
-    writer->columns |= header->line_file ? MEASUREMENT_BIT(line) : 0;
-    writer->columns = header->n_observable ? writer->columns | MEASUREMENT_BIT(observable)
-                                           : writer->columns & ~MEASUREMENT_BIT(observable);
+    writer->columns = MEASUREMENT_ALL;
+    if (!header->line_file)
+        writer->columns &= ~MEASUREMENT_BIT(line);
+    if (!header->n_observable)
+        writer->columns &= ~MEASUREMENT_BIT(observable);
     plan_columns(writer);
     bool got_all = (writer->path = strdup(path)) != NULL;
     for (int g = 0; g < N_ROWS; g++)
-        got_all = got_all && write_allocate(&writer->rows[g], g < MEASUREMENTS ? BLOCK_DATASETS : BLOCK_ROWS);
-    enum status status = got_all ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
+        got_all = got_all &&
+                  write_allocate(&writer->rows[g], g < MEASUREMENTS ? BLOCK_DATASETS : BLOCK_ROWS);
+    enum status status =
+        got_all ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
     if (!status)
         status = durable_temporary(path, &writer->temporary, error);
     if (!status)
@@ -205,7 +221,8 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
 }
 
 /* A row of a group: the values of its columns, in order. */
-static enum status add_row(struct problem_writer *writer, int g, const void *const *value, struct error *error)
+static enum status add_row(struct problem_writer *writer, int g, const void *const *value,
+                           struct error *error)
 {
     struct write_rows *rows = &writer->rows[g];
     for (size_t c = 0; c < rows->n_column; c++)
@@ -214,7 +231,8 @@ static enum status add_row(struct problem_writer *writer, int g, const void *con
     return rows->n_column ? write_next(rows, &writer->file, error) : STATUS_OK;
 }
 
-static enum status add_measurements(struct problem_writer *writer, const struct problem_dataset *dataset, uint32_t owner,
+static enum status add_measurements(struct problem_writer *writer,
+                                    const struct problem_dataset *dataset, uint32_t owner,
                                     struct error *error)
 {
     static const char missing[sizeof(double)];
@@ -225,7 +243,8 @@ static enum status add_measurements(struct problem_writer *writer, const struct 
         size_t n = 1;
         for (int c = 0; c < N_MEASUREMENT; c++) {
             const void *cell = measurements_cell(&dataset->measured, (enum measurement_column)c, i);
-            const void *none = measurement_columns[c].kind == MEASUREMENT_DOUBLE ? (const void *)&no_number : missing;
+            const void *none =
+                measurement_columns[c].kind == COLUMN_DOUBLE ? (const void *)&no_number : missing;
             if (writer->columns >> c & 1)
                 value[n++] = cell ? cell : none;
         }
@@ -234,33 +253,49 @@ static enum status add_measurements(struct problem_writer *writer, const struct 
     return status;
 }
 
+/* A row of a table whose rows are structs. */
+static enum status add_record(struct problem_writer *writer, enum record_kind kind,
+                              const void *record, uint32_t owner, struct error *error)
+{
+    const struct record_info *info = &record_info[kind];
+    union { double real; uint32_t number; int8_t byte; int64_t whole; } cell[WRITE_MAX_COLUMN];
+    const void *value[WRITE_MAX_COLUMN] = {&owner};
+    for (size_t c = 0; c < info->n; c++) {
+        const struct column_info *column = &info->column[c];
+        const int64_t whole = column->kind == COLUMN_DOUBLE ? 0 : column_whole(column, record);
+        value[c + 1] = &cell[c];
+        if (column->kind == COLUMN_DOUBLE) {
+            double real = column_real(column, record);
+            cell[c].real = isinf(column->none) && real == column->none ? (double)NAN : real;
+        } else if (column->kind == COLUMN_UINT32) {
+            cell[c].number = (uint32_t)whole;
+        } else if (column->kind == COLUMN_INT8) {
+            cell[c].byte = (int8_t)whole;
+        } else {
+            cell[c].whole =
+                column->is_row && whole >= 0 ? (int64_t)writer->n_measurement + whole : whole;
+        }
+    }
+    return add_row(writer, RECORDS + (int)kind, value, error);
+}
+
 /* Doses, knots of inputs, events and substitutes. */
-static enum status add_happenings(struct problem_writer *writer, const struct problem_dataset *dataset, uint32_t owner,
+static enum status add_happenings(struct problem_writer *writer,
+                                  const struct problem_dataset *dataset, uint32_t owner,
                                   struct error *error)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < dataset->n_dose && !status; i++) {
-        const struct dose *dose = &dataset->dose[i];
-        const void *value[9] = {&owner, &dose->time, &dose->amount, &dose->duration, &dose->interval, &dose->count,
-                                &dose->target, writer->header.has_dose_rates ? &dose->rate : (const void *)&dose->steady,
-                                &dose->steady};
-        status = add_row(writer, DOSES, value, error);
-    }
+    for (size_t i = 0; i < dataset->n_dose && !status; i++)
+        status = add_record(writer, RECORD_DOSE, &dataset->dose[i], owner, error);
     for (uint32_t k = 0; dataset->input && k < writer->header.n_input; k++)
-        for (size_t i = 0; i < dataset->input[k].n && !status; i++)
-            status = add_row(writer, INPUTS, (const void *const[]){&owner, &dataset->input[k].time[i],
-                                                                   &dataset->input[k].value[i], &k}, error);
+        for (size_t i = 0; i < dataset->input[k].n && !status; i++) {
+            const struct knot knot = {dataset->input[k].time[i], dataset->input[k].value[i], k};
+            status = add_record(writer, RECORD_KNOT, &knot, owner, error);
+        }
     for (size_t i = 0; i < dataset->n_call && !status; i++)
-        status = add_row(writer, EVENTS, (const void *const[]){&owner, &dataset->call[i].time, &dataset->call[i].event}, error);
-    for (size_t i = 0; i < dataset->n_substitute && !status; i++) {
-        const struct substitute *given = &dataset->substitute[i];
-        const int64_t by = given->by == EXPERIMENT_NUMBER ? -1 : (int64_t)given->by;
-        const int64_t row = given->row == EXPERIMENT_NONE ? -1 : (int64_t)(writer->n_measurement + given->row);
-        const double time = given->time > -INFINITY ? given->time : (double)NAN;
-        const void *value[6] = {&owner, &given->parameter, &by, &given->value,
-                                writer->header.has_substitute_times ? &time : (const void *)&row, &row};
-        status = add_row(writer, SUBSTITUTES, value, error);
-    }
+        status = add_record(writer, RECORD_CALL, &dataset->call[i], owner, error);
+    for (size_t i = 0; i < dataset->n_substitute && !status; i++)
+        status = add_record(writer, RECORD_SUBSTITUTE, &dataset->substitute[i], owner, error);
     return status;
 }
 
@@ -270,8 +305,8 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
     const bool many = writer->header.has_experiments;
     uint64_t n = many ? writer->n_experiment : writer->n_dataset;
     if (writer->n_dataset >= UINT32_MAX - 1 || n >= UINT32_MAX - 1)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 %s are not supported", writer->path,
-                         many ? "experiments" : "datasets");
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 %s are not supported",
+                         writer->path, many ? "experiments" : "datasets");
     uint32_t owner = (uint32_t)n, of;
     const void *value[6] = {dataset->id};
     size_t n_value = 1;
@@ -280,7 +315,8 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
     if (dataset->id) {
         writer->n_dataset++;
         writer->first_experiment = writer->n_experiment;
-        status = add_row(writer, STARTS, (const void *const[]){dataset->start, dataset->fixed}, error);
+        status =
+            add_row(writer, STARTS, (const void *const[]){dataset->start, dataset->fixed}, error);
     }
     if (!status && many && dataset->id)
         status = add_row(writer, DATASETS, value, error);
@@ -290,7 +326,9 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
         value[n_value++] = dataset->experiment_id;
     }
     if (many && writer->header.has_steady) {
-        steady = dataset->steady == EXPERIMENT_NONE ? -1 : (int64_t)(writer->first_experiment + dataset->steady);
+        steady = dataset->steady == EXPERIMENT_NONE
+                     ? -1
+                     : (int64_t)(writer->first_experiment + dataset->steady);
         value[n_value++] = &steady;
     }
     if (writer->header.has_t0)
@@ -313,7 +351,8 @@ static void close_columns(struct problem_writer *writer)
         write_close(&writer->rows[g]);
 }
 
-enum status problem_writer_complete(struct problem_writer *writer, const char **temporary, struct error *error)
+enum status problem_writer_complete(struct problem_writer *writer, const char **temporary,
+                                    struct error *error)
 {
     enum status status = STATUS_OK;
     for (int g = 0; g < N_ROWS && !status; g++)
@@ -329,10 +368,11 @@ enum status problem_writer_complete(struct problem_writer *writer, const char **
 enum status problem_writer_finish(struct problem_writer *writer, struct error *error)
 {
     const char *temporary;
-    enum status status = writer->is_complete ? STATUS_OK : problem_writer_complete(writer, &temporary, error);
+    enum status status =
+        writer->is_complete ? STATUS_OK : problem_writer_complete(writer, &temporary, error);
     if (!status && !writer->overwrite && access(writer->path, F_OK) == 0)
-        status = error_set(error, STATUS_SYSTEM, "%s: appeared meanwhile; use --overwrite to replace it",
-                           writer->path);
+        status = error_set(error, STATUS_SYSTEM,
+                           "%s: appeared meanwhile; use --overwrite to replace it", writer->path);
     return status ? status : durable_replace(&writer->temporary, writer->path, error);
 }
 

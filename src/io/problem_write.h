@@ -32,13 +32,10 @@ struct problem_header {
     bool has_t0;
     bool has_experiments;             /* then covariates and t0 are those of experiments */
     bool has_steady;                  /* experiments may begin at steady states of others */
-    bool has_dose_rates, has_steady_doses; /* columns that these need */
-    bool has_substitute_times, has_substitute_rows; /* likewise */
     size_t n_target, n_input, n_event, n_substituted; /* names of states, inputs, events and parameters of the model, by which
                                                        * rows mean them */
     const char *const *target_name, *const *input_name, *const *event_name, *const *substituted_name;
-    unsigned columns;                 /* MEASUREMENT_BITs of the optional columns to write */
-    const char *line_file;            /* the table to which lines refer, or NULL */
+    const char *line_file;            /* the table to which lines refer; NULL: lines are not written */
     struct petab_source petab;
     size_t n_option;                  /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;

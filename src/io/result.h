@@ -26,7 +26,6 @@ struct result_header {
     struct run_identity identity;
     uint64_t n_row;                       /* expected number of rows, for the choice of chunks; 0: identity.n_dataset */
     struct provenance provenance;
-    bool is_alone;                        /* the file ends with it: no columns, no rows; for result_open_header */
     unsigned parts;                       /* bits of enum fit_part: columns besides the base */
     size_t id_length;                     /* length in bytes of the longest id if known, otherwise 0; only saves time */
 };
@@ -65,8 +64,6 @@ struct result_info {
 bool result_is_there(const char *path);
 /* STATUS_SYSTEM: there is no such file; STATUS_BAD_PROBLEM: it has no results or is damaged, and the message says which. */
 enum status result_open(struct result **result, const char *path, struct error *error);
-/* The result_info, with n_fit 0, of a file that is a header alone. */
-enum status result_open_header(struct result **result, const char *path, struct error *error);
 void result_close(struct result *result);
 const struct result_info *result_info(const struct result *result);
 bool result_has(const struct result *result, enum fit_column column);

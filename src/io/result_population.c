@@ -84,8 +84,14 @@ static const struct {
     NUMBERS("standard_error_sandwich", error_sandwich, M, NONE, "the same, robust, from both")
     NUMBERS("estimate_covariance", error_covariance, M, M,
             "covariance of the estimates; its diagonal is the square of standard_error")
+    NUMBERS("bootstrap_standard_error", bootstrap_error, M, NONE,
+            "standard deviations of the estimates over the replicates")
+    NUMBERS("bootstrap_lower", bootstrap_lower, M, NONE,
+            "lower ends of 95 % intervals: percentiles of the replicates")
+    NUMBERS("bootstrap_upper", bootstrap_upper, M, NONE, "upper ends of these intervals")
 };
-enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
+/* The last ones are there if there are replicates. */
+enum { N_NUMBERS = sizeof numbers / sizeof *numbers, N_ALWAYS = N_NUMBERS - 3 };
 
 static const struct {
     const char *path;
@@ -102,14 +108,16 @@ static const struct {
     const char *name;
     size_t offset;
 } reals[] = {
-    {"minus_2_log_likelihood", offsetof(struct result_population, minus_2_log_likelihood)},
-    {"minus_2_log_likelihood_error", offsetof(struct result_population, likelihood_error)},
-    {"aic", offsetof(struct result_population, aic)},
-    {"bic", offsetof(struct result_population, bic)},
-    {"condition_number", offsetof(struct result_population, condition)}},
-  counts[] = {{"n_dataset", offsetof(struct result_population, n_dataset)},
-              {"n_left_out", offsetof(struct result_population, n_left_out)},
-              {"n_measurement", offsetof(struct result_population, n_row)}};
+    {"minus_2_log_likelihood", offsetof(struct result_population, head.minus_2_log_likelihood)},
+    {"minus_2_log_likelihood_error", offsetof(struct result_population, head.likelihood_error)},
+    {"aic", offsetof(struct result_population, head.aic)},
+    {"bic", offsetof(struct result_population, head.bic)},
+    {"condition_number", offsetof(struct result_population, head.condition)},
+    {"log_prior", offsetof(struct result_population, head.log_prior)}},
+  counts[] = {{"n_dataset", offsetof(struct result_population, head.n_dataset)},
+              {"n_left_out", offsetof(struct result_population, head.n_left_out)},
+              {"n_measurement", offsetof(struct result_population, head.n_row)},
+              {"n_bootstrap", offsetof(struct result_population, n_bootstrap)}};
 enum { N_REALS = sizeof reals / sizeof *reals, N_COUNTS = sizeof counts / sizeof *counts };
 
 static size_t size_of(const struct result_population *population, enum size size)
@@ -215,13 +223,15 @@ struct result_population *result_population_make(const struct mixed_result *from
     *made = (struct result_population){
         .r = r, .q = q, .s = s, .m = m, .name = words, .scale = words + r,
         .shared_name = words + 2 * r, .occasion_name = words + 2 * r + s + m,
-        .estimate_name = words + 2 * r + s, .condition = from->condition,
-        .minus_2_log_likelihood = from->minus_2_log_likelihood,
-        .likelihood_error = from->likelihood_error, .aic = mixed_result_aic(from),
-        .bic = mixed_result_bic(from, from->n_dataset), .n_dataset = from->n_dataset,
-        .n_left_out = from->n_left_out, .n_row = from->n_row,
-        .likelihood = likelihood_name(from->likelihood)};
-    if (!made->likelihood || !make_arrays(made, arena))
+        .estimate_name = words + 2 * r + s,
+        .head = {.condition = from->condition,
+                 .minus_2_log_likelihood = from->minus_2_log_likelihood,
+                 .likelihood_error = from->likelihood_error, .log_prior = from->log_prior,
+                 .aic = mixed_result_aic(from),
+                 .bic = mixed_result_bic(from, from->n_dataset), .n_dataset = from->n_dataset,
+                 .n_left_out = from->n_left_out, .n_row = from->n_row,
+                 .likelihood = likelihood_name(from->likelihood)}};
+    if (!made->head.likelihood || !make_arrays(made, arena))
         return NULL;
     for (size_t i = 0; i < r; i++) {
         words[i] = name[from->random[i]];
@@ -254,7 +264,7 @@ static enum status put_attributes(struct hdf5_file *file,
                                   const struct result_population *population, struct error *error)
 {
     const uint64_t m = population->m;
-    enum status status = hdf5_put_text(file, GROUP, "likelihood", population->likelihood, error);
+    enum status status = hdf5_put_text(file, GROUP, "likelihood", population->head.likelihood, error);
     if (!status)
         status = hdf5_put_text(file, GROUP, "bic_n", "datasets", error);
     if (!status)
@@ -277,7 +287,8 @@ enum status result_writer_population(struct result_writer *writer,
     for (size_t i = 0; i < N_NAMES && !status; i++)
         status = hdf5_write_strings(file, names[i].path, size_of(population, names[i].n),
                                     *CONST_FIELD(char *const *, population, names[i]), error);
-    for (size_t i = 0; i < N_NUMBERS && !status; i++) {
+    size_t n_numbers = population->n_bootstrap ? N_NUMBERS : N_ALWAYS;
+    for (size_t i = 0; i < n_numbers && !status; i++) {
         status = hdf5_write_table(file, numbers[i].path, H5T_NATIVE_DOUBLE,
                                   size_of(population, numbers[i].n),
                                   size_of(population, numbers[i].width),
@@ -328,7 +339,7 @@ static enum status read_numbers(const struct hdf5_file *file, size_t i,
 {
     struct result_column column = {.cells = NULL};
     size_t n = size_of(made, numbers[i].n), width = size_of(made, numbers[i].width);
-    if (n == 0)
+    if (n == 0 || (i >= N_ALWAYS && hdf5_kind(file, numbers[i].path) == HDF5_ABSENT))
         return STATUS_OK;
     enum status status = result_column_open(&column, file, numbers[i].path, FIT_DOUBLE, width, n,
                                             error);
@@ -344,7 +355,7 @@ static enum status read_attributes(const struct hdf5_file *file, struct result_p
     char *text = NULL;
     bool is_there;
     enum status status = hdf5_attribute_text(file, GROUP, "likelihood", &text, error);
-    if (!status && !(made->likelihood = arena_strdup(arena, text ? text : "unknown")))
+    if (!status && !(made->head.likelihood = arena_strdup(arena, text ? text : "unknown")))
         status = no_memory(file, error);
     free(text);
     for (size_t i = 0; i < N_REALS && !status; i++)
@@ -378,4 +389,39 @@ enum status result_population_read(const struct result_population **population,
         status = read_attributes(file, made, arena, error);
     *population = status ? NULL : made;
     return status;
+}
+
+size_t population_facts(const struct population_head *head,
+                        struct fact fact[POPULATION_MOST_FACTS])
+{
+    const struct fact all[] = {
+        {"minus_2_log_likelihood", "-2 log L", NULL,
+         "-2 times the log-likelihood, integrated over the random parameters", FACT_NUMBER,
+         head->minus_2_log_likelihood, true},
+        {"minus_2_log_likelihood_error", "error of -2 log L", NULL,
+         "what more points of the quadrature changed", FACT_NUMBER, head->likelihood_error, true},
+        {"aic", "AIC", NULL, "Akaike's information criterion", FACT_NUMBER, head->aic, true},
+        {"bic", "BIC", NULL, "Schwarz's information criterion, with the number of datasets",
+         FACT_NUMBER, head->bic, true},
+        {"condition_number", "condition number", NULL,
+         "of the information matrix of the estimates", FACT_NUMBER, head->condition, true},
+        {"log_prior", "log prior", NULL, "log density of the priors at the estimates", FACT_NUMBER,
+         head->log_prior, true},
+        {"datasets", "datasets", NULL, "datasets of the fit", FACT_COUNT,
+         (double)head->n_dataset, true},
+        {"left_out", "datasets left out", NULL, "datasets that could not be used or evaluated",
+         FACT_COUNT, (double)head->n_left_out, true},
+        {"measurements", "measurements", NULL, "of these datasets", FACT_COUNT,
+         (double)head->n_row, true},
+    };
+    _Static_assert(sizeof all <= POPULATION_MOST_FACTS * sizeof *fact, "room for all");
+    memcpy(fact, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+void population_head_json(struct json *json, const struct population_head *head)
+{
+    struct fact fact[POPULATION_MOST_FACTS];
+    json_string(json, "likelihood", head->likelihood);
+    facts_json(json, fact, population_facts(head, fact));
 }

@@ -3,8 +3,17 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "base/facts.h"
 #include "io/mixed_result.h"
 #include "io/result.h"
+
+/* What a population says as a whole. */
+struct population_head {
+    double minus_2_log_likelihood, likelihood_error, aic, bic, condition;
+    double log_prior;                     /* NaN: there are no priors, or a file does not say it */
+    uint64_t n_dataset, n_left_out, n_row;
+    const char *likelihood;               /* likelihood_name, or what a file says instead */
+};
 
 /* r random parameters, q that vary between the experiments of a dataset, s shared ones that were
  * fitted, m estimates. "Optimiser's scale": log, log10
@@ -23,10 +32,18 @@ struct result_population {
     /* m, and m x m: means, entries of the covariance, variances over experiments, shared ones;
      * optimiser's scale */
     double *estimate, *error, *error_scores, *error_sandwich, *error_covariance;
-    double minus_2_log_likelihood, likelihood_error, aic, bic, condition;
-    uint64_t n_dataset, n_left_out, n_row;
-    const char *likelihood;               /* likelihood_name */
+    struct population_head head;
+    /* M: of bootstrap replicates, if n_bootstrap of them succeeded: standard deviations, and the ends
+     * of 95 % intervals; as `estimate`. */
+    uint64_t n_bootstrap;
+    double *bootstrap_error, *bootstrap_lower, *bootstrap_upper;
 };
+
+/* The facts of a population; their number. `likelihood`, a word, and these as JSON. */
+enum { POPULATION_MOST_FACTS = 12 };
+size_t population_facts(const struct population_head *head,
+                        struct fact fact[POPULATION_MOST_FACTS]);
+void population_head_json(struct json *json, const struct population_head *head);
 
 /* In `arena`; NULL: out of memory. Parameters have these names and scales in the file's order. */
 struct result_population *result_population_make(const struct mixed_result *from,

@@ -3,7 +3,6 @@
 #include "io/result.h"
 
 #include "base/sha256.h"
-#include "io/journal_format.h"
 #include "io/result_columns.h"
 
 #include <inttypes.h>
@@ -70,7 +69,7 @@ static enum status read_names(struct result *result, const char *group, const ch
         return status;
     if (required)
         result->info.n_parameter = column.n_row;
-    if (column.n_row > JOURNAL_MAX_PARAMETER || column.n_row != result->info.n_parameter) {
+    if (column.n_row > IDENTITY_MAX_PARAMETER || column.n_row != result->info.n_parameter) {
         status = error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " entries where %s", result->info.path,
                            path,
                            column.n_row, required ? "at most 100000 are supported" : "there is one for each parameter name");
@@ -221,32 +220,20 @@ static enum status open_columns(struct result *result, struct error *error)
     return status;
 }
 
-static enum status read_kind_of(struct result *result, const char *object, struct error *error)
+static enum status read_kind(struct result *result, struct error *error)
 {
     char *kind = NULL;
-    enum status status = hdf5_attribute_text(&result->file, object, "kind", &kind, error);
+    enum status status = hdf5_attribute_text(&result->file, "/fits/objective", "kind", &kind, error);
     if (!status && !(result->info.objective_kind = arena_strdup(&result->arena, kind ? kind : "unknown")))
         status = no_memory(result, error);
     free(kind);
     return status;
 }
 
-static enum status read_columns(struct result *result, struct error *error)
-{
-    enum status status = open_columns(result, error);
-    return status ? status : read_kind_of(result, "/fits/objective", error);
-}
-
-static enum status read_kind_alone(struct result *result, struct error *error)
-{
-    return read_kind_of(result, "/fits", error);
-}
-
-static enum status open_and_read(struct result **result, const char *path,
-                                 enum status (*last)(struct result *result, struct error *error), struct error *error)
+enum status result_open(struct result **result, const char *path, struct error *error)
 {
     enum status (*const parts[])(struct result *result, struct error *error) = {
-        check_kind, read_parameters, read_identity, read_provenance, last};
+        check_kind, read_parameters, read_identity, read_provenance, open_columns, read_kind};
     *result = NULL;
     struct result *made = calloc(1, sizeof *made);
     if (!made)
@@ -263,16 +250,6 @@ static enum status open_and_read(struct result **result, const char *path,
     }
     *result = made;
     return status;
-}
-
-enum status result_open(struct result **result, const char *path, struct error *error)
-{
-    return open_and_read(result, path, read_columns, error);
-}
-
-enum status result_open_header(struct result **result, const char *path, struct error *error)
-{
-    return open_and_read(result, path, read_kind_alone, error);
 }
 
 const char *provenance_fact(const struct provenance *provenance, const char *name)

@@ -4,7 +4,6 @@
 
 #include "base/sha256.h"
 #include "io/durable.h"
-#include "io/journal_format.h"
 #include "io/result_columns.h"
 
 #include <errno.h>
@@ -230,7 +229,7 @@ enum status result_writer_open(struct result_writer **writer, const char *path, 
                                const struct result_header *header, struct error *error)
 {
     *writer = NULL;
-    if (header->n_parameter == 0 || header->n_parameter > JOURNAL_MAX_PARAMETER)
+    if (header->n_parameter == 0 || header->n_parameter > IDENTITY_MAX_PARAMETER)
         return error_set(error, STATUS_BAD_PROBLEM, "'%s': a result of %zu parameters cannot be written", path,
                          header->n_parameter);
     struct result_writer *made = calloc(1, sizeof *made);
@@ -265,8 +264,7 @@ enum status result_writer_open(struct result_writer **writer, const char *path, 
     if (!status)
         status = hdf5_make_group(&made->file, "/fits", error);
     if (!status)
-        status = header->is_alone ? hdf5_put_text(&made->file, "/fits", "kind", header->objective_kind, error)
-                                  : make_columns(made, header, error);
+        status = make_columns(made, header, error);
     if (status) {
         result_writer_close(made);
         return status;
@@ -353,9 +351,8 @@ static enum status describe_strings(struct result_writer *writer, struct error *
 
 enum status result_writer_finish(struct result_writer *writer, struct error *error)
 {
-    bool has_rows = writer->id.dataset > 0;
-    enum status status = has_rows ? write_block(writer, error) : STATUS_OK;
-    if (!status && has_rows)
+    enum status status = write_block(writer, error);
+    if (!status)
         status = describe_strings(writer, error); /* last: a column of strings is rewritten when a longer one comes */
     if (!status)
         status = hdf5_flush(&writer->file, error);

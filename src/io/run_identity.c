@@ -1,8 +1,13 @@
-/* Says in words how two runs differ, for the message about a refused journal or result.
+/* Identities as bytes; and in words, how two runs differ, for the message about a refused journal
+ * or result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/run_identity.h"
 
+#include "base/bytes.h"
+#include "base/checksum.h"
+#include "base/sha256.h"
 #include "base/words.h"
+#include "io/fit_record.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -95,4 +100,60 @@ const char *identity_difference(const struct run_identity *before, const struct 
             words_add(out, n, "not given");
     }
     return out;
+}
+
+/* Only a program with the same list of columns can read the records. */
+static uint32_t columns_checksum(void)
+{
+    uint32_t crc = 0;
+    for (int i = 0; i < N_FIT_COLUMN; i++) {
+        const struct fit_column_info *column = &fit_columns[i];
+        const unsigned char layout[2] = {(unsigned char)column->kind, (unsigned char)column->shape};
+        crc = checksum(crc, (const unsigned char *)column->path, strlen(column->path));
+        crc = checksum(crc, layout, sizeof layout);
+    }
+    return crc;
+}
+
+void identity_encode(const struct run_identity *identity, unsigned char out[IDENTITY_BYTES])
+{
+    memset(out, 0, IDENTITY_BYTES);
+    memcpy(out, identity->problem, 32);
+    memcpy(out + 32, identity->model, 32);
+    memcpy(out + 64, identity->options, 32);
+    unsigned char *p = bytes_put_64(bytes_put_64(out + 96, identity->seed), identity->n_dataset);
+    p = bytes_put_32(bytes_put_32(p, identity->n_start), identity->n_parameter);
+    p = bytes_put_32(bytes_put_32(p, columns_checksum()), identity->n_refit);
+    size_t n_description = sizeof identity->description, n_selection = sizeof identity->selection;
+    memcpy(p, identity->description, strnlen(identity->description, n_description - 1));
+    memcpy(p + n_description, identity->selection, strnlen(identity->selection, n_selection - 1));
+}
+
+bool identity_decode(struct run_identity *identity, const unsigned char in[IDENTITY_BYTES])
+{
+    const unsigned char *p = in + 96;
+    *identity = (struct run_identity){.seed = bytes_get_64(p)};
+    memcpy(identity->problem, in, 32);
+    memcpy(identity->model, in + 32, 32);
+    memcpy(identity->options, in + 64, 32);
+    identity->n_dataset = bytes_get_64(p + 8);
+    identity->n_start = bytes_get_32(p + 16);
+    identity->n_parameter = bytes_get_32(p + 20);
+    identity->n_refit = bytes_get_32(p + 28);
+    memcpy(identity->description, p + 32, sizeof identity->description - 1);
+    memcpy(identity->selection, p + 32 + sizeof identity->description,
+           sizeof identity->selection - 1);
+    uint64_t n_task = (uint64_t)identity->n_start + identity->n_refit;
+    return bytes_get_32(p + 24) == columns_checksum() &&
+           identity->n_parameter <= IDENTITY_MAX_PARAMETER && n_task <= UINT32_MAX &&
+           (!n_task || identity->n_dataset <= UINT64_MAX / n_task);
+}
+
+void identity_digest(const struct run_identity *identity, unsigned char out[32])
+{
+    unsigned char bytes[IDENTITY_BYTES];
+    struct run_identity numbers = *identity;
+    memset(numbers.description, 0, sizeof numbers.description);
+    identity_encode(&numbers, bytes);
+    sha256_of(bytes, sizeof bytes, out);
 }

@@ -6,7 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { IDENTITY_SELECTION = 128 };
+enum {
+    IDENTITY_SELECTION = 128,
+    IDENTITY_MAX_PARAMETER = 100000,
+    IDENTITY_BYTES = 3 * 32 + 2 * 8 + 4 * 4 + 1024 + IDENTITY_SELECTION
+};
 
 /* The description is kept in every journal file, so that a mismatch can be told in words. */
 struct run_identity {
@@ -26,3 +30,13 @@ bool identity_equal(const struct run_identity *a, const struct run_identity *b);
 /* Says in words what differs ("" if nothing does): data, model, numbers, and the words of the descriptions that only
  * one of them has. Returns `out`. */
 const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n);
+
+/* As bytes of a file, little-endian:
+ *   problem[32] model[32] options[32] u64 seed, u64 n_dataset, u32 n_start, u32 n_parameter,
+ *   u32 columns (a CRC of the list in io/fit_record.h), u32 n_refit, description[1024],
+ *   selection[128] */
+void identity_encode(const struct run_identity *identity, unsigned char out[IDENTITY_BYTES]);
+/* False: it is of a program with other columns, or cannot be. */
+bool identity_decode(struct run_identity *identity, const unsigned char in[IDENTITY_BYTES]);
+/* SHA-256 of these without the description. */
+void identity_digest(const struct run_identity *identity, unsigned char out[32]);

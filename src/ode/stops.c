@@ -319,7 +319,7 @@ static bool pass_switches(struct simulation *sim, double *y)
            (!s->roots.is_watched[first] || look_for_sliding(sim, y, first, slope_of_first));
 }
 
-/* Executes the events that come before others of their time, whose triggers and values are those behind them. */
+/* Executes the events that come first at this time; the triggers and values of the others are evaluated after them. */
 static bool happen_first(struct simulation *sim, double *y)
 {
     struct stops *s = sim->stops;

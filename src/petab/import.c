@@ -239,10 +239,7 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
     for (size_t i = 0; i < it->n_variant; i++)
         observable[i] = it->variant[i].name;
     size_t *order = sort_rows(writing);
-    bool has_sigma = false;
     petab_check(reader);
-    for (size_t i = 0; i < problem->n_observable; i++)
-        has_sigma = has_sigma || it->observable[i].sigma_in_table;
     /* every parameter that may be substituted, before the header is written */
     for (const struct lower_target *target = it->target; target < it->target + it->n_target; target++) {
         if (target->name)
@@ -263,14 +260,11 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
         .n_covariate = writing->covariates.n, .covariate_name = writing->covariates.key, .n_observable = it->n_variant,
         .observable_name = observable, .has_t0 = true, .has_experiments = true, .has_steady = true,
         .n_substituted = writing->substituted.n, .substituted_name = writing->substituted.key,
-        .columns = MEASUREMENT_BIT(observable) | MEASUREMENT_BIT(line) | (has_sigma ? MEASUREMENT_BIT(sigma) : 0),
         .line_file = tables->n == 1 && n_yaml == 1 ? words_file(tables->path[0]) : NULL,
         .petab = {.yaml = n_yaml == 1 ? origin[0] : NULL, .n = n_yaml == 1 ? 0 : n_yaml, .of = origin,
                   .dataset_column = options->dataset_column,
                   .sha256 = petab_hash(reader, yaml, n_yaml, options->model, options->outside),
                   .model = options->model ? petab_absolute(reader, options->model) : NULL}};
-    if (!header.line_file)
-        header.columns &= ~MEASUREMENT_BIT(line);
     fill_parameters(it, &header);
     struct equations *equations = NULL; /* limits of model text are found before anything is written */
     enum status status = sbml_parse(&it->model, header.model_source, problem->files.list[PETAB_MODEL].path[0], &equations,

@@ -1,5 +1,5 @@
-/* A PEtab problem as model text and rows of a problem file. What holds in a period becomes substitutes of parameters where it
- * is constant, and an event of the model where it changes what the model itself changes.
+/* A PEtab problem as model text and rows of a problem file. A constant of a period becomes a substitute for a
+ * parameter; a period's change of a state becomes an event.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -14,7 +14,7 @@ struct lower_target {
     bool changes;     /* it is a state, or becomes one */
     bool is_initial;  /* its initial value is a parameter */
     size_t n_given;   /* runs whose first period gives it a value */
-    const char *name; /* the parameter in the text; of one that changes, that of its initial value, or NULL */
+    const char *name; /* its parameter in the text; for a state, the parameter of its initial value, or NULL */
     const char *is_given; /* the covariate that says whether `name` counts; or NULL */
     const char *set;      /* the parameter whose value an event at the beginning gives it; or NULL */
     const struct sbml_name *model; /* as the text has it; NULL: the model does not have it */

@@ -39,7 +39,7 @@ struct petab_condition {
     const struct petab_change *change;
 };
 
-/* Conditions that hold from a time on; -inf: until the steady state before the next period. */
+/* Conditions that hold from `time` on. -inf: they hold until a steady state is reached, and the next period begins there. */
 struct petab_period {
     double time;
     size_t n_condition;

@@ -5,15 +5,16 @@
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute,
  * merge. This header is below all of them.
  *   supervise/  the processes: supervise, child (starting, watching and stopping one), stop (signals); board (memory that they
- *               share); suspects (which fit caused a death); rank* (the processes of other ranks)
- *   plan/       what there is to do: run_options, recipe*; run_plan; campaign* (data, model, identity); trust; selection*
- *               (which datasets); share, components (fits over many datasets); refit, review; pilot; best (of several starts)
- *   finish/     the result: skeleton (left by the compute process; journals to be removed), finish*, summary
+ *               share, with the options); suspects (which fit caused a death); rank* (the processes of other ranks)
+ *   plan/       what there is to do: run_options, recipe*; run_plan, header (what each journal begins with); campaign*
+ *               (data, model, identity); trust; selection* (which datasets); share, components (fits over many datasets);
+ *               refit, review; pilot; best (of several starts)
+ *   finish/     the result: finish*, summary; obsolete (journals to be removed)
  *   compute/    the compute process: compute (what its parts have in common), compute_run
  *               (set-up); compute_single and compute_joint (fits of one dataset, and of many:
  *               search*, joint_refits) over compute_pass (one pass over the datasets, and fits
  *               as coroutines); record_batch (records on their way to the journal); block_ring
- *               (data for the workers); dataset (a fit's problem); schedule, job, turn_length
+ *               (data for the workers); schedule, job, turn_length
  *               (the order of work); task (what a fit does); replay; trace
  *   merge/      shards as files: shard_set, merge* */
 #pragma once
@@ -22,6 +23,8 @@
 #include "base/method.h"
 #include "base/option.h"
 #include "base/outcome.h"
+#include "fit/digest.h"
+#include "io/result_population.h"
 
 struct text_messages;
 struct run_options;
@@ -36,7 +39,7 @@ struct run_hooks {
     /* About ten times a second; `where`: of fits over many datasets, how far those have come that are under way; or NULL. */
     void (*progress)(void *context, uint64_t n_done, uint64_t n_failed, const char *where);
     void (*end)(void *context);
-    /* The errors of the model's text (model/build/build.h). */
+    /* The errors of the model's text (model/build/build.h); NULL: the run's error has the first. */
     void (*show)(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin);
     void *context;
 };
@@ -50,22 +53,12 @@ struct run_shown {
     bool strict;                       /* --strict: converged fits that are doubtful (NOTE_DOUBTFUL) count as failed */
 };
 
-enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64, RUN_N_NOTE = 32 };
-
-/* How well the curves of the converged fits describe their data: counts of numbers by their logarithms, in any order. */
-enum { GOODNESS_PER_DECADE = 32, GOODNESS_FIRST = -12, GOODNESS_LAST = 20,
-       N_GOODNESS_BIN = (GOODNESS_LAST - GOODNESS_FIRST) * GOODNESS_PER_DECADE };
-struct run_goodness {
-    uint64_t n, bin[N_GOODNESS_BIN];
-    double least, most;
-};
+enum { RUN_ID_LENGTH = 64 };
 
 /* Of a fit with random parameters. */
 struct run_population {
-    size_t n_estimate;        /* 0: there is none */
-    uint64_t n_dataset, n_left_out;
-    double minus_2_log_likelihood, likelihood_error, aic, bic;
-    bool is_laplace;
+    size_t n_estimate;        /* 0: there is no such fit */
+    struct population_head head;
     size_t n_zero;            /* variances of 0; and the parameter of the first one: */
     char zero[RUN_ID_LENGTH];
     size_t n_no_error;        /* other estimates without a standard error; and the first one: */
@@ -80,29 +73,16 @@ struct run_summary {
     bool wants_fresh;                     /* with an error: a new process, with free memory, must continue */
     bool follows_ranks;                   /* with an error: another rank has ended or begins again */
     bool is_reported;                         /* with an error: rank 0 reports it */
-    uint64_t n_fit;                       /* rows of /fits */
+    struct digest digest;                 /* of the rows of /fits; its work is that of refits, too */
     uint64_t n_retried, n_retried_success; /* rows fitted again (--retry-failed) */
-    uint64_t by_outcome[N_OUTCOME];
-    uint64_t by_note[RUN_N_NOTE];         /* rows with that bit of enum note */
-    char example[N_OUTCOME][RUN_N_EXAMPLE][RUN_ID_LENGTH]; /* ids of the first failures of each kind, "" beyond */
-    char noted[RUN_N_NOTE][RUN_N_EXAMPLE][RUN_ID_LENGTH];  /* of the first rows with each note */
-    uint64_t n_doubtful;                  /* converged, and doubtful */
-    uint64_t n_at_bound;                  /* converged, with a bound that holds a parameter */
-    uint64_t n_no_sigma, n_known;         /* measurements without a sigma; rows all of whose measurements have one */
-    struct run_goodness reduced, unexplained; /* reduced chi-square, or 1 - R squared (fit/goodness.h) */
     char reason[N_OUTCOME][160];          /* of the first failure of each kind */
     uint64_t by_limit[N_LIMIT];           /* sides of profiles */
     uint64_t n_replicate, n_replicate_failed; /* of the bootstraps of fits that succeeded */
     double objective, log_likelihood, log_prior; /* of the last row; NaN: unknown, or there are no priors */
     struct run_population population;
     int64_t n_same_optimum;               /* starts that reached it */
-    double fit_seconds;                   /* computing, summed over the fits and their refits */
-    uint64_t n_evaluation, n_step;
 };
 void run_summary_fini(struct run_summary *summary);
-uint64_t run_summary_n_failed(const struct run_summary *summary);
-/* A quantile, within the width of a bin (7 %); of share 1 the largest number; NaN: there are no numbers. */
-double run_goodness_quantile(const struct run_goodness *goodness, double share);
 /* OK or FITS_FAILED, as --accept-failed says. */
 enum status run_summary_status(const struct run_summary *summary, const struct run_shown *shown);
 
@@ -113,7 +93,9 @@ struct run_request {
     bool is_alone;            /* other tasks of the same job have their own runs: --shard */
     int (*compute)(int argc, char **argv), (*finish)(int argc, char **argv); /* the processes; they return exit codes */
     int argc;
-    char **argv;              /* of the compute processes; the finisher gets the journal, which holds the plan */
+    char **argv;              /* as `ps` shows the compute processes; the finisher's is the journal, which holds the plan */
+    const void *options;      /* n_option bytes of run_options_bytes, for the compute processes */
+    size_t n_option;
 };
 
 /* The supervisor: starts the children and watches them. Returns the exit code of the command; the

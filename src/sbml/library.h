@@ -8,7 +8,7 @@
 #ifdef HAVE_LIBSBML
 #include <sbml/SBMLTypes.h>
 
-/* All that is called, once: the struct's members and what is looked up in the library. */
+/* Every libSBML function that is called. The list makes both the struct's members and the look-ups. */
 #define LIBRARY_FUNCTIONS(X) \
     X(readSBMLFromFile) X(readSBMLFromString) X(writeSBMLToString) \
     X(SBMLDocument_free) X(SBMLDocument_getLevel) X(SBMLDocument_getVersion) X(SBMLDocument_getModel) \

@@ -1,4 +1,4 @@
-/* From what an SBML file says to model text: shared by the files that decide what becomes what and that write it.
+/* Translates a read SBML document to model text: shared by the files that decide what becomes what and that write it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -3,7 +3,7 @@
 #include "use/compare.h"
 
 #include "fit/distribution.h"
-#include "use/id_table.h"
+#include "base/id_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -85,7 +85,7 @@ static void find_moved(struct compare_work *work, size_t r, uint32_t row, const 
         struct compare_moved *moved = &work->comparison.moved[(r - 1) * info->n_parameter + j];
         moved->n++;
         if (fabs(record->parameter[there] - work->value[at]) > work->error[at])
-            show_add_example(&moved->fits, id);
+            digest_add_example(&moved->fits, id);
     }
 }
 
@@ -299,7 +299,7 @@ static void add_nested(struct comparison *comparison, struct compare_nested *nes
     nested->freedom += cell[nested->large].k - cell[nested->small].k;
     nested->n_significant += compare_p(comparison, nested, id) < SIGNIFICANT;
     if (statistic_of(cell, nested) < -SAME_OPTIMUM)
-        show_add_example(&nested->worse, comparison->id[id]);
+        digest_add_example(&nested->worse, comparison->id[id]);
 }
 
 /* Every name of one model is a name of the other, which has more, or does not share any. */
@@ -325,7 +325,7 @@ static void add_changes(struct comparison *comparison, uint64_t id)
         change->from = cell[0].outcome;
         change->to = cell[r].outcome;
         comparison->n_change += change->fits.n == 0;
-        show_add_example(&change->fits, comparison->id[id]);
+        digest_add_example(&change->fits, comparison->id[id]);
     }
 }
 

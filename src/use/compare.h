@@ -31,7 +31,7 @@ struct compare_total {
 struct compare_nested {
     size_t small, large;
     uint64_t n, n_significant; /* datasets with more fitted parameters in `large`; of these, with p below 0.05 */
-    struct show_examples worse; /* the larger model fits worse: it has not found its optimum, or they are not nested */
+    struct digest_examples worse; /* the larger model fits worse: it has not found its optimum, or they are not nested */
     double statistic, freedom; /* summed */
 };
 
@@ -39,14 +39,14 @@ struct compare_nested {
 struct compare_change {
     size_t other;
     enum outcome from, to;
-    struct show_examples fits;
+    struct digest_examples fits;
 };
 
 /* Datasets in which a parameter differs by more than its standard error in the first result. */
 struct compare_moved {
     size_t other, parameter;   /* of the first result */
     uint64_t n;                /* datasets that have both values and the error */
-    struct show_examples fits;
+    struct digest_examples fits;
 };
 
 struct comparison {

@@ -32,8 +32,8 @@ static bool is_estimated(const struct result_population *population, const char 
 
 bool compare_is_comparable(const struct result_population *a, const struct result_population *b)
 {
-    return !strcmp(a->likelihood, b->likelihood) && a->n_dataset == b->n_dataset
-           && a->n_row == b->n_row;
+    return !strcmp(a->head.likelihood, b->head.likelihood) && a->head.n_dataset == b->head.n_dataset
+           && a->head.n_row == b->head.n_row;
 }
 
 /* P(X > statistic); of no degree of freedom X is 0. */
@@ -47,7 +47,8 @@ static double tail(double statistic, size_t freedom)
 bool compare_ratio_init(struct compare_ratio *ratio, const struct result_population *small,
                         const struct result_population *large)
 {
-    bool all = compare_is_comparable(small, large) && small->m < large->m;
+    bool all = compare_is_comparable(small, large) && small->m < large->m
+               && isnan(small->head.log_prior) && isnan(large->head.log_prior); /* else no maxima */
     for (size_t i = 0; i < small->m && all; i++)
         all = is_estimated(large, small->estimate_name[i]);
     if (!all)
@@ -57,8 +58,8 @@ bool compare_ratio_init(struct compare_ratio *ratio, const struct result_populat
     for (size_t i = 0; i < large->m; i++)
         ratio->n_variance += !strncmp(large->estimate_name[i], "var(", 4)
                              && !has(small, large->estimate_name[i]);
-    ratio->statistic = small->minus_2_log_likelihood - large->minus_2_log_likelihood;
-    ratio->error = hypot(small->likelihood_error, large->likelihood_error);
+    ratio->statistic = small->head.minus_2_log_likelihood - large->head.minus_2_log_likelihood;
+    ratio->error = hypot(small->head.likelihood_error, large->head.likelihood_error);
     ratio->p = tail(ratio->statistic, ratio->freedom);
     if (ratio->n_variance == 1)
         ratio->p = 0.5 * ratio->p + 0.5 * tail(ratio->statistic, ratio->freedom - 1);

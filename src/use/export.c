@@ -5,6 +5,7 @@
 #include "io/result_tables.h"
 #include "petab/export.h"
 #include "use/fit_columns.h"
+#include "use/population_view.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -211,6 +212,11 @@ static enum status export_kept(struct sheet *sheet, struct error *error)
     return status;
 }
 
+static const char *censored_word(int8_t censored)
+{
+    return censored == 0 ? "none" : censored > 0 ? "left" : "right";
+}
+
 static void put_residual(struct csv_writer *writer, const struct residual_kind *errors, const struct measurements *measured,
                          size_t i, double prediction, double noise)
 {
@@ -220,7 +226,7 @@ static void put_residual(struct csv_writer *writer, const struct residual_kind *
     int8_t censored = measured->censored[i];
     for (size_t k = 0; k < sizeof number / sizeof *number; k++)
         csv_put_number(writer, number[k]);
-    csv_put_text(writer, censored == 0 ? "none" : censored > 0 ? "left" : "right");
+    csv_put_text(writer, censored_word(censored));
 }
 
 /* The rows of measurements: predictions at the best fits, and residuals. */
@@ -335,11 +341,85 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
     return status;
 }
 
+/* What a population says of each measurement. */
+static void put_view(struct csv_writer *writer, const struct population_view *view,
+                     const struct fitted_dataset *dataset)
+{
+    const struct fitted *fitted = view->draw.fitted;
+    const struct problem_block *block = dataset->block;
+    size_t first = block->row[dataset->first], e = dataset->first;
+    const struct measurements measured = measurements_from(&block->measured, first);
+    for (size_t i = 0; i < view->n; i++) {
+        uint32_t observable = measured.observable[i];
+        while (block->row[e + 1] <= first + i)
+            e++;
+        csv_put_text(writer, dataset->id);
+        if (problem_info(fitted->problem)->has_experiments)
+            csv_put_text(writer, block->experiment_id[e]);
+        csv_put_number(writer, measured.time[i]);
+        csv_put_text(writer, observable < fitted->model.abi.n_observable
+                                 ? fitted->model.abi.observable_name[observable] : "");
+        const double number[] = {measured.value[i], view->typical[i], view->individual[i],
+                                 view->middle[i], view->weighted[i], view->conditional[i],
+                                 view->score[i], view->decorrelated[i]};
+        for (size_t k = 0; k < sizeof number / sizeof *number; k++)
+            csv_put_number(writer, number[k]);
+        csv_put_text(writer, censored_word(measured.censored[i]));
+        csv_end_row(writer);
+    }
+}
+
+/* Diagnostics of a fit with random parameters. */
+static enum status export_diagnostics(struct sheet *sheet, struct error *error)
+{
+    static const char *const head[] = {"dataset", "experiment", "time", "observable", "value",
+                                       "population_prediction", "individual_prediction", "median",
+                                       "iwres", "cwres", "npd", "npde", "censored"};
+    const char *wanted[sizeof head / sizeof *head];
+    const struct export_options *options = sheet->options;
+    size_t n_head = 0;
+    struct fitted fitted;
+    struct fitted_dataset dataset;
+    struct population_view view = {.n = 0};
+    bool more = true;
+    enum status status = fitted_open(&fitted, &options->files, error);
+    if (!status)
+        status = row_filter_init(&sheet->filter, &options->rows, fitted.result, error);
+    if (!status)
+        status = population_view_init(&view, &fitted, (uint64_t)options->seed,
+                                      (size_t)options->n_replicate, "--what diagnostics", error);
+    for (size_t k = 0; !status && k < sizeof head / sizeof *head; k++)
+        if (k != 1 || problem_info(fitted.problem)->has_experiments)
+            wanted[n_head++] = head[k];
+    if (!status)
+        status = sheet_begin(sheet, wanted, n_head, error);
+    while (!status && !output_failed(sheet->output)) {
+        status = fitted_next(&fitted, &dataset, &more, error);
+        if (status || !more)
+            break;
+        if (dataset.fault || !row_filter_takes(&sheet->filter, dataset.id, dataset.record))
+            continue;
+        status = population_view_dataset(&view, &dataset, error);
+        if (!status)
+            put_view(&sheet->csv, &view, &dataset);
+    }
+    population_view_fini(&view);
+    fitted_close(&fitted);
+    return status;
+}
+
+bool export_computes(const struct export_options *options)
+{
+    return options->petab || options->what == EXPORT_PREDICTIONS
+           || options->what == EXPORT_RESIDUALS || options->what == EXPORT_DIAGNOSTICS;
+}
+
 enum status export_write(const struct export_options *options, struct output *output, struct error *error)
 {
     struct sheet sheet = {.options = options, .output = output};
-    bool computes = options->petab || options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS;
-    enum status status = computes ? export_measurements(&sheet, error)
+    bool computes = export_computes(options);
+    enum status status = computes ? (options->what == EXPORT_DIAGNOSTICS
+                                         ? export_diagnostics : export_measurements)(&sheet, error)
                                   : result_open(&sheet.result, options->files.result, error);
     if (!status && !computes) {
         sheet.info = result_info(sheet.result);

@@ -8,7 +8,8 @@
 #include "use/row_filter.h"
 
 enum export_what {
-    EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS, EXPORT_COVARIANCE, EXPORT_STARTS, EXPORT_PROFILE, EXPORT_BOOTSTRAP
+    EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS, EXPORT_DIAGNOSTICS, EXPORT_COVARIANCE, EXPORT_STARTS, EXPORT_PROFILE,
+    EXPORT_BOOTSTRAP
 };
 
 struct export_options {
@@ -19,7 +20,10 @@ struct export_options {
     const char *petab_yaml; /* the PEtab problem, which may have files outside of its folder; NULL: the one that was imported */
     bool overwrite, json, decimal_comma; /* json: not for measurements and pairs */
     int what; /* enum export_what */
+    int64_t n_replicate, seed; /* of diagnostics */
 };
 
+/* Whether the model is called. */
+bool export_computes(const struct export_options *options);
 /* Opens the output when there is something to write; the caller finishes it. */
 enum status export_write(const struct export_options *options, struct output *output, struct error *error);

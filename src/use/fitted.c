@@ -134,7 +134,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
         status = spare_file(options->output, fitted->model.path, error);
     if (status)
         return status;
-    struct problem_expectation expectation = campaign_expectation(&fitted->model);
+    struct problem_expectation expectation = problem_expectation_of(&fitted->model.abi);
     const struct recipe *recipe = &fitted->recipe;
     expectation.error = (enum error_kind)recipe->error;
     status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
@@ -241,7 +241,8 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
 }
 
 /* The model's parameters in an experiment, and those that were free, as in the fit's evaluations. False: out of memory. */
-static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *dataset, struct predictor_rows *rows)
+static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e,
+                            struct predictor_rows *rows)
 {
     const struct problem_block *block = dataset->block;
     struct arena *arena = &fitted->arena;
@@ -259,7 +260,9 @@ static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *
     double *number = arena_alloc(arena, fit_binding_n_number(&binding) * sizeof *number);
     if (!number)
         return false;
-    fit_binding_numbers(&binding, dataset->record->parameter, number);
+    const double *p = dataset->by_experiment ? dataset->by_experiment + (e - dataset->first) * n
+                                             : dataset->record->parameter;
+    fit_binding_numbers(&binding, p, number);
     struct evaluation evaluation;
     fit_binding_set(&binding, number, &evaluation);
     rows->p = evaluation.p;
@@ -296,7 +299,7 @@ static struct predictor_rows rows_of(struct fitted *fitted, const struct fitted_
         .n = n, .n_measured = n, .measured = measurements_from(&block->measured, first),
         .error = problem_errors(fitted->problem), .rtol = dataset->record->rtol,
         .engine = by_cvodes ? ENGINE_REFERENCE : fitted->engine};
-    if (!fill_parameters(fitted, dataset, &rows))
+    if (!fill_parameters(fitted, dataset, e, &rows))
         rows.p = NULL;
     return rows;
 }

@@ -53,6 +53,8 @@ struct fitted_dataset {
     size_t row;                     /* of the dataset within the block */
     size_t first, end;              /* its experiments within the block */
     const double *p;                /* the file's order; NULL: the dataset has no best fit */
+    const double *by_experiment;    /* the parameters of each experiment, (end - first) x
+                                     * n_parameter; NULL: those of the record */
 };
 
 /* Checks that the problem contains the data that were fitted. Informs the listener if the model is not the one that was fitted.

@@ -4,7 +4,7 @@
 
 #include "fit/goodness.h"
 #include "use/curves.h"
-#include "use/values.h"
+#include "base/values.h"
 
 #include <math.h>
 #include <stdlib.h>

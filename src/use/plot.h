@@ -13,6 +13,8 @@ struct plot_options {
     struct option_list observable; /* none: all that were measured */
     bool log_values, overwrite, color;
     int width;                     /* of a chart in characters */
+    bool corrects;                 /* the check is prediction-corrected */
+    int64_t n_replicate;           /* of the check */
     enum plot_format format;
 };
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plot.h"
 #include "use/population_check.h"
-#include "use/values.h"
+#include "base/values.h"
 
 #include <stdlib.h>
 
@@ -50,18 +50,21 @@ static enum status choose_panels(struct panels *panels, const struct population_
 
 /* Rows of $bins_k: time, and for each quantile that of the data, and lower, middle and upper ones
  * of the replicates; and of $points_k: time and value. */
-static void put_data(FILE *file, const struct population_check *check, uint32_t observable)
+static void put_data(FILE *file, const struct population_check *check, bool corrects,
+                     uint32_t observable)
 {
     fprintf(file, "$points_%u <<EOD\n", (unsigned)observable);
     for (size_t i = 0; i < check->n_point; i++)
         if (check->point[i].observable == observable) {
-            gnuplot_number(file, check->point[i].time);
-            gnuplot_number(file, check->point[i].value);
+            const struct check_point *point = &check->point[i];
+            gnuplot_number(file, point->time);
+            gnuplot_number(file, corrects ? point->value * point->factor + point->shift
+                                          : point->value);
             fputc('\n', file);
         }
     fprintf(file, "EOD\n$bins_%u <<EOD\n", (unsigned)observable);
     for (size_t i = 0; i < check->n_bin; i++) {
-        const struct check_bin *bin = &check->bin[i];
+        const struct check_bin *bin = corrects ? &check->corrected[i] : &check->bin[i];
         if (bin->observable != observable)
             continue;
         gnuplot_number(file, bin->time);
@@ -106,6 +109,15 @@ static void put_characters(FILE *file, unsigned k)
     fputc('\n', file);
 }
 
+static const char *corrected_by(const struct plot_options *options,
+                                const struct population_check *check, uint32_t observable)
+{
+    if (!options->corrects)
+        return "";
+    return population_check_differs(check, observable) ? "corrected by differences: "
+                                                       : "prediction-corrected ";
+}
+
 static void put_script(FILE *file, const struct plot_options *options, const struct panels *panels,
                        const struct population_check *check, const struct model *model)
 {
@@ -115,7 +127,7 @@ static void put_script(FILE *file, const struct plot_options *options, const str
           "set datafile missing 'NaN'\n", file);
     gnuplot_terminal(file, place, options->format, options->color);
     for (size_t i = 0; i < place->n_panel; i++)
-        put_data(file, check, panels->observable[i]);
+        put_data(file, check, options->corrects, panels->observable[i]);
     snprintf(title, sizeof title, place->is_text
              ? "5, 50, 95 %% of the data: 5 M 9; of %zu replicates: dots"
              : "5, 50, 95 %% of the data: lines; of %zu replicates: areas", check->n_replicate);
@@ -128,7 +140,9 @@ static void put_script(FILE *file, const struct plot_options *options, const str
         unsigned k = panels->observable[i];
         gnuplot_margins(file, place, i, 0.04, 0.86);
         fputs("set ylabel ", file);
-        gnuplot_quoted(file, model->abi.observable_name[k]);
+        snprintf(title, sizeof title, "%s%.100s", corrected_by(options, check, k),
+                 model->abi.observable_name[k]);
+        gnuplot_quoted(file, title);
         fputc('\n', file);
         (place->is_text ? put_characters : put_picture)(file, k);
     }
@@ -146,7 +160,9 @@ enum status plot_check_write(const struct plot_options *options, struct output *
     if (!status) /* before the model is called: it may print */
         status = output_open(output, options->files.output, options->overwrite, error);
     if (!status)
-        status = population_check_make(&check, &fitted, 1, error);
+        status = population_check_make(&check, &fitted,
+                                       &(struct check_options){1, (size_t)options->n_replicate},
+                                       error);
     if (!status)
         status = choose_panels(&panels, &check, options, &fitted.model, error);
     if (!status && !(script = temporary_file(error)))

@@ -7,7 +7,7 @@
 #include "fit/distribution.h"
 #include "fit/map.h"
 #include "fit/matrix.h"
-#include "use/values.h"
+#include "base/values.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -62,17 +62,20 @@ enum status population_draw_init(struct population_draw *draw, struct fitted *fi
     if (status)
         return status;
     size_t r = population->r, s = population->s;
-    draw->random = arena_calloc(arena, r + 1, sizeof *draw->random);
-    draw->shared = arena_calloc(arena, s + 1, sizeof *draw->shared);
+    draw->random = arena_calloc(arena, r + s + population->q + 1, sizeof *draw->random);
     draw->fixed = arena_calloc(arena, n + 1, 1);
-    if (!draw->random || !draw->shared || !draw->fixed
+    if (!draw->random || !draw->fixed
         || !ARENA_DOUBLES(arena, {&draw->factor, r, r}, {&draw->deviate, r, 1}, {&draw->p, n, 1},
                           {&draw->start, n, 1}))
         return no_memory(error);
+    draw->shared = draw->random + r;
+    draw->occasion = draw->shared + s;
     for (size_t i = 0; !status && i < r; i++)
         status = find_parameter(draw, population->name[i], &draw->random[i], error);
     for (size_t i = 0; !status && i < s; i++)
         status = find_parameter(draw, population->shared_name[i], &draw->shared[i], error);
+    for (size_t i = 0; !status && i < population->q; i++)
+        status = find_parameter(draw, population->occasion_name[i], &draw->occasion[i], error);
     factor_covariance(population->covariance, r, draw->factor);
     return status;
 }
@@ -81,6 +84,22 @@ void population_draw_fini(struct population_draw *draw)
 {
     arena_fini(&draw->arena);
     free(draw->value);
+    free(draw->effect);
+    free(draw->by_experiment);
+}
+
+/* Room for what experiments add to their parameters. */
+static enum status reserve_effects(struct population_draw *draw, size_t n, struct error *error)
+{
+    size_t q = draw->population->q, n_parameter = problem_n_parameter(draw->fitted->problem);
+    if (q == 0 || n <= draw->n_experiment)
+        return STATUS_OK;
+    free(draw->effect);
+    free(draw->by_experiment);
+    draw->n_experiment = n;
+    draw->effect = calloc(n * q, sizeof *draw->effect);
+    draw->by_experiment = calloc(n * n_parameter, sizeof *draw->by_experiment);
+    return draw->effect && draw->by_experiment ? STATUS_OK : no_memory(error);
 }
 
 static enum status reserve(struct population_draw *draw, size_t n, struct error *error)
@@ -118,7 +137,8 @@ enum status population_draw_dataset(struct population_draw *draw,
     for (size_t i = 0; i < population->s; i++)
         draw->start[draw->shared[i]] = population->shared[i];
     memcpy(draw->p, draw->start, n * sizeof *draw->p);
-    return reserve(draw, n_row_of(data), error);
+    enum status status = reserve_effects(draw, data->end - data->first, error);
+    return status ? status : reserve(draw, n_row_of(data), error);
 }
 
 static void draw_parameters(struct population_draw *draw, uint64_t stream)
@@ -135,8 +155,43 @@ static void draw_parameters(struct population_draw *draw, uint64_t stream)
     }
 }
 
+/* What each experiment adds to the parameters that vary between them. */
+static void draw_effects(struct population_draw *draw, size_t n_experiment, uint64_t stream)
+{
+    const struct result_population *population = draw->population;
+    for (size_t k = 0; k < n_experiment * population->q; k++)
+        draw->effect[k] = population->occasion_deviation[k % population->q]
+                          * random_normal(draw->seed, stream, population->r + k);
+}
+
+double population_draw_shifted(const struct population_draw *draw, size_t i, double value,
+                               double by)
+{
+    const char *const *scales = problem_parameter_scale(draw->fitted->problem);
+    const char *scale = scales[i];
+    double slope, factor = result_population_natural(scale, by, &slope);
+    return strncmp(scale, "log", 3) ? value + by : value * factor;
+}
+
+/* The parameters of each experiment, from those of the dataset and what experiments add. */
+static const double *each_experiment(struct population_draw *draw,
+                                     const struct fitted_dataset *data, const double *p,
+                                     const double *effect)
+{
+    size_t n = problem_n_parameter(draw->fitted->problem), q = draw->population->q;
+    for (size_t e = 0; e < data->end - data->first && q > 0; e++) {
+        memcpy(draw->by_experiment + e * n, p, n * sizeof *p);
+        for (size_t o = 0; o < q && effect; o++) {
+            size_t i = draw->occasion[o];
+            draw->by_experiment[e * n + i] =
+                population_draw_shifted(draw, i, p[i], effect[e * q + o]);
+        }
+    }
+    return q > 0 ? draw->by_experiment : NULL;
+}
+
 bool population_draw_predict(struct population_draw *draw, const struct fitted_dataset *data,
-                             double *p)
+                             double *p, const double *effect)
 {
     const size_t *row = data->block->row;
     struct fit_record record = *data->record;
@@ -146,6 +201,7 @@ bool population_draw_predict(struct population_draw *draw, const struct fitted_d
     record.parameter = p;
     there.record = &record;
     there.p = p;
+    there.by_experiment = each_experiment(draw, data, p, effect);
     for (size_t e = data->first; e < data->end && good; e++) {
         const struct predictor_rows rows = fitted_rows(draw->fitted, &there, e);
         size_t at = row[e] - row[data->first];
@@ -181,8 +237,10 @@ void population_draw_replicate(struct population_draw *draw, const struct fitted
     uint64_t of = random_stream(data->block->dataset[data->row], k);
     bool is_good = false;
     for (uint64_t again = 0; again < MAX_DRAW && !is_good; again++) {
-        draw_parameters(draw, random_stream(of, PURPOSE_PARAMETER + 256 * again));
-        is_good = population_draw_predict(draw, data, draw->p);
+        uint64_t stream = random_stream(of, PURPOSE_PARAMETER + 256 * again);
+        draw_parameters(draw, stream);
+        draw_effects(draw, data->end - data->first, stream);
+        is_good = population_draw_predict(draw, data, draw->p, draw->effect);
     }
     draw_values(draw, data, random_stream(of, PURPOSE_NOISE));
 }

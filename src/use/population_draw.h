@@ -13,11 +13,14 @@ struct population_draw {
     struct arena arena;          /* of all but what is of a dataset's measurements */
     double *factor;              /* r x r, column-major: lower, of the covariance */
     double *deviate;             /* r */
-    size_t *random, *shared;     /* r, s: the file's parameters */
+    size_t *random, *shared, *occasion; /* r, s, q: the file's parameters */
     double *p, *start;           /* n_parameter: the drawn ones, and the typical ones */
     int8_t *fixed;               /* n_parameter: of the dataset */
     double *value, *prediction, *noise; /* n_room: of a dataset's measurements */
     size_t n_room, n_lost;       /* n_lost: values that the model could not give */
+    size_t n_experiment;         /* room of the next two */
+    double *effect;              /* n_experiment x q: what experiments add, optimiser's scale */
+    double *by_experiment;       /* n_experiment x n_parameter */
 };
 
 /* `fitted` is open. STATUS_USAGE: its result has no population; the message begins with `who`.
@@ -31,7 +34,11 @@ enum status population_draw_dataset(struct population_draw *draw,
 /* Replicate k of this dataset, a function of the seed, the dataset and k: p and value. */
 void population_draw_replicate(struct population_draw *draw, const struct fitted_dataset *data,
                                uint64_t k);
-/* Predictions of all measurements at p (n_parameter); false: the model cannot be simulated there,
- * and they are NaN. */
+/* Predictions of all measurements at p (n_parameter), and the model's noise there; effect: what
+ * each experiment adds to its parameters, as above, or NULL. False: the model cannot be simulated
+ * there, and they are NaN. */
 bool population_draw_predict(struct population_draw *draw, const struct fitted_dataset *data,
-                             double *p);
+                             double *p, const double *effect);
+/* The natural value of parameter i, moved by this on the optimiser's scale. */
+double population_draw_shifted(const struct population_draw *draw, size_t i, double value,
+                               double by);

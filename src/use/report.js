@@ -305,15 +305,18 @@ function showPopulation() {
         borderColor: colour(name), borderDash: dash || []});
     const show = k => {
         dropCharts(place);
-        const {bins, points: flat} = checks[k], points = [];
-        for (let i = 0; i < flat.length; i += 5) points.push(flat.slice(i, i + 5));
+        const {bins, corrected, differs, points: flat} = checks[k], points = [];
+        for (let i = 0; i < flat.length; i += 7) points.push(flat.slice(i, i + 7));
         const finite = (i, j) => points.filter(point => point[i] !== null && point[j] !== null);
-        addChart(place, "Quantiles of the measurements over time, and of replicates", () => ({type: "scatter",
-            data: {datasets: [...[1, 5, 9].map(at => line(bins.map(bin => ({x: bin[0], y: bin[at]})), "fore",
-                at === 5 ? [] : [4, 4])), dots(finite(0, 1), 0, 1)]},
-            options: {...frame("5, 50 and 95 % of the data (lines) and of replicates (areas)", axis("time", false),
-                axis("", false)), bands: [1, 5, 9].map((at, q) => ({colour: q === 1 ? "c1" : "c0",
-                points: bins.map(bin => [bin[0], bin[at + 1], bin[at + 3]])}))}}), "tall");
+        const how = `prediction-corrected${differs ? " by differences" : ""}: `;
+        for (const [name, title, set, drawn] of [["Quantiles", "", bins, finite(0, 1)],
+            ["Prediction-corrected quantiles", how, corrected, []]])
+            addChart(place, `${name} of the measurements over time, and of replicates`, () => ({type: "scatter",
+                data: {datasets: [...[1, 5, 9].map(at => line(set.map(bin => ({x: bin[0], y: bin[at]})), "fore",
+                    at === 5 ? [] : [4, 4])), dots(drawn, 0, 1)]},
+                options: {...frame(`${title}5, 50 and 95 % of the data (lines) and of replicates (areas)`,
+                    axis("time", false), axis("", false)), bands: [1, 5, 9].map((at, q) => ({
+                    colour: q === 1 ? "c1" : "c0", points: set.map(bin => [bin[0], bin[at + 1], bin[at + 3]])}))}}), "tall");
         for (const [name, at] of [["population", 2], ["individual", 3]])
             addChart(place, `Measurements over predictions (${name})`, () => {
                 const kept = finite(at, 1), values = kept.flatMap(point => [point[1], point[at]]);
@@ -323,13 +326,17 @@ function showPopulation() {
                     line([{x: low, y: low}, {x: high, y: high}], "soft", [4, 4])]},
                 options: frame("", axis(`prediction (${name})`, false), axis("measurement", false))};
             }, "tall");
-        for (const [name, at] of [["time", 0], ["prediction (population)", 2]])
-            addChart(place, `Scores over ${name}`, () => ({type: "scatter",
-                data: {datasets: [dots(finite(at, 4), at, 4)]},
-                options: frame("scores", axis(name, false), axis("", false, {suggestedMin: -3, suggestedMax: 3}))}), "tall");
+        const scored = finite(0, 6).length ? ["NPDE", 6] : ["NPD", 4];
+        for (const [what, of] of [["CWRES", 5], scored])
+            for (const [name, at] of [["time", 0], ["prediction (population)", 2]])
+                addChart(place, `${what} over ${name}`, () => ({type: "scatter",
+                    data: {datasets: [dots(finite(at, of), at, of)]},
+                    options: frame(what, axis(name, false), axis("", false, {suggestedMin: -3, suggestedMax: 3}))}), "tall");
     };
     add(bar, "span", `A visual predictive check: ${replicates} replicates of ${datasets} datasets; areas have 90 % of ` +
-        "their quantiles. Scores are the normal deviates of the measurements' ranks among their replicates.",
+        "their quantiles. Prediction-corrected values are multiplied by the median prediction of their time over their " +
+        "own. CWRES: conditional weighted residuals. NPD: normal deviates of the measurements' ranks among their " +
+        "replicates; NPDE: the same after decorrelation, where there are 8 replicates for each measurement of a dataset.",
         {class: "soft"});
     if (checks.length > 1) select(bar, "observable", checks.map(set => set.observable), 0, show);
     show(0);

@@ -11,5 +11,6 @@ struct report_options {
     struct fitted_options files;
     struct row_words rows; /* of `id` only: datasets for the gallery */
     int64_t n_gallery, seed;
+    int64_t n_replicate;   /* of each dataset, to check a population */
     bool full, overwrite;
 };

@@ -44,10 +44,10 @@ static void begin_table(FILE *file, const char *caption, const char *head)
 
 static void end_table(FILE *file) { fputs("</tbody></table></div>\n", file); }
 
-static void put_examples(FILE *file, const struct show_examples *fits)
+static void put_examples(FILE *file, const struct digest_examples *fits)
 {
     fputs("<td>", file);
-    for (uint64_t k = 0; k < SHOW_N_EXAMPLE && k < fits->n; k++) {
+    for (uint64_t k = 0; k < DIGEST_N_EXAMPLE && k < fits->n; k++) {
         fputs(k ? ", " : "", file);
         report_text(file, fits->id[k]);
     }
@@ -76,17 +76,26 @@ void report_static_row(FILE *file, const struct report *report, const char *id, 
     fputs("</tr>\n", file);
 }
 
+static void put_facts(FILE *file, const struct digest *digest)
+{
+    struct fact fact[DIGEST_MOST_FACTS];
+    begin_table(file, "In numbers", "fact|value|meaning");
+    facts_html(file, fact, digest_facts(digest, fact));
+    end_table(file);
+}
+
 static void put_health(FILE *file, const struct report *report)
 {
     const struct show_summary *summary = &report->summary;
-    uint64_t n_failed = summary->n_fit - summary->n_success;
+    uint64_t n_failed = summary->digest.n_fit - summary->n_success;
     fputs("<section id=health><h2>Health</h2>\n", file);
-    bool is_evaluation = summary->by_outcome[OUTCOME_evaluated] > 0;
+    bool is_evaluation = summary->digest.by_outcome[OUTCOME_evaluated] > 0;
     fprintf(file, "<p class=lead><b>%llu</b> fit%s: <b>%llu</b> %s, <b>%llu</b> failed; "
                   "<b>%llu</b> with a curve that does not describe the data.</p>\n",
-            count(summary->n_fit), summary->n_fit == 1 ? "" : "s", count(summary->n_success),
+            count(summary->digest.n_fit), summary->digest.n_fit == 1 ? "" : "s", count(summary->n_success),
             outcome_name(is_evaluation ? OUTCOME_evaluated : OUTCOME_converged), count(n_failed),
-            count(summary->by_note[__builtin_ctz(NOTE_poor_fit)].n));
+            count(summary->digest.noted[__builtin_ctz(NOTE_poor_fit)].n));
+    put_facts(file, &summary->digest);
     if (isfinite(summary->reduced.median))
         fprintf(file, "<p>Reduced chi-square, where %s: median %.4g, quartiles %.4g and %.4g, largest %.4g. "
                       "It is near 1 for a good model with right sigmas.</p>\n",
@@ -120,16 +129,16 @@ static void put_health(FILE *file, const struct report *report)
     }
     bool any = summary->n_fit_flat > 0;
     for (int bit = 0; bit < 32; bit++)
-        any = any || summary->by_note[bit].n > 0;
+        any = any || summary->digest.noted[bit].n > 0;
     if (any) {
         begin_table(file, "Notes", "note|fits|meaning|examples");
         for (int bit = 0; bit < 32; bit++)
-            if (summary->by_note[bit].n && note_name(bit)) {
+            if (summary->digest.noted[bit].n && note_name(bit)) {
                 fputs("<tr>", file);
                 put_cell(file, note_name(bit));
-                put_count(file, summary->by_note[bit].n);
+                put_count(file, summary->digest.noted[bit].n);
                 put_cell(file, note_meaning(bit));
-                put_examples(file, &summary->by_note[bit]);
+                put_examples(file, &summary->digest.noted[bit]);
                 fputs("</tr>\n", file);
             }
         for (size_t i = 0; i < summary->n_flat; i++) {

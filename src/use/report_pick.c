@@ -117,7 +117,7 @@ static enum status prepare(struct report *report, struct choice *choice, struct 
     const struct report_options *options = report->options;
     const struct show_summary *summary = &report->summary;
     struct row_words words = options->rows, named = {.id = options->rows.id};
-    size_t share = (size_t)options->n_gallery / 6, n_failed = (size_t)(summary->n_fit - summary->n_success);
+    size_t share = (size_t)options->n_gallery / 6, n_failed = (size_t)(summary->digest.n_fit - summary->n_success);
     const size_t most[N_TOP] = {
         [GROUP_named] = REPORT_N_GALLERY, [GROUP_worst] = 2 * share + (n_failed < share ? share - n_failed : 0),
         [GROUP_failed] = share, [GROUP_best] = share,
@@ -126,12 +126,12 @@ static enum status prepare(struct report *report, struct choice *choice, struct 
         [TOP_TABLE_FAILED] = REPORT_N_FAILED, [TOP_POINT] = REPORT_N_POINT, [TOP_RESIDUAL] = REPORT_N_RESIDUAL};
     bool have_room = true;
     words.id = NULL;
-    report->all_rows = options->full || summary->n_fit <= REPORT_N_ALL;
+    report->all_rows = options->full || summary->digest.n_fit <= REPORT_N_ALL;
     report->by_reduced = isfinite(summary->reduced.median);
     choice->median = report->by_reduced ? summary->reduced.median : 1 - summary->r_squared.median;
     for (size_t k = 0; k < N_TOP; k++) {
-        bool is_whole = k < N_REPORT_GROUP && k != GROUP_named && summary->n_fit <= (uint64_t)options->n_gallery;
-        choice->top[k].most = is_whole ? (size_t)summary->n_fit : most[k];
+        bool is_whole = k < N_REPORT_GROUP && k != GROUP_named && summary->digest.n_fit <= (uint64_t)options->n_gallery;
+        choice->top[k].most = is_whole ? (size_t)summary->digest.n_fit : most[k];
         choice->top[k].item = malloc((choice->top[k].most + 1) * sizeof *choice->top[k].item);
         have_room = have_room && choice->top[k].item;
     }

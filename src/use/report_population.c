@@ -19,8 +19,10 @@ enum status report_population_open(struct report *report, struct error *error)
     files.listener.tell = NULL; /* it has been told */
     status = fitted_open(&fitted, &files, error);
     if (!status)
-        status = population_check_make(&report->check, &fitted, (uint64_t)report->options->seed,
-                                       error);
+        status = population_check_make(
+            &report->check, &fitted,
+            &(struct check_options){(uint64_t)report->options->seed,
+                                    (size_t)report->options->n_replicate}, error);
     fitted_close(&fitted);
     return status;
 }
@@ -94,18 +96,23 @@ static void put_correlations(FILE *file, const struct result_population *populat
 void report_population_section(const struct report *report, FILE *file)
 {
     const struct result_population *population = report->population;
+    struct fact fact[POPULATION_MOST_FACTS];
     if (!population)
         return;
     fprintf(file, "<section id=population><h2>Population</h2>\n<p class=lead>-2 log L <b>%.9g</b>",
-            population->minus_2_log_likelihood);
-    if (population->likelihood_error > 0)
-        fprintf(file, " &plusmn; %.2g", population->likelihood_error);
+            population->head.minus_2_log_likelihood);
+    if (population->head.likelihood_error > 0)
+        fprintf(file, " &plusmn; %.2g", population->head.likelihood_error);
     fprintf(file, " (%s), AIC %.9g, BIC %.9g; %zu estimates from %llu measurements of %llu "
             "datasets, %llu left out.</p>\n",
-            strcmp(population->likelihood, "laplace") ? "exact" : "Laplace's approximation",
-            population->aic, population->bic, population->m,
-            (unsigned long long)population->n_row, (unsigned long long)population->n_dataset,
-            (unsigned long long)population->n_left_out);
+            strcmp(population->head.likelihood, "laplace") ? "exact" : "Laplace's approximation",
+            population->head.aic, population->head.bic, population->m,
+            (unsigned long long)population->head.n_row, (unsigned long long)population->head.n_dataset,
+            (unsigned long long)population->head.n_left_out);
+    fputs("<div class=scroll><table><caption>In numbers</caption><thead><tr><th scope=col>fact</th>"
+          "<th scope=col>value</th><th scope=col>meaning</th></tr></thead><tbody>\n", file);
+    facts_html(file, fact, population_facts(&population->head, fact));
+    fputs("</tbody></table></div>\n", file);
     put_random(file, population);
     put_correlations(file, population);
     put_shared(file, population);
@@ -135,7 +142,7 @@ static void put_points(struct json *json, const struct population_check *check, 
                        size_t end)
 {
     size_t each = (end - first) / MOST_POINTS + 1;
-    json_array_begin(json, "points"); /* five numbers each */
+    json_array_begin(json, "points"); /* seven numbers each */
     for (size_t i = first; i < end; i += each) {
         const struct check_point *point = &check->point[i];
         put(json, point->time);
@@ -143,7 +150,17 @@ static void put_points(struct json *json, const struct population_check *check, 
         put(json, point->typical);
         put(json, point->individual);
         put(json, point->score);
+        put(json, point->conditional);
+        put(json, point->decorrelated);
     }
+    json_array_end(json);
+}
+
+static void put_bins(struct json *json, const char *name, const struct check_bin *bin, size_t n)
+{
+    json_array_begin(json, name);
+    for (size_t i = 0; i < n; i++)
+        put_bin(json, &bin[i]);
     json_array_end(json);
 }
 
@@ -157,10 +174,13 @@ static void put_checks(struct json *json, const struct report *report)
             end++;
         json_object_begin(json, NULL);
         json_string(json, "observable", report->fitted.model.abi.observable_name[observable]);
-        json_array_begin(json, "bins");
-        for (; bin < check->n_bin && check->bin[bin].observable == observable; bin++)
-            put_bin(json, &check->bin[bin]);
-        json_array_end(json);
+        size_t next = bin;
+        while (next < check->n_bin && check->bin[next].observable == observable)
+            next++;
+        put_bins(json, "bins", check->bin + bin, next - bin);
+        put_bins(json, "corrected", check->corrected + bin, next - bin);
+        json_boolean(json, "differs", population_check_differs(check, observable));
+        bin = next;
         put_points(json, check, first, end);
         json_object_end(json);
     }

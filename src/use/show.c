@@ -33,13 +33,6 @@ static bool alike(const char *a, const char *b)
     return !*a && !*b;
 }
 
-void show_add_example(struct show_examples *examples, const char *id)
-{
-    if (examples->n < SHOW_N_EXAMPLE)
-        snprintf(examples->id[examples->n], SHOW_ID_LENGTH, "%s", id);
-    examples->n++;
-}
-
 static int sign_of(double x, double length) { return x >= SHOW_NAMED * length ? 1 : x <= -SHOW_NAMED * length ? -1 : 0; }
 
 static bool is_same(const double *sums, double n, const double *weight, size_t n_parameter)
@@ -71,7 +64,7 @@ static void add_combination(struct show_summary *summary, const struct result_in
     }
     for (size_t j = 0; j < info->n_parameter; j++)
         flat->weight[j] += weight[j];
-    show_add_example(&flat->fits, id);
+    digest_add_example(&flat->fits, id);
 }
 
 static void add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
@@ -100,7 +93,7 @@ static void add_to_group(struct show_summary *summary, const char *id, enum outc
         snprintf(group->message, sizeof group->message, "%s", message);
     }
     group->differs = group->differs || strncmp(group->message, message, sizeof group->message - 1) != 0;
-    show_add_example(&group->fits, id);
+    digest_add_example(&group->fits, id);
 }
 
 static void add_slow(struct show_summary *summary, const char *id, const struct fit_record *record)
@@ -150,7 +143,7 @@ static void add_refits(struct show_summary *summary, const struct result_info *i
     struct show_refits *refits = &summary->refits;
     const uint8_t *const limit[] = {record->profile_lower_status, record->profile_upper_status};
     if (record->n_same_optimum == 1)
-        show_add_example(isnan(record->other_least) ? &refits->only : &refits->alone, id);
+        digest_add_example(isnan(record->other_least) ? &refits->only : &refits->alone, id);
     else if (record->n_same_optimum > 1 && isnan(record->other_least))
         refits->n_same++;
     else if (record->n_same_optimum > 1)
@@ -194,11 +187,7 @@ static void add_fit(struct show_summary *summary, struct sample *sample, const s
                     const char *id, const char *message, const struct fit_record *record, double *scratch)
 {
     enum outcome outcome = record->outcome < N_OUTCOME ? (enum outcome)record->outcome : OUTCOME_not_run;
-    summary->by_outcome[outcome]++;
-    summary->seconds += record->seconds;
-    for (int bit = 0; bit < 32; bit++)
-        if (record->notes >> bit & 1)
-            show_add_example(&summary->by_note[bit], id);
+    digest_add(&summary->digest, id, record, info->n_parameter);
     add_slow(summary, id, record);
     if (!outcome_is_success(outcome)) {
         add_to_group(summary, id, outcome, message);
@@ -214,28 +203,13 @@ static void add_fit(struct show_summary *summary, struct sample *sample, const s
 enum { CUT_FROM = 100 };
 static const double CUT_PART = 0.01, CUT_AXIS = 3;
 
-static int compare_numbers(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Linear interpolation between order statistics: R's type 7, NumPy's default. */
-static double quantile(const double *sorted, uint64_t n, double share)
-{
-    double place = share * (double)(n - 1);
-    uint64_t low = (uint64_t)place;
-    double weight = place - (double)low;
-    return weight > 0 ? sorted[low] + weight * (sorted[low + 1] - sorted[low]) : sorted[low];
-}
-
 /* Sorts the numbers. */
 static double median_of(double *numbers, uint64_t n)
 {
     if (n == 0)
         return NAN;
-    qsort(numbers, n, sizeof *numbers, compare_numbers);
-    return quantile(numbers, n, 0.5);
+    digest_sort(numbers, n);
+    return digest_sorted_quantile(numbers, n, 0.5);
 }
 
 static double on_axis(const struct show_spread *spread, double x) { return spread->is_log ? log(x) : x; }
@@ -245,7 +219,7 @@ static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t
     spread->low = spread->min;
     spread->high = spread->max;
     if (n >= CUT_FROM) {
-        double low = quantile(sorted, n, CUT_PART), high = quantile(sorted, n, 1 - CUT_PART);
+        double low = digest_sorted_quantile(sorted, n, CUT_PART), high = digest_sorted_quantile(sorted, n, 1 - CUT_PART);
         double whole = on_axis(spread, spread->max) - on_axis(spread, spread->min);
         spread->is_cut = whole > CUT_AXIS * (on_axis(spread, high) - on_axis(spread, low)) && high > low;
         if (spread->is_cut) {
@@ -272,11 +246,11 @@ void show_fill_spread(struct show_spread *spread, double *numbers, uint64_t n, b
     spread->min = spread->q25 = spread->median = spread->q75 = spread->max = spread->low = spread->high = NAN;
     if (n_finite == 0)
         return;
-    qsort(numbers, n_finite, sizeof *numbers, compare_numbers);
+    digest_sort(numbers, n_finite);
     spread->min = numbers[0];
-    spread->q25 = quantile(numbers, n_finite, 0.25);
-    spread->median = quantile(numbers, n_finite, 0.5);
-    spread->q75 = quantile(numbers, n_finite, 0.75);
+    spread->q25 = digest_sorted_quantile(numbers, n_finite, 0.25);
+    spread->median = digest_sorted_quantile(numbers, n_finite, 0.5);
+    spread->q75 = digest_sorted_quantile(numbers, n_finite, 0.75);
     spread->max = numbers[n_finite - 1];
     spread->is_log = is_log && spread->min > 0;
     fill_bins(spread, numbers, n_finite);
@@ -337,7 +311,6 @@ enum status show_summarise(struct result *result, const struct row_words *rows, 
             if (row_filter_takes(&filter, block.id[i], &block.record[i]))
                 add_fit(summary, &sample, info, block.first + i, block.id[i], block.reason[i], &block.record[i],
                         summary->weights + SHOW_N_FLAT * n_parameter);
-    summary->n_fit = filter.n_taken;
     sort_groups(summary);
     if (!status)
         fill_spreads(summary, &sample, info);

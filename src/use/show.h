@@ -4,28 +4,23 @@
 
 #include "base/error.h"
 #include "base/outcome.h"
+#include "fit/digest.h"
 #include "use/row_filter.h"
 
-enum { SHOW_N_GROUP = 24, SHOW_N_EXAMPLE = 3, SHOW_N_SLOWEST = 5, SHOW_ID_LENGTH = 64, SHOW_N_BIN = 24, SHOW_N_FLAT = 8 };
+enum { SHOW_N_GROUP = 24, SHOW_N_SLOWEST = 5, SHOW_ID_LENGTH = 64, SHOW_N_BIN = 24, SHOW_N_FLAT = 8 };
 enum { SHOW_N_ROW = 100, SHOW_N_REMARK = 40 }; /* on a page; JSON shows all */
-
-/* The first few ids of a group of fits. */
-struct show_examples {
-    uint64_t n;
-    char id[SHOW_N_EXAMPLE][SHOW_ID_LENGTH];
-};
 
 /* Fits that ended alike: same status, same message up to the numbers in it. */
 struct show_group {
     enum outcome outcome;
     char message[160]; /* of the first fit */
     bool differs;      /* other fits have other numbers in it */
-    struct show_examples fits;
+    struct digest_examples fits;
 };
 
 /* Converged fits whose data do not determine the same combination of parameters. */
 struct show_flat {
-    struct show_examples fits;
+    struct digest_examples fits;
     double *weight; /* n_parameter: summed relative changes (see show_combination_text) */
 };
 
@@ -54,16 +49,16 @@ struct show_spread {
  * those with bootstrap replicates, and the fewest and most of these. */
 struct show_refits {
     uint64_t n_same, n_some;
-    struct show_examples alone, only;
+    struct digest_examples alone, only;
     bool has_profile;
     uint64_t n_bootstrap;
     int64_t least, most;
 };
 
 struct show_summary {
-    uint64_t n_fit, n_success, n_sampled; /* n_sampled: fits used for the quartiles */
-    uint64_t by_outcome[N_OUTCOME], by_stop[N_STOP];
-    struct show_examples by_note[32];
+    struct digest digest;
+    uint64_t n_success, n_sampled; /* n_sampled: fits used for the quartiles */
+    uint64_t by_stop[N_STOP];
     size_t n_group;
     struct show_group group[SHOW_N_GROUP];
     uint64_t n_other;          /* unsuccessful fits beyond those groups */
@@ -74,7 +69,6 @@ struct show_summary {
     uint64_t n_fit_flat, n_other_flat; /* fits with flat directions; those beyond the groups */
     double *weights;           /* of the groups */
     struct show_refits refits;
-    double seconds;
     struct show_spread objective;
     struct show_spread reduced, r_squared; /* of the fits that each of them judges (fit/goodness.h) */
     struct show_spread *parameter; /* n_parameter of the result */
@@ -88,7 +82,6 @@ void show_summary_fini(struct show_summary *summary);
 /* All but `error` and what is counted, of the finite ones of n numbers, which it sorts; is_log: a logarithmic axis, if all are
  * above 0. */
 void show_fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log);
-void show_add_example(struct show_examples *examples, const char *id);
 
 /* A parameter with a smaller weight in a direction is not named. */
 #define SHOW_NAMED 0.1

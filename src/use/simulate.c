@@ -4,7 +4,7 @@
 
 #include "io/csv.h"
 #include "use/fitted.h"
-#include "use/values.h"
+#include "base/values.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -122,8 +122,7 @@ static enum status open_copy(struct bootstrap *bootstrap, struct error *error)
     const struct simulate_copy_parameters parameters = {
         .start = bootstrap->data.record->parameter, .lower = block->lower + first,
         .upper = block->upper + first, .fixed = block->fixed + first};
-    return simulate_copy_open(&bootstrap->copy, &bootstrap->fitted, bootstrap->options, &parameters,
-                              simulate_copy_columns(&bootstrap->measured, bootstrap->n_row), error);
+    return simulate_copy_open(&bootstrap->copy, &bootstrap->fitted, bootstrap->options, &parameters, error);
 }
 
 static enum status write_all(struct bootstrap *bootstrap, struct error *error)

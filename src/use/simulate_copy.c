@@ -44,15 +44,6 @@ static void say_errors(struct simulate_copy *copy, const struct fitted *fitted, 
     }
 }
 
-unsigned simulate_copy_columns(const struct measurements *measured, size_t n_row)
-{
-    static const enum measurement_column optional[] = {MEASUREMENT_sigma, MEASUREMENT_side};
-    unsigned columns = 0;
-    for (size_t k = 0; k < sizeof optional / sizeof *optional; k++)
-        columns |= (unsigned)measurements_have(measured, optional[k], 0, n_row) << optional[k];
-    return columns;
-}
-
 static enum status refer_to_model(struct simulate_copy *copy, const struct fitted *fitted,
                                   const struct simulate_options *options, struct error *error)
 {
@@ -67,7 +58,7 @@ static enum status refer_to_model(struct simulate_copy *copy, const struct fitte
 enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *fitted,
                                const struct simulate_options *options,
                                const struct simulate_copy_parameters *parameters,
-                               unsigned columns, struct error *error)
+                               struct error *error)
 {
     const struct problem_info *info = problem_info(fitted->problem);
     const struct stiffit_model *abi = &fitted->model.abi;
@@ -91,12 +82,9 @@ enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name,
         .n_observable = abi->n_observable, .observable_name = abi->observable_name, .has_t0 = true,
         .has_experiments = info->has_experiments, .has_steady = info->has_steady,
-        .has_dose_rates = info->has_dose_rates, .has_steady_doses = info->has_periods,
         .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input,
         .input_name = abi->input_name, .n_event = abi->n_event, .event_name = abi->event_name,
-        .n_substituted = abi->n_parameter, .substituted_name = abi->parameter_name,
-        .has_substitute_times = info->has_times, .has_substitute_rows = info->has_own,
-        .columns = columns};
+        .n_substituted = abi->n_parameter, .substituted_name = abi->parameter_name};
     plugin_reference_use(&copy->reference, &header);
     struct said said = {.n = 0};
     say_errors(copy, fitted, &said);
@@ -136,6 +124,7 @@ enum status simulate_copy_add(struct simulate_copy *copy, const struct fitted_da
             .n_substitute = block->first_substitute[e + 1] - substitute,
             .substitute = block->substitute + substitute};
         dataset.measured.value = value + row - block->row[data->first];
+        dataset.measured.censored = NULL; /* all values are drawn */
         status = problem_writer_add(copy->writer, &dataset, error);
     }
     return status;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "use/plugin_reference.h"
+#include "import/plugin_reference.h"
 #include "use/simulate.h"
 
 struct simulate_copy {
@@ -22,14 +22,12 @@ struct simulate_copy_parameters {
     const char *random, *share, *random_covariance; /* for /options; or NULL */
 };
 
-/* Those of the columns sigma and side, as MEASUREMENT_BITs, that these rows have. */
-unsigned simulate_copy_columns(const struct measurements *measured, size_t n_row);
 /* The parameters' arrays must stay until simulate_copy_close, which is legal after a failure and on
  * a zeroed struct. */
 enum status simulate_copy_open(struct simulate_copy *copy, const struct fitted *fitted,
                                const struct simulate_options *options,
                                const struct simulate_copy_parameters *parameters,
-                               unsigned columns, struct error *error);
+                               struct error *error);
 /* What a dataset of a file with starts of its own has: n_parameter each. */
 struct simulate_copy_start {
     const double *start;

@@ -25,15 +25,19 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_NO_MEMORY, "out of memory for new datasets");
 }
 
-/* Names joined by commas; NULL: there are none, or no memory. */
-static char *join(const char *const *name, size_t n, struct arena *arena)
+/* Names joined by commas, behind others (NULL: none), each with `by`; NULL: there are none, or no
+ * memory. */
+static char *join(const char *before, const char *const *name, size_t n, const char *by,
+                  struct arena *arena)
 {
-    size_t length = 1, used = 0;
+    size_t length = (before ? strlen(before) : 0) + 2, used = 0;
     for (size_t i = 0; i < n; i++)
-        length += strlen(name[i]) + 1;
-    char *text = n ? arena_calloc(arena, length, 1) : NULL;
+        length += strlen(name[i]) + strlen(by) + 1;
+    char *text = n || before ? arena_calloc(arena, length, 1) : NULL;
+    if (text && before)
+        used += (size_t)snprintf(text, length, "%s", before);
     for (size_t i = 0; text && i < n; i++)
-        used += (size_t)snprintf(text + used, length - used, "%s%s", i ? "," : "", name[i]);
+        used += (size_t)snprintf(text + used, length - used, "%s%s%s", used ? "," : "", name[i], by);
     return text;
 }
 
@@ -59,12 +63,13 @@ static enum status open_outputs(struct drawn *drawn, struct error *error)
     memcpy(bound, block->lower + first, n * sizeof *bound);
     memcpy(bound + n, block->upper + first, n * sizeof *bound);
     const struct simulate_copy_parameters parameters = {
-        .lower = bound, .upper = bound + n, .random = join(population->name, population->r, arena),
-        .share = join(population->shared_name, population->s, arena),
+        .lower = bound, .upper = bound + n,
+        .random = join(join(NULL, population->name, population->r, "", arena),
+                       population->occasion_name, population->q, "@experiment", arena),
+        .share = join(NULL, population->shared_name, population->s, "", arena),
         .random_covariance = described(drawn, " random-covariance=")};
-    unsigned columns = MEASUREMENT_BIT(sigma) | MEASUREMENT_BIT(side);
     enum status status = simulate_copy_open(&drawn->copy, &drawn->fitted, options, &parameters,
-                                            columns, error);
+                                            error);
     if (status || !options->truth)
         return status;
     if ((status = output_open(&drawn->truth, options->truth, options->overwrite, error)))

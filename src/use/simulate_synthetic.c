@@ -7,7 +7,7 @@
 #include "io/csv.h"
 #include "io/problem_adopt.h"
 #include "run/plan/campaign.h"
-#include "use/plugin_reference.h"
+#include "import/plugin_reference.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +137,8 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     const struct problem_dataset row = {
         .id = id, .t0 = grid->t0, .covariate = synthetic->covariate, .n_row = grid->n,
         .input = synthetic->model->abi.n_input ? synthetic->covariates.input : NULL,
-        .measured = {.time = grid->time, .value = synthetic->value, .sigma = synthetic->sigma, .observable = grid->observable}};
+        .measured = {.time = grid->time, .value = synthetic->value, .observable = grid->observable,
+                     .sigma = synthetic->options->no_sigma ? NULL : synthetic->sigma}};
     return problem_writer_add(synthetic->writer, &row, error);
 }
 
@@ -177,7 +178,6 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
         from[FROM_MODEL_UPPER] = abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY;
         from[FROM_MODEL_SCALE] = problem_scale_number(abi->parameter_scale ? abi->parameter_scale[i] : "lin");
     }
-    bool has_noise = options->noise > 0 || options->noise_absolute > 0;
     struct problem_header header = {
         .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
         .start = abi->parameter_start ? abi->parameter_start : synthetic->center, .lower = abi->parameter_lower,
@@ -185,8 +185,7 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
         .from_model = synthetic->from_model, .n_input = abi->n_input,
         .input_name = abi->input_name, .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name, .n_observable = abi->n_observable, .observable_name = abi->observable_name,
-        .has_t0 = true,
-        .columns = has_noise && !options->no_sigma ? MEASUREMENT_BIT(sigma) : 0};
+        .has_t0 = true};
     plugin_reference_use(&synthetic->reference, &header);
     enum status status = problem_writer_open(&synthetic->writer, options->files.output, options->overwrite, &header, error);
     if (status || !options->truth)

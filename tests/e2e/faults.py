@@ -51,23 +51,52 @@ def counts(tmp):
     return {(process, call): int(numbers[i, j]) for i, process in enumerate(PROCESSES) for j, call in enumerate(CALLS)}
 
 
+def frames(data):
+    """(type, number, payload) of every whole frame of a file, as src/io/frame.h describes them; damage is passed over."""
+    found, at, seed = [], 0, 0
+    while at + 16 <= len(data):
+        magic, kind, number, length, crc = struct.unpack_from("<3scIII", data, at)
+        payload = data[at + 16:at + 16 + length]
+        if magic == b"STF" and length == len(payload) and zlib.crc32(payload, zlib.crc32(data[at:at + 12], seed)) == crc:
+            found.append((kind, number, payload))
+            at += 16 + length
+            seed = seed or crc
+        elif seed:
+            at += 1
+        else:  # the first one is damaged: nothing counts
+            return []
+    return found
+
+
+def framed(found):
+    """The inverse."""
+    out, seed = b"", 0
+    for kind, number, payload in found:
+        head = struct.pack("<3scII", b"STF", kind, number, len(payload))
+        crc = zlib.crc32(payload, zlib.crc32(head, seed))
+        out += head + struct.pack("<I", crc) + payload
+        seed = seed or crc
+    return out
+
+
+def journal_frames(journal):
+    found = []
+    for path in sorted(journal.glob("*.log")):
+        try:
+            found += frames(path.read_bytes())
+        except FileNotFoundError:  # removed meanwhile
+            pass
+    return found
+
+
+def has_state(journal):
+    """Whether the state of a search over many datasets is in it."""
+    return any(kind == b"S" for kind, _, _ in journal_frames(journal))
+
+
 def records(journal):
     """The dataset of every whole record of a journal, in the order of each file; damage is passed over."""
-    found = []
-    for path in sorted(journal.glob("*.log")) if journal.is_dir() else []:
-        data = path.read_bytes()
-        if len(data) < 16:
-            continue
-        at = 16 + struct.unpack_from("<I", data, 8)[0]
-        while at + 20 <= len(data):
-            length, crc = struct.unpack_from("<II", data, at)
-            payload = data[at + 8:at + 8 + length]
-            if 8 <= length == len(payload) and zlib.crc32(payload) == crc:
-                found.append(struct.unpack_from("<Q", payload)[0])
-                at += 8 + length
-            else:
-                at += 1
-    return found
+    return [struct.unpack_from("<Q", payload)[0] for kind, _, payload in journal_frames(journal) if kind == b"R"]
 
 
 def kill_all(process):

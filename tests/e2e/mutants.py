@@ -5,10 +5,11 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import random
 import struct
-import zlib
 
 import h5py
 import numpy as np
+
+import faults
 
 INTERESTING = [b"\0", b"\xff", b"\x7f", b"\x80", b"\xff\xff", b"\0\0\0\0", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0" * 8,
                b"\xff" * 8, struct.pack("<Q", 1 << 60), struct.pack("<q", -1 << 40), struct.pack("<d", float("nan"))]
@@ -51,25 +52,16 @@ def mutate_journal(data, rng):
     data = bytearray(data)
     if rng.random() < 0.5:
         return mutate_bytes(data, rng)
-    begin = 16 + struct.unpack_from("<I", data, 8)[0]
-    if rng.random() < 0.3:  # the header
-        at = rng.randrange(4, begin)
-        word = rng.choice(INTERESTING)
-        data[at:at + len(word)] = word
-        if at >= 16:
-            struct.pack_into("<I", data, 12, zlib.crc32(data[16:begin], zlib.crc32(data[:12])))
-        return bytes(data)
-    at = begin
-    while at + 8 <= len(data):
-        length = struct.unpack_from("<I", data, at)[0]
-        if rng.random() < 0.5 and at + 8 + length <= len(data):
+    found = faults.frames(bytes(data))
+    for i, (kind, number, payload) in enumerate(found):
+        if rng.random() < (0.3 if i == 0 else 0.5) and payload:
+            payload = bytearray(payload)
             for _ in range(rng.choice((1, 3))):
-                place = at + 8 + min(rng.randrange(length), rng.randrange(length))
-                word = rng.choice(INTERESTING)[:at + 8 + length - place]
-                data[place:place + len(word)] = word
-            struct.pack_into("<I", data, at + 4, zlib.crc32(data[at + 8:at + 8 + length]))
-        at += 8 + length
-    return bytes(data)
+                place = min(rng.randrange(len(payload)), rng.randrange(len(payload)))
+                word = rng.choice(INTERESTING)[:len(payload) - place]
+                payload[place:place + len(word)] = word
+            found[i] = (kind, number, bytes(payload))
+    return faults.framed(found)
 
 
 def datasets_of(f):

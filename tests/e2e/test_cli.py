@@ -57,7 +57,7 @@ def test_usage_errors_are_two_lines_with_the_nearest_match(tmp):
     usage("model")
     usage("model", "chekc", "x.so")
     usage("model", "check")
-    usage("help", "--completion", "fish")
+    usage("help", "--completion", "tcsh")
     assert usage("simulate", "--model", model("decay"), "--times", "1", "--set", "K=3")[1].startswith("Did you mean k?")
     usage("simulate", "--model", model("decay"), "--times", "5:1:1")
     usage("simulate", "--model", model("decay"))
@@ -177,6 +177,25 @@ def test_completions_are_valid_and_complete(tmp):
                 break
     if shutil.which("zsh"):
         subprocess.run(["zsh", "-n"], input=zsh, text=True, check=True)
+
+
+def test_completions_of_fish(tmp):
+    """fish itself completes lines with what the script says: commands, their options, a choice's words, children, files."""
+    if not shutil.which("fish"):
+        helpers.skip("no fish")
+    (tmp / "complete.fish").write_text(stiffit("help", "--completion", "fish").stdout)
+    (tmp / "wells.h5").touch()
+    lines = {"stiffit sim": ["simulate"], "stiffit run --thr": ["--threads"], "stiffit run --color al": ["always"],
+             "stiffit help imp": ["import"], "stiffit mod": ["model"], "stiffit model bu": ["build"],
+             "stiffit model build --port": ["--portable"], "stiffit model new x --from pk-or": ["pk-oral-1", "pk-oral-2"],
+             "stiffit show --thr": [], "stiffit run wel": ["wells.h5"], "stiffit run -o wel": ["wells.h5"],
+             "stiffit model show --late": ["--latex"], "stiffit show --late": []}
+    test = f"source {tmp}/complete.fish\n" + "".join(f"complete -C '{line}'; echo END\n" for line in lines)
+    done = subprocess.run(["fish", "--no-config", "-c", test], capture_output=True, text=True, check=True, cwd=tmp,
+                          env=environment(HOME=tmp))
+    assert done.stderr == "", done.stderr
+    found = [[line.split("\t")[0] for line in part.splitlines()] for part in done.stdout.split("END\n")[:-1]]
+    assert dict(zip(lines, found)) == lines, found
 
 
 def test_a_model_that_crashes_is_told(tmp):

@@ -77,7 +77,7 @@ def test_criteria_and_likelihood_ratio(tmp):
     own = np.exp(-0.5 * (aic[:2] - aic[:2].min(axis=0)))
     assert np.allclose([float(row["aic_weight_2"]) for row in rows], (own / own.sum(axis=0))[1], atol=1e-4)
     text = h.stiffit("compare", path["small"], path["large"]).stdout
-    assert "if 1 is 2 with restrictions: p < 0.05 for" in text and "Akaike weights" in text
+    assert "valid if model 1 is nested in model 2: p < 0.05 for" in text and "Akaike weights" in text
 
 
 def test_what_another_run_changed(tmp):

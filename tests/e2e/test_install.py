@@ -16,10 +16,17 @@ import numpy as np
 
 import helpers as h
 import sbml_text
+import test_library as library
 
 INSTALLED = ("bin/stiffit", "include/stiffit/model.h", "share/man/man1/stiffit.1", "share/man/man3/stiffit-model.3",
              "share/man/man5/stiffit-file.5", "share/bash-completion/completions/stiffit",
-             "share/zsh/site-functions/_stiffit", "share/pkgconfig/stiffit.pc")
+             "share/zsh/site-functions/_stiffit", "share/fish/vendor_completions.d/stiffit.fish", "share/pkgconfig/stiffit.pc",
+             *(f"share/doc/stiffit/examples/{name}" for name in (
+                 "alpha-pinene/alpha-pinene.ode", "alpha-pinene/README.md", "library/pk-oral-1.ode", "decay/decay.c",
+                 "alpha-pinene.csv", "slurm/array.sh", "slurm/Makefile.example")))
+LIBRARY = ("include/stiffit/stiffit.h", "lib/libstiffit.so.0", "lib/libstiffit.so", "lib/libstiffit.a",
+           "lib/pkgconfig/libstiffit.pc", "share/man/man3/libstiffit.3",
+           "share/doc/stiffit/examples/fit-alpha-pinene.c")
 VERSION = re.search(r'STIFFIT_VERSION "(.*)"', (h.ROOT / "src/base/version.h").read_text(encoding="utf-8")).group(1)
 
 
@@ -51,8 +58,12 @@ def test_install_use_uninstall(tmp):
     words = (f"DESTDIR={tmp}/dest", "prefix=/opt/stiffit")
     make("install", *words)
     base = tmp / "dest/opt/stiffit"
-    for name in INSTALLED:
+    for name in INSTALLED + LIBRARY:
         assert (base / name).stat().st_size > 0, name
+    assert (base / "share/doc/stiffit/LICENSE").read_bytes() == (h.ROOT / "LICENSE").read_bytes()
+    installed = {path.name for path in (base / "share/doc/stiffit/examples").iterdir()}
+    assert {path.parent.name for path in h.ROOT.glob("models/*/README.md")} <= installed
+    assert {path.name for path in h.ROOT.glob("data/*.csv")} <= installed
     pc = {"PKG_CONFIG_PATH": base / "share/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": tmp / "dest"}
     assert shell("pkg-config", "--modversion", "stiffit", **pc).strip() == VERSION
     flags = shell("pkg-config", "--cflags", "stiffit", **pc).split()
@@ -62,8 +73,9 @@ def test_install_use_uninstall(tmp):
           "-lm")
     assert f"stiffit {VERSION}" in shell(base / "bin/stiffit", "--version")
     shell(base / "bin/stiffit", "model", "check", tmp / "plugin.so")
-    shell(base / "bin/stiffit", "import", h.ROOT / "data/alpha-pinene.csv", "--model",
-          h.ROOT / "models/alpha-pinene/alpha-pinene.ode", "-o", tmp / "p.h5")
+    examples = base / "share/doc/stiffit/examples"
+    shell(base / "bin/stiffit", "import", examples / "alpha-pinene.csv", "--model", examples / "alpha-pinene/alpha-pinene.ode",
+          "-o", tmp / "p.h5")
     shell(base / "bin/stiffit", "run", tmp / "p.h5")
     with h5py.File(tmp / "p.result.h5") as f:  # Box, Hunter et al. 1973, Technometrics 15: 5.93e-5 a minute
         assert np.isclose(f["fits/parameters"][0][0], 5.93e-5, rtol=2e-2), f["fits/parameters"][0]
@@ -73,7 +85,55 @@ def test_install_use_uninstall(tmp):
 
     make("uninstall", *words)
     assert not [path for path in tmp.glob("dest/**/*") if path.is_file()]
-    assert not (base / "include/stiffit").exists()
+    assert not (base / "include/stiffit").exists() and not (base / "share/doc/stiffit").exists()
+
+
+def test_c_program_of_an_installed_library(tmp):
+    need_plain_build()
+    need("pkg-config", "make", "cc")
+    library.run("make", "-s", "-C", h.ROOT, "install", f"DESTDIR={tmp}/dest", "prefix=/opt/stiffit")
+    base = tmp / "dest/opt/stiffit"
+    pc = {"PKG_CONFIG_PATH": base / "lib/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": tmp / "dest"}
+    flags = library.run("pkg-config", "--cflags", "--libs", "libstiffit", **pc).stdout.split()
+    assert set(flags) == {f"-I{base}/include", f"-L{base}/lib", "-lstiffit"}, flags
+    words = (
+        "cc",
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        library.EXAMPLES / "fit-alpha-pinene.c",
+        "-o",
+        tmp / "fit",
+    )
+    library.run(*words, *flags)
+    shown = library.run("readelf", "-d", tmp / "fit").stdout
+    assert "libstiffit.so.0" in shown and "hdf5" not in shown, shown
+    library.check_fit(library.run(tmp / "fit", *library.PINENE, LD_LIBRARY_PATH=base / "lib").stdout)
+
+    # Static, with what the .pc file lists; the sysroot is for files of the DESTDIR alone.
+    libs = library.run(
+        "pkg-config", "--static", "--libs", "libstiffit", PKG_CONFIG_PATH=base / "lib/pkgconfig"
+    ).stdout.split()
+    library.run(
+        "cc",
+        *words[1:5],
+        library.EXAMPLES / "fit-alpha-pinene.c",
+        "-o",
+        tmp / "static",
+        f"-I{base}/include",
+        base / "lib/libstiffit.a",
+        *[word for word in libs if word != "-lstiffit"],
+    )
+    assert "libstiffit" not in library.run("readelf", "-d", tmp / "static").stdout
+    library.check_fit(library.run(tmp / "static", *library.PINENE).stdout)
+    # In C++ the header means the same.
+    (tmp / "a.cc").write_text(
+        "#include <stiffit/stiffit.h>\nint main() { return stiffit_version() == nullptr; }\n"
+    )
+    if shutil.which("c++"):
+        library.run("c++", "-Wall", "-Werror", tmp / "a.cc", "-o", tmp / "a", *flags)
+        library.run(tmp / "a", LD_LIBRARY_PATH=base / "lib")
 
 
 def unpack_sources(tmp):
@@ -128,7 +188,7 @@ def test_debian_files_agree_with_the_sources(tmp):
         if need not in ("compiler", "make", "openblas"):  # build-essential has two; OpenBLAS is loaded when it is needed
             assert package in re.findall(r"[\w.-]+", wanted), package
     assert "libopenblas0" in text_of("debian/control")
-    for pattern in (text_of("debian/docs") + text_of("debian/examples")).split():
+    for pattern in text_of("debian/docs").split():
         assert list(h.ROOT.glob(pattern)), pattern
     text = (h.ROOT / "LICENSE").read_text(encoding="utf-8")
     for line in text[text.index("Redistribution"):].splitlines():
@@ -143,14 +203,52 @@ def test_recipes_agree_with_the_sources(tmp):
     recipe = yaml.safe_load(text_of("conda/recipe.yaml"))
     assert recipe["context"]["version"] == VERSION
     packages = {word.split()[0] for kind in ("build", "host") for word in recipe["requirements"][kind]}
+    assert "openmpi" in packages and {"gnuplot", "openmpi"} <= set(recipe["requirements"]["run"])
+    assert [source["url"].split("/")[-1].split("-")[0] for source in recipe["source"]] == ["stiffit", "chart.js"]
     for need, (_, package) in build_needs().items():
         assert package in packages or package in ("compilers", "-"), package
     shell("bash", "-n", h.ROOT / "scripts/conda/build.sh")
     calls = [node for node in ast.walk(ast.parse(text_of("spack/package.py"))) if isinstance(node, ast.Call)]
-    words = {(call.func.id, call.args[0].value) for call in calls if isinstance(call.func, ast.Name)}
+    words = {(call.func.id, call.args[0].value) for call in calls if isinstance(call.func, ast.Name) and call.args}
     assert ("version", VERSION) in words
     for need in set(build_needs()) - {"compiler", "make", "pkg-config", "klu", "chart.js"}:  # KLU is in suite-sparse
         assert any(name.removeprefix("lib").startswith(need.removeprefix("lib")) for _, name in words), need
+    assert {("depends_on", "mpi"), ("depends_on", "gnuplot")} <= words
+    assert any(call.func.id == "resource" and {word.arg: word.value.value for word in call.keywords}["name"] == "chart.js"
+               for call in calls if isinstance(call.func, ast.Name))
+    # Both give the charts' file to make, which takes it.
+    for text in (text_of("conda/build.sh"), text_of("spack/package.py")):
+        assert "CHART_JS=chart.js/dist/chart.min.js" in text
+    assert "CHART_JS ?=" in (h.ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def section(name):
+    """A section of the recipe for Apptainer."""
+    return re.search(rf"^%{name}\n(.*?)(?=^%|\Z)", text_of("apptainer/stiffit.def"), re.M | re.S).group(1)
+
+
+def test_recipe_for_apptainer_agrees_with_the_sources(tmp):
+    words = section("post").split()
+    for need, (package, _) in build_needs().items():
+        assert package in words, need
+    assert {"libopenmpi-dev", "gnuplot-nox"} <= set(words)
+    for name in ("post", "runscript", "test"):
+        shell("sh", "-n", "-c", section(name))
+    tests = subprocess.run(["sh", "-e", "-c", section("test")], capture_output=True, text=True, check=False,
+                           env=h.environment(PATH=f"{h.BUILD}:{os.environ['PATH']}"))
+    assert tests.returncode == 0 and "0 faults" in tests.stdout, tests.stderr
+
+
+@h.slow
+def test_recipe_for_apptainer_in_a_bare_system(tmp):
+    """What it does in an image of Debian, in a chroot."""
+    need_plain_build()
+    bare_chroot(tmp / "root")
+    folder, _ = unpack_sources(tmp)
+    shutil.move(folder, tmp / "root/opt/stiffit")
+    inside(tmp / "root", section("post"))
+    assert "0 faults" in inside(tmp / "root", section("test"))
+    assert not (tmp / "root/opt/stiffit").exists()
 
 
 def bare_chroot(root):

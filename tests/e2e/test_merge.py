@@ -74,7 +74,7 @@ def test_a_journal_that_is_left_over_misleads_nobody(tmp):
     assert "journal" not in stiffit("merge", problem).stderr
     # One that was written to after the result has still to be finished.
     next(journal.glob("*.log")).touch()
-    assert "begun" in stiffit("status", problem).stdout
+    assert "running" in stiffit("status", problem).stdout, "all is fitted: the result is to be made"
     assert "has a journal" in stiffit("merge", problem, "--overwrite").stderr
     stiffit("run", problem, "--trust", "-q", "--shard", "1/2")
     assert journal.exists()
@@ -233,11 +233,11 @@ def test_files_that_are_no_shards(tmp):
     assert "is one of the shards" in stiffit("merge", *files, "-o", files[0], "--overwrite", code=2).stderr
     assert files[0].read_bytes() == before
     assert "is a problem file" in stiffit("merge", *files, "-o", problem, "--overwrite", code=4).stderr
-    # One that has only begun is missing; status tells.
+    # One whose journal is empty is missing.
     files[1].rename(tmp / "away")
     problem.with_name(files[1].name + ".journal").mkdir()
     assert "missing of 2 shards: 2." in stiffit("merge", problem, code=4).stderr
-    assert stiffit("status", problem).stdout.splitlines()[1].split()[-1] == "begun"
+    assert stiffit("status", problem).stdout.splitlines()[1].split()[-1] == "waiting"
     again = problem.with_name(files[0].name + ".journal")
     again.mkdir()
     (again / "host-1-1-0123456789abcdef.log").touch()

@@ -1,5 +1,5 @@
-"""The plan of a run in its journal's folder, from the process that computes to the one that writes: damaged, in the way, lost,
-or replaced by that of another run. And journals that version 0.1.0 has left.
+"""The plan of a run, with which each file of its journal begins, from the process that computes to the one that writes:
+damaged, lost, or followed by that of another command. And journals that version 0.1.0 has left.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -12,6 +12,7 @@ import zlib
 
 import h5py
 
+import faults
 import helpers as h
 from helpers import stiffit
 from test_crash import assert_same_but, problem
@@ -30,24 +31,31 @@ def test_damaged_or_lost_plans(tmp):
     """What is written is the plan of the fits, or nothing; the same command makes it anew."""
     path = computed(tmp)
     healthy = h.run(path, "-q", "-o", tmp / "whole.h5")
-    plan = journal_of(path) / "plan"
-    good = plan.read_bytes()
-    for bad in (b"", good[:100], good[:-1], good + b"x", good[:1300] + b"5" + good[1301:], b"STFJ" + b"\7" + good[5:]):
-        plan.write_bytes(bad)
-        done = stiffit("__finish", journal_of(path), code=4)
-        assert "is damaged, or was written by another version" in done.stderr, done.stderr
+    log = next(journal_of(path).glob("*.log"))
+    good = log.read_bytes()
+    frames = faults.frames(good)
+    for bad in (good[:100], good[:1500], good[:1300] + b"\xff" + good[1301:], b"STFJ" + b"\4\0\0\1" + good[8:]):
+        log.write_bytes(bad)
+        done = stiffit("__finish", journal_of(path), code=92)
+        assert "checking again which fits remain" in done.stderr, done.stderr
         assert not h.result_path(path).exists() and journal_of(path).exists()
-    plan.unlink()
+    payload = frames[0][2]
+    log.write_bytes(faults.framed([(*frames[0][:2], payload[:1290] + b"other" + payload[1295:]), *frames[1:]]))
     done = stiffit("__finish", journal_of(path), code=4)
-    assert "cannot read the plan of the run" in done.stderr, done.stderr
-    plan.mkdir()
-    done = stiffit("run", path, "--trust", code=4)
-    assert "plan" in done.stderr and not h.result_path(path).exists(), done.stderr
-    plan.rmdir()
-    plan.write_bytes(good[:-5])
-    fits = h.run(path)
+    assert "the plan in it was written by another version of stiffit: the same command makes it anew" in done.stderr
+    fits = h.run(path)  # the records are good, whatever plan they are behind
     assert "resuming: 20 of 20" in fits["stderr"] and not journal_of(path).exists()
     assert_same_but(fits, healthy, {})
+
+
+def test_without_a_plan(tmp):
+    """Removed by another process: then all is looked at again; what a user has put there does not matter."""
+    path = computed(tmp)
+    next(journal_of(path).glob("*.log")).unlink()
+    done = stiffit("__finish", journal_of(path), code=92)
+    assert "checking again which fits remain" in done.stderr, done.stderr
+    fits = h.run(path)
+    assert "resuming" not in fits["stderr"] and len(fits["id"]) == 20
 
 
 def test_the_plan_is_that_of_the_last_command(tmp):
@@ -71,7 +79,7 @@ def test_two_at_once_each_report_as_they_were_asked_to(tmp):
     for more in (["--json", "-q"], []):
         running.append(subprocess.Popen([str(h.STIFFIT), "run", str(path), "--trust", "-j1", *more], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=env))
-        while not (journal_of(path) / "plan").exists() and running[0].poll() is None:
+        while not list(journal_of(path).glob("*.log")) and running[0].poll() is None:
             time.sleep(0.01)
     (out, told), (other_out, other_told) = [process.communicate(timeout=300) for process in running]
     assert [process.returncode for process in running] == [0, 0], (told, other_told)

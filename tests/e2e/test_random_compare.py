@@ -40,7 +40,7 @@ def test_one_variance(tmp):
     np.testing.assert_allclose(ratio["statistic"], 5, rtol=1e-12)
     np.testing.assert_allclose(ratio["error"], 0.05, rtol=1e-12)
     np.testing.assert_allclose(ratio["p"], 0.5 * (stats.chi2.sf(5, 1) + stats.chi2.sf(5, 2)), rtol=1e-9)
-    assert "half a chi-square with 1, half one with 2 degrees" in text, text
+    assert "p is the mean of the two for chi-square with 1 and with 2 degrees" in text, text
     assert "Compared: 0" not in text
     assert [one["aic"] for one in found["populations"]] == [105 + 2 * 5, 100 + 2 * 7]
 
@@ -54,7 +54,7 @@ def test_a_variance_alone(tmp):
     # no gain at all: every draw is at least as large
     found, _ = compare(tmp, ONE | dict(minus_2=100.0), diagonal | dict(minus_2=100.0))
     assert found["population_ratio"][0]["p"] == 1
-    assert "+-" not in text.split("Likelihood ratio")[1].split("\n")[0]
+    assert "+-" not in text.split("Likelihood-ratio test")[1].split("\n")[0]
 
 
 def test_within_the_border(tmp):
@@ -83,13 +83,13 @@ def test_two_variances(tmp):
 
 def test_worse_and_incomparable(tmp):
     found, text = compare(tmp, ONE | dict(minus_2=100.0), FULL | dict(minus_2=101.0, error=0.01))
-    assert found["population_ratio"][0]["large_is_worse"] and "2 fits worse than 1" in text
+    assert found["population_ratio"][0]["large_is_worse"] and "model 2 fits worse than model 1" in text
     for change in (dict(likelihood="laplace"), dict(n_dataset=9), dict(n_row=51)):
         found, text = compare(tmp, ONE, FULL | change)
         assert found["population_ratio"] == [] and "Not comparable" in text, text
     # other parameters: no restriction of each other
     found, text = compare(tmp, ONE | dict(shared=[("W", 2.0), ("A", 1.0), ("s", 0.1)]), FULL)
-    assert found["population_ratio"] == [] and "Likelihood ratio" not in text
+    assert found["population_ratio"] == [] and "Likelihood-ratio" not in text
 
 
 if __name__ == "__main__":

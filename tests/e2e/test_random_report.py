@@ -50,7 +50,7 @@ def test_check_against_numpy(tmp):
     close(bins[:, 2:].reshape(len(T), -1)[:, [0, 4, 8]], np.quantile(of, 0.05, axis=1).T)
     close(bins[:, [3, 7, 11]], np.quantile(of, 0.5, axis=1).T)
     close(bins[:, [4, 8, 12]], np.quantile(of, 0.95, axis=1).T)
-    points = np.array(check["points"]).reshape(-1, 5)  # by time, then dataset
+    points = np.array(check["points"]).reshape(-1, 7)  # by time, then dataset
     close(points[:, 0], np.repeat(T, 4))
     close(points[:, 1], data.T.ravel())
     close(points[:, 2], np.repeat(np.exp(0.7 - np.exp(-1.2) * T) + 1.0, 4))

@@ -153,7 +153,7 @@ def test_kills(tmp):
         job = ranks(n, *words, start=True)
         wait_for(lambda: len(supervisors(job)) == n)  # pylint: disable=cell-var-from-loop
         launched = supervisors(job)  # before the first step is kept: looking for them takes a good part of a fit's time
-        wait_for(lambda: (journal / "state").exists() or job.poll() is not None)  # pylint: disable=cell-var-from-loop
+        wait_for(lambda: faults.has_state(journal) or job.poll() is not None)  # pylint: disable=cell-var-from-loop
         for rank, pid in launched.items():  # not mpirun: it passes a signal on after a second, and the fit may be done by then
             if victim in (rank, None):
                 os.kill(pid, number)
@@ -172,11 +172,11 @@ def test_computing_process_dies(tmp):
     path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))
     words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
     first = run_file(*words)
-    state = h.result_path(path).with_name("p.result.h5.journal") / "state"
+    journal = h.result_path(path).with_name("p.result.h5.journal")
     for victim in (0, 1):
         h.result_path(path).unlink()
         job = ranks(2, *words, start=True)
-        wait_for(lambda: state.exists() or job.poll() is not None)  # pylint: disable=cell-var-from-loop
+        wait_for(lambda: faults.has_state(journal) or job.poll() is not None)  # pylint: disable=cell-var-from-loop
         for child in children(supervisors(job)[victim]):
             os.kill(child, signal.SIGKILL)
         said = job.communicate(timeout=120)[1]
@@ -189,10 +189,10 @@ def test_one_rank_is_stopped(tmp):
     """A stop of one rank stops all: within a pass, or at its end at most some seconds later, and the job resumes."""
     path, model = write(tmp / "p.h5", EQUATIONS, sample(500, seed=6))
     words = (path, "--model", model, "--share", "ka", "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
-    state = h.result_path(path).with_name("p.result.h5.journal") / "state"
+    journal = h.result_path(path).with_name("p.result.h5.journal")
     for victim in (0, 1):
         job = ranks(2, *words, start=True)
-        wait_for(lambda: state.exists() and len(supervisors(job)) == 2)  # pylint: disable=cell-var-from-loop
+        wait_for(lambda: faults.has_state(journal) and len(supervisors(job)) == 2)  # pylint: disable=cell-var-from-loop
         os.kill(supervisors(job)[victim], signal.SIGTERM)
         said = job.communicate(timeout=60)[1]
         assert job.returncode == 75, (job.returncode, said)

@@ -72,11 +72,11 @@ def test_killed(tmp):
     words = (*grouped(tmp / "p.h5", EQUATIONS, 600, "ka,b@plate"), "-j", 1, "--rtol", "1e-11", "--engine", "cvodes")
     first = run_file(*words)
     result = h.result_path(words[0])
-    state = result.with_name(result.name + ".journal") / "state"
+    journal = result.with_name(result.name + ".journal")
     for is_rank in (False, True):
         result.unlink()
         job = ranks(2, *words, start=True)
-        wait_for(lambda: state.exists() or job.poll() is not None)  # pylint: disable=cell-var-from-loop
+        wait_for(lambda: faults.has_state(journal) or job.poll() is not None)  # pylint: disable=cell-var-from-loop
         victim = supervisors(job)[1]
         for pid in [victim] if is_rank else children(victim):
             os.kill(pid, signal.SIGKILL)

@@ -12,11 +12,11 @@ import signal
 import struct
 import subprocess
 import time
-import zlib
 
 import h5py
 import numpy as np
 
+import faults
 import helpers
 
 N = N_WORKER = 3
@@ -291,40 +291,20 @@ def test_damaged_answers_are_computed_again(tmp):
             assert "warning" not in said, said
 
 
-def frames_of(data):
-    """Payloads of a file of answers, as src/io/answers.h describes it."""
-    magic, form, _, _, identity, crc = struct.unpack_from("<4sIQI32sI", data)
-    assert (magic, form) == (b"STFA", 1) and len(identity) == 32 and crc == zlib.crc32(data[:52])
-    at, payloads = 56, []
-    while at < len(data):
-        length, check, number = struct.unpack_from("<III", data, at)
-        assert check == zlib.crc32(data[at + 8:at + 12 + length], crc) and number == len(payloads)
-        payloads.append(data[at + 12:at + 12 + length])
-        at += 12 + length
-    return payloads
-
-
-def framed(data, payloads):
-    crc = zlib.crc32(data[:52])
-    out = data[:56]
-    for number, payload in enumerate(payloads):
-        body = struct.pack("<I", number) + payload
-        out += struct.pack("<II", len(payload), zlib.crc32(body, crc)) + body
-    return out
-
-
 @quicker(4)
 def test_time_that_was_spent_before_counts(tmp):
     problem, files = interrupted(tmp, "p.h5", "--max-seconds", "500")
     n_kept = {}
     for path in files:
         data = path.read_bytes()
-        payloads = frames_of(data)
+        frames = faults.frames(data)
+        assert [frame[:2] for frame in frames] == [(b"J", 4), *((b"A", i) for i in range(len(frames) - 1))]
+        payloads = [payload for _, _, payload in frames[1:]]
         n_model, n_sens = struct.unpack_from("<II", payloads[-1], 4)
         elapsed = 32 + 8 * n_model + 4 * n_sens + 8 + 6 * 8  # behind the request, outcome, reason, two times and counts
         assert 0 < struct.unpack_from("<q", payloads[-1], elapsed)[0] < 500e9
         payloads[-1] = payloads[-1][:elapsed] + struct.pack("<q", 1000 * 10**9) + payloads[-1][elapsed + 8:]
-        path.write_bytes(framed(data, payloads))
+        path.write_bytes(faults.framed([*frames[:-1], (*frames[-1][:2], payloads[-1])]))
         n_kept[int(path.name.split("-")[0])] = len(payloads)
     done = subprocess.run(command(problem, "--max-seconds", "500"), env=counted(tmp), capture_output=True, text=True,
                           check=False)

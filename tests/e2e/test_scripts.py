@@ -103,6 +103,7 @@ def test_lint_layers(tmp):
              ("src/base/b.c", "int x;\n" * 901, "the limit is 900"),
              ("src/base/b.h", "int x;\n" * 201, "the limit is 200"),
              ("src/base/b.h", "int x;\n", "no file includes it"),
+             ("src/base/c.c", "struct large {\n" + "    int a, b; /* c; d; */\n" * 21 + "};\n", "struct large has 42 fields"),
              ("src/run/supervise/a.c", '#include "run/plan/plan.h"\n', "may not include"))
     for i, (name, text, words) in enumerate(cases):
         done = lint_layers(tmp / str(i), name, LICENCE + text)

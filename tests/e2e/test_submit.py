@@ -4,13 +4,14 @@ tests/slurm.
 SPDX-License-Identifier: BSD-3-Clause
 """
 import os
+import platform
 import re
+import shutil
 import signal
 import stat
 import struct
 import subprocess
 import time
-import zlib
 
 import h5py
 
@@ -298,12 +299,54 @@ def test_status_counts_datasets_whatever_is_done_with_them(tmp):
         stiffit("run", problem, *options, "--restart", "--overwrite", "--time-limit", limit, "-q", code=(0, 75))
         shown = helpers.json.loads(stiffit("status", problem, "--json").stdout)["whole"]
         limit *= 1.5 if shown["finished"] == 0 else 0.8
-    assert shown["state"] == "begun" and shown["datasets"] == N and shown["failed"] == 0
+    assert shown["state"] == "stopped" and shown["datasets"] == N and shown["failed"] == 0
     assert 43 * shown["finished"] <= shown["fits"] < 43 * N
     assert stiffit("status", problem, "--fits").stdout == f"{shown['fits']}\n"
     stiffit("run", problem, *options, "-q", "--overwrite")
     shown = helpers.json.loads(stiffit("status", problem, "--json").stdout)["whole"]
     assert shown["state"] == "complete" and shown["finished"] == shown["datasets"] == N and shown["fits"] == 43 * N
+
+
+def state(problem, *words):
+    return helpers.json.loads(stiffit("status", problem, "--json", *words).stdout)["whole"]["state"]
+
+
+def test_status_tells_running_from_killed(tmp):
+    """A run that takes long: alive, suspended, and killed with what it started. The same with -o, which names another result,
+    and in place."""
+    problem = tmp / "p.h5"
+    decay_problem(problem, 3000, model_name="decay")
+    with h5py.File(problem, "r+") as f:
+        f["model"].attrs["plugin"] = str(helpers.zoo("slow"))
+        f.create_group("parameters").create_dataset("name", data=["k", "A"], dtype=h5py.string_dtype())
+    for words, look in ((("-o", tmp / "other.h5"), ("-o", tmp / "other.h5")), ((), ()), (("--in-place",), ("-o", problem))):
+        run = subprocess.Popen([helpers.STIFFIT, "run", problem, "--trust", "-q", "-j", "1", *words],
+                               env=helpers.environment(), start_new_session=True)
+        seen = state(problem, *look)
+        while seen != "running":
+            assert seen == "waiting" and run.poll() is None, (words, seen)  # it fits for half a minute
+            time.sleep(0.02)
+            seen = state(problem, *look)
+        assert "running" in stiffit("status", problem, *look).stdout
+        os.killpg(run.pid, signal.SIGSTOP)
+        assert state(problem, *look) == "running", "suspended, but alive"
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+        while state(problem, *look) == "running":  # its child dies a moment later
+            time.sleep(0.02)
+        assert state(problem, *look) == "stopped"
+        journal, = tmp.glob("*.journal")
+        # A process of another machine lives while the time of its file is of now, and is taken for dead after three minutes.
+        log, = journal.glob("*.log")
+        there = log.rename(journal / f"elsewhere{log.name[log.name.index('-', len(platform.node())):]}")
+        for age, wanted in ((0, "running"), (170, "running"), (400, "stopped")):
+            os.utime(there, (time.time() - age,) * 2)
+            for other in journal.iterdir():
+                if other != there:
+                    os.utime(other, (time.time() - age,) * 2)
+            assert state(problem, *look) == wanted, age
+        shutil.rmtree(journal)
+    assert "--output" in stiffit("status", problem, "-o", "x.h5", "--shards", 2, code=2).stderr
 
 
 def test_status_of_a_forged_journal(tmp):
@@ -312,12 +355,10 @@ def test_status_of_a_forged_journal(tmp):
     decay_problem(problem, 3)
     stiffit("run", problem, "--trust", "-q", code=4, env=faults.environment(tmp, ("__finish", "rename", 1, "kill")))
     journal = next((tmp / "p.result.h5.journal").glob("*.log"))
-    data = bytearray(journal.read_bytes())
-    size = struct.unpack_from("<I", data, 8)[0]
+    (kind, form, payload), *others = faults.frames(journal.read_bytes())
     for n_dataset in (3, 2**62):
-        struct.pack_into("<Q", data, 16 + 104, n_dataset)
-        struct.pack_into("<I", data, 12, zlib.crc32(data[16:16 + size], zlib.crc32(data[:12])))
-        journal.write_bytes(data)
+        payload = payload[:104] + struct.pack("<Q", n_dataset) + payload[112:]
+        journal.write_bytes(faults.framed([(kind, form, payload), *others]))
         shown = helpers.json.loads(stiffit("status", problem, "--json", timeout=30 * helpers.SANITIZER_SPEED).stdout)["whole"]
         assert shown["datasets"] == n_dataset and shown["finished"] == shown["fits"] == 3, shown
 

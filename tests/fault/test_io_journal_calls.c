@@ -86,7 +86,7 @@ static enum status append_two(const char *directory, struct error *error)
     static int8_t at_bound[600];
     struct fit_record record = {.parameter = parameter, .at_bound = at_bound, .outcome = 1};
     struct journal *journal;
-    enum status status = journal_open(&journal, directory, &identity, error);
+    enum status status = journal_open(&journal, directory, &identity, NULL, 0, error);
     for (record.dataset = 0; record.dataset < 2 && !status; record.dataset++)
         status = journal_append(journal, &record, error);
     if (!status)

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <zlib.h>
 
-enum { N_RECORD = 12, HEADER = 16 + 124 + 1024 + 128 };
+enum { N_RECORD = 12, HEADER = 16 + 1288, FRAME = 16 };
 
 static size_t record_end[N_RECORD + 1]; /* record_end[i]: where record i begins and record i - 1 ends */
 
@@ -32,7 +32,7 @@ static void find_ends(const struct run_identity *identity)
     }
     record_end[0] = HEADER;
     for (uint64_t fit = 0; fit < N_RECORD; fit++)
-        record_end[fit + 1] = record_end[fit] + 8 + 12 + n_column + fit % 160;
+        record_end[fit + 1] = record_end[fit] + FRAME + 12 + n_column + fit % 160;
 }
 
 static size_t whole_records(size_t n_byte)
@@ -180,7 +180,7 @@ static void records_of_no_fit_do_not_count(void **state)
         struct journal *journal;
         struct error error;
         struct held_record held;
-        assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
+        assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
         struct fit_record *record = example_record(&held, &identity, 3);
         assert_int_equal(journal_append(journal, record, &error), STATUS_OK);
         record->dataset = kind == 0 ? identity.n_dataset : 4;
@@ -249,8 +249,8 @@ static void seal_header(unsigned char *bytes, size_t n_payload)
         bytes[12 + i] = (unsigned char)(crc >> 8 * i);
 }
 
-/* Of any other format: the first one, whose header had no list of columns; one of the future; and ours with columns that
- * this program does not have. What was finished there is not thrown away without being asked. */
+/* Of any other format: the first one, whose header had no list of columns; 0.1.0's; one of the future; and ours with columns
+ * that this program does not have. What was finished there is not thrown away without being asked. */
 static void other_formats_are_refused(void **state)
 {
     (void)state;
@@ -258,18 +258,136 @@ static void other_formats_are_refused(void **state)
     struct run_identity identity = example_identity(2, 1);
     size_t n;
     write_journal(directory, &identity, 0, 1);
-    unsigned char *bytes = read_only_file(directory, &n), first[16 + 120 + 1024];
-    /* Format 4 with a payload of 4 bytes; its CRC-32 was computed with Python's zlib. */
-    expect_other_version(directory, (const unsigned char *)"STFJ\4\0\0\0\4\0\0\0\xd0\xda\xec\x7c" "abcd", 20);
-    memcpy(first, bytes, 16 + 120);
-    memcpy(first + 16 + 120, bytes + 16 + 124, 1024);
-    first[4] = 1;
-    seal_header(first, 120 + 1024);
-    expect_other_version(directory, first, sizeof first);
+    unsigned char *bytes = read_only_file(directory, &n), old[16 + 1276];
+    /* Format 5 with a payload of 4 bytes; its CRC-32 was computed with Python's zlib. */
+    expect_other_version(directory, (const unsigned char *)"STFJ\5\0\0\0\4\0\0\0\xbf\x96\x49\xe7" "abcd", 20);
+    for (int format = 1; format <= 3; format += 2) {
+        size_t n_payload = format == 1 ? 1144 : 1276;
+        memcpy(old, bytes, 16);
+        memcpy(old + 16, bytes + 16, n_payload);
+        old[4] = (unsigned char)format;
+        seal_header(old, n_payload);
+        expect_other_version(directory, old, 16 + n_payload);
+    }
     bytes[16 + 120] ^= 1; /* the checksum of the columns */
     seal_header(bytes, HEADER - 16);
     expect_other_version(directory, bytes, n);
     free(bytes);
+    remove_scratch(directory);
+}
+
+static void keep_text(struct journal *journal, enum frame_type type, uint32_t number, const char *text)
+{
+    struct error error;
+    assert_int_equal(journal_keep(journal, type, number, text, strlen(text), &error), STATUS_OK);
+}
+
+static void expect_text(const char *directory, enum frame_type type, uint32_t number, const char *text)
+{
+    struct journal_reader *reader = read_journal(directory, NULL);
+    uint32_t found = 0;
+    size_t n = 0;
+    unsigned char *kept = journal_kept(reader, type, &found, &n);
+    assert_true(text ? kept != NULL : kept == NULL);
+    if (text) {
+        assert_int_equal(found, number);
+        assert_int_equal(n, strlen(text));
+        assert_memory_equal(kept, text, n);
+    }
+    free(kept);
+    journal_reader_free(reader);
+}
+
+/* The file that ends with this text. */
+static char *file_with(const char *directory, const char *text)
+{
+    DIR *list = opendir(directory);
+    struct dirent *entry;
+    char *path = NULL, end[100];
+    size_t n = strlen(text);
+    while (list && !path && (entry = readdir(list))) {
+        FILE *file = NULL;
+        if (asprintf(&path, "%s/%s", directory, entry->d_name) > 0 && strstr(path, ".log"))
+            file = fopen(path, "rb");
+        bool is_it = file && !fseek(file, -(long)n, SEEK_END) && fread(end, n, 1, file) == 1 &&
+                     !memcmp(end, text, n);
+        if (file)
+            fclose(file);
+        if (!is_it) {
+            free(path);
+            path = NULL;
+        }
+    }
+    closedir(list);
+    assert_non_null(path);
+    return path;
+}
+
+/* Of what is kept, the one with the highest number counts, in whatever file; if that one is torn, the one before it. */
+static void what_is_kept_replaces_what_was(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory(), *path;
+    struct run_identity identity = example_identity(2, 1);
+    struct journal *one, *two;
+    struct error error;
+    struct stat found;
+    expect_text(directory, FRAME_STATE, 0, NULL);
+    assert_int_equal(journal_open(&one, directory, &identity, "plan", 4, &error), STATUS_OK);
+    keep_text(one, FRAME_STATE, 1, "first");
+    keep_text(one, FRAME_POPULATION, 1, "people");
+    keep_text(one, FRAME_STATE, 2, "second");
+    expect_text(directory, FRAME_STATE, 2, "second");
+    expect_text(directory, FRAME_POPULATION, 1, "people");
+    assert_int_equal(journal_open(&two, directory, &identity, NULL, 0, &error), STATUS_OK);
+    keep_text(two, FRAME_STATE, 3, "");
+    expect_text(directory, FRAME_STATE, 3, "");
+    keep_text(two, FRAME_STATE, 5, "fifth");
+    keep_text(one, FRAME_STATE, 4, "fourth, late");
+    expect_text(directory, FRAME_STATE, 5, "fifth");
+    path = file_with(directory, "fifth");
+    assert_int_equal(stat(path, &found), 0);
+    assert_int_equal(truncate(path, found.st_size - 1), 0);
+    expect_text(directory, FRAME_STATE, 4, "fourth, late");
+    free(path);
+    expect_first(directory, &identity, 0, 1);
+    journal_close(one);
+    journal_close(two);
+    assert_int_equal(journal_remove(directory, &error), STATUS_OK);
+    free(directory);
+}
+
+/* A hundred states of 1 MiB take no more than a few of them. */
+static void what_is_kept_does_not_pile_up(void **state)
+{
+    (void)state;
+    enum { MIB = 1 << 20 };
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(2, 1);
+    struct journal *journal;
+    struct error error;
+    unsigned char *bytes = malloc(MIB), *back;
+    assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
+    for (uint32_t i = 1; i <= 100; i++) {
+        struct stat found;
+        off_t all = 0;
+        memset(bytes, (int)i, MIB);
+        assert_int_equal(journal_keep(journal, FRAME_STATE, i, bytes, MIB, &error), STATUS_OK);
+        DIR *list = opendir(directory);
+        for (struct dirent *entry; (entry = readdir(list));)
+            all += fstatat(dirfd(list), entry->d_name, &found, 0) || !S_ISREG(found.st_mode) ? 0 : found.st_size;
+        closedir(list);
+        assert_true(all < 8 * MIB);
+        uint32_t number = 0;
+        size_t n = 0;
+        struct journal_reader *reader = read_journal(directory, &identity);
+        assert_non_null(back = journal_kept(reader, FRAME_STATE, &number, &n));
+        assert_true(number == i && n == MIB && !memcmp(back, bytes, MIB));
+        free(back);
+        journal_reader_free(reader);
+    }
+    free(bytes);
+    journal_close(journal);
     remove_scratch(directory);
 }
 
@@ -303,7 +421,7 @@ static int fill_up(const char *directory, const struct run_identity *identity, s
     struct error error;
     struct rlimit size = {limit, limit};
     signal(SIGXFSZ, SIG_IGN);
-    if (journal_open(&journal, directory, identity, &error) || setrlimit(RLIMIT_FSIZE, &size))
+    if (journal_open(&journal, directory, identity, NULL, 0, &error) || setrlimit(RLIMIT_FSIZE, &size))
         return 1;
     for (uint64_t fit = 0; fit < N_RECORD; fit++) {
         struct held_record held;
@@ -354,7 +472,7 @@ static void full_disk_at_the_header_leaves_no_file(void **state)
         struct rlimit size = {100, 100};
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &size);
-        _exit(journal_open(&journal, directory, &identity, &error) == STATUS_SYSTEM && !journal ? 42 : 1);
+        _exit(journal_open(&journal, directory, &identity, NULL, 0, &error) == STATUS_SYSTEM && !journal ? 42 : 1);
     }
     waitpid(child, &status, 0);
     assert_int_equal(WEXITSTATUS(status), 42);
@@ -374,7 +492,7 @@ static void killed_while_appending(void **state)
         assert_true(child >= 0);
         if (child == 0) {
             struct journal *journal;
-            if (journal_open(&journal, directory, &identity, NULL))
+            if (journal_open(&journal, directory, &identity, NULL, 0, NULL))
                 _exit(1);
             for (uint32_t fit = 0;; fit++) {
                 struct held_record held;
@@ -412,6 +530,8 @@ int main(void)
         cmocka_unit_test(records_of_no_fit_do_not_count),
         cmocka_unit_test(strange_things_in_the_directory),
         cmocka_unit_test(other_formats_are_refused),
+        cmocka_unit_test(what_is_kept_replaces_what_was),
+        cmocka_unit_test(what_is_kept_does_not_pile_up),
         cmocka_unit_test(vanished_bytes_are_no_crash),
         cmocka_unit_test(full_disk_leaves_whole_records),
         cmocka_unit_test(full_disk_at_the_header_leaves_no_file),

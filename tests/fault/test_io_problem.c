@@ -216,7 +216,7 @@ static void write_example(void)
     static const struct problem_header header = {
         .model_plugin = "m.so", .n_parameter = 2, .parameter_name = model_parameters, .start_per_dataset = true,
         .n_covariate = 1, .covariate_name = model_covariates, .n_observable = 2, .observable_name = model_observables,
-        .has_t0 = true, .columns = MEASUREMENT_BIT(sigma), .has_experiments = true, .n_target = 1,
+        .has_t0 = true, .has_experiments = true, .n_target = 1,
         .target_name = model_observables, .n_input = 1, .input_name = model_observables, .n_substituted = 2,
         .substituted_name = model_parameters};
     const struct dose dose = {.time = 1, .amount = 2, .duration = 1, .interval = 3, .count = 4};

@@ -16,16 +16,16 @@ enum { ROWS = 13 };
 /* Another number in each column and row, within the column's range. */
 static double number(int column, size_t row)
 {
-    return measurement_columns[column].kind == MEASUREMENT_INT8 ? (row % 2 ? 1 : -1) : (double)(column * 100) + (double)row + 1;
+    return measurement_columns[column].kind == COLUMN_INT8 ? (row % 2 ? 1 : -1) : (double)(column * 100) + (double)row + 1;
 }
 
 static void put(const struct measurements *measured, int column, size_t row)
 {
     void *cell = measurements_cell(measured, (enum measurement_column)column, row);
-    switch (measurement_columns[column].kind) {
-    case MEASUREMENT_DOUBLE: *(double *)cell = number(column, row); break;
-    case MEASUREMENT_UINT32: *(uint32_t *)cell = (uint32_t)number(column, row); break;
-    case MEASUREMENT_INT8: *(int8_t *)cell = (int8_t)number(column, row);
+    switch ((int)measurement_columns[column].kind) {
+    case COLUMN_DOUBLE: *(double *)cell = number(column, row); break;
+    case COLUMN_UINT32: *(uint32_t *)cell = (uint32_t)number(column, row); break;
+    case COLUMN_INT8: *(int8_t *)cell = (int8_t)number(column, row);
     }
 }
 
@@ -33,8 +33,8 @@ static double get(const struct measurements *measured, int column, size_t row)
 {
     const void *cell = measurements_cell(measured, (enum measurement_column)column, row);
     switch (measurement_columns[column].kind) {
-    case MEASUREMENT_DOUBLE: return *(const double *)cell;
-    case MEASUREMENT_UINT32: return *(const uint32_t *)cell;
+    case COLUMN_DOUBLE: return *(const double *)cell;
+    case COLUMN_UINT32: return *(const uint32_t *)cell;
     default: return *(const int8_t *)cell;
     }
 }

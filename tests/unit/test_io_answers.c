@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-enum { FIT = 7, MAX_PAYLOAD = 5000, HEADER = 56, FRAME = 12 };
+enum { FIT = 7, MAX_PAYLOAD = 5000, HEADER = 60, FRAME = 16 };
 
 struct place {
     char *journal, file[400];

@@ -58,7 +58,7 @@ static void odd_numbers_survive(void **state)
                                 .n_iteration = INT64_MIN, .n_evaluation = INT64_MAX,
                                 .n_step = -1, .parameter = parameter, .at_bound = at_bound};
     memset(record.reason, 'r', sizeof record.reason); /* no NUL: cut, not overrun */
-    assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
+    assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
     assert_int_equal(journal_append(journal, &record, &error), STATUS_OK);
     assert_int_equal(journal_sync(journal, &error), STATUS_OK);
     journal_close(journal);
@@ -93,7 +93,7 @@ static void bytes_are_little_endian_by_definition(void **state)
                                 .parameter = &parameter, .at_bound = &at_bound, .reason = "hi"};
     identity.n_dataset = UINT64_C(1) << 40;
     strcpy(identity.selection, "shard=1/2");
-    assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
+    assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
     assert_int_equal(journal_append(journal, &record, &error), STATUS_OK);
     journal_close(journal);
     size_t n, n_column = 0;
@@ -101,19 +101,20 @@ static void bytes_are_little_endian_by_definition(void **state)
         n_column += fit_columns[i].kind == FIT_DOUBLE || fit_columns[i].kind == FIT_INT64 ? 8
                     : fit_columns[i].kind == FIT_UINT32                                   ? 4
                                                                                           : 1;
-    unsigned char *bytes = read_only_file(directory, &n), *r = bytes + 16 + 124 + 1024 + 128;
-    assert_int_equal(n, 16 + 124 + 1024 + 128 + 8 + 8 + 4 + n_column + 2);
-    assert_memory_equal(bytes, "STFJ\3\0\0\0\xfc\4\0\0", 12);
+    unsigned char *bytes = read_only_file(directory, &n), *r = bytes + 16 + 1288;
+    assert_int_equal(n, 16 + 1288 + 16 + 8 + 4 + n_column + 2);
+    assert_memory_equal(bytes, "STFJ\4\0\0\0\x08\5\0\0", 12);
     assert_memory_equal(bytes + 16, identity.problem, 32);
-    assert_memory_equal(bytes + 16 + 124, identity.description, sizeof identity.description);
-    assert_memory_equal(bytes + 16 + 124 + 1024, "shard=1/2", 10);
-    assert_int_equal(r[0] | r[1] << 8, 8 + 4 + n_column + 2);
-    assert_int_equal(r[2] | r[3], 0);
+    assert_memory_equal(bytes + 16 + 128, identity.description, sizeof identity.description);
+    assert_memory_equal(bytes + 16 + 128 + 1024, "shard=1/2", 10);
+    assert_memory_equal(r, "STFR\0\0\0\0", 8);
+    assert_int_equal(r[8] | r[9] << 8, 8 + 4 + n_column + 2);
+    assert_int_equal(r[10] | r[11], 0);
     /* dataset, length of the reason; parameter, objective, status, notes, start */
-    assert_memory_equal(r + 8, "\5\4\3\2\1\0\0\0" "\2\0\0\0" "\0\0\0\0\0\0\xf0\x3f" "\0\0\0\0\0\0\x02\xc0", 28);
-    assert_memory_equal(r + 36, "\1" "\x0d\x0c\x0b\x0a" "\0\0\0\0", 9);
+    assert_memory_equal(r + 16, "\5\4\3\2\1\0\0\0" "\2\0\0\0" "\0\0\0\0\0\0\xf0\x3f" "\0\0\0\0\0\0\x02\xc0", 28);
+    assert_memory_equal(r + 44, "\1" "\x0d\x0c\x0b\x0a" "\0\0\0\0", 9);
     /* steps are followed by the computing time, last comes at_bound */
-    assert_memory_equal(r + 8 + 12 + n_column - 17, "\2\1\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0" "\xff" "hi", 19);
+    assert_memory_equal(r + 16 + 12 + n_column - 17, "\2\1\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0" "\xff" "hi", 19);
     free(bytes);
     remove_scratch(directory);
 }
@@ -149,7 +150,7 @@ static void twins_are_read_as_one_and_the_first_wins(void **state)
     struct journal *journal;
     struct error error;
     char *other = scratch_directory();
-    assert_int_equal(journal_open(&journal, other, &identity, &error), STATUS_OK);
+    assert_int_equal(journal_open(&journal, other, &identity, NULL, 0, &error), STATUS_OK);
     for (int i = 0; i < 3; i++) {
         struct held_record held;
         struct fit_record *record = example_record(&held, &identity, 7);
@@ -194,7 +195,7 @@ static void threads_append_without_a_lock(void **state)
     pthread_t thread[8];
     struct error error;
     struct journal *journal;
-    assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
+    assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
     for (uint64_t i = 0; i < 8; i++) {
         appender[i] = (struct appender){journal, &identity, i, 8, 8000, true};
         assert_int_equal(pthread_create(&thread[i], NULL, append_some, &appender[i]), 0);
@@ -224,7 +225,7 @@ static void two_processes_append_at_once(void **state)
         assert_true(child[i] >= 0);
         if (child[i] == 0) {
             struct journal *journal;
-            if (journal_open(&journal, directory, &identity, NULL))
+            if (journal_open(&journal, directory, &identity, NULL, 0, NULL))
                 _exit(1);
             struct appender appender = {journal, &identity, i * 1000, 1, i * 1000 + 2000, true};
             append_some(&appender);
@@ -254,7 +255,7 @@ static void many_parameters_fit(void **state)
     double *parameter = malloc(100000 * sizeof *parameter), *back = calloc(100000, sizeof *back);
     int8_t *at_bound = calloc(100000, 1);
     struct fit_record record = {.parameter = parameter, .at_bound = at_bound};
-    assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
+    assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
     for (record.dataset = 0; record.dataset < 12; record.dataset++) {
         for (size_t i = 0; i < 100000; i++)
             parameter[i] = (double)i + (double)record.dataset / 16;
@@ -274,7 +275,7 @@ static void many_parameters_fit(void **state)
     free(back);
     free(at_bound);
     identity.n_parameter = 100001;
-    assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_BAD_PROBLEM);
+    assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_BAD_PROBLEM);
     remove_scratch(directory);
 }
 
@@ -382,17 +383,17 @@ static void unusable_places_are_named(void **state)
     struct error error;
     struct journal *journal;
     snprintf(path, sizeof path, "%s/missing/x.journal", directory);
-    assert_int_equal(journal_open(&journal, path, &identity, &error), STATUS_SYSTEM);
+    assert_int_equal(journal_open(&journal, path, &identity, NULL, 0, &error), STATUS_SYSTEM);
     assert_null(journal);
     assert_non_null(strstr(error.message, "there is no directory"));
     snprintf(path, sizeof path, "%s/file", directory);
     close(open(path, O_CREAT | O_WRONLY, 0600));
-    assert_int_equal(journal_open(&journal, path, &identity, &error), STATUS_SYSTEM);
+    assert_int_equal(journal_open(&journal, path, &identity, NULL, 0, &error), STATUS_SYSTEM);
     assert_non_null(strstr(error.message, "it is a file"));
     struct journal_reader *reader;
     assert_int_equal(journal_read(&reader, path, &identity, &error), STATUS_SYSTEM);
     snprintf(beneath, sizeof beneath, "%s/x", path);
-    assert_int_equal(journal_open(&journal, beneath, &identity, &error), STATUS_SYSTEM);
+    assert_int_equal(journal_open(&journal, beneath, &identity, NULL, 0, &error), STATUS_SYSTEM);
     remove_scratch(directory);
 }
 

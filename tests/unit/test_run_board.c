@@ -15,7 +15,7 @@
 static void test_child_writes_supervisor_reads(void **state)
 {
     (void)state;
-    struct board *board = board_new();
+    struct board *board = board_new(NULL, 0);
     assert_non_null(board);
     pid_t child = fork();
     if (child == 0) {
@@ -62,7 +62,7 @@ static void test_slots_outlive_their_process(void **state)
 {
     (void)state;
     const double p[3] = {1.5, -2.5, 1e300};
-    struct board *board = board_new();
+    struct board *board = board_new(NULL, 0);
     struct board_slots seen = {.memory = NULL};
     assert_non_null(board);
     board_slots_look(board, &seen);

@@ -1,4 +1,4 @@
-/* Plans written into a journal's folder and read back: printing the options is the inverse of parsing them.
+/* Options and plans as other processes get them: to the bit, or not at all.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,12 +8,11 @@
 
 #include "../journal_helpers.h"
 #include "run/plan/run_plan.h"
+#include "run/supervise/board.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static struct error error;
 
@@ -23,8 +22,8 @@ static enum status parse(struct run_options *options, const char *const *words, 
     return run_options_parse(options, n, (char *const *)(uintptr_t)words, &help, &error);
 }
 
-/* Every option, one by one, and what only goes with another. */
-static void printed_options_are_parsed_again(void **state)
+/* Every option, one by one, and what only goes with another: through the memory of a supervisor. */
+static void options_come_back(void **state)
 {
     (void)state;
     static const char *const words[][2] = {
@@ -50,71 +49,83 @@ static void printed_options_are_parsed_again(void **state)
         if (!words[i][1])
             given[1] = "p.h5";
         struct run_options before, after;
-        char *argv[8];
         size_t n_byte;
-        int n = 0;
         assert_int_equal(parse(&before, given, words[i][1] && !has_dash ? 3 : 2), STATUS_OK);
-        char *printed = run_options_words(&before, &n_byte);
-        assert_non_null(printed);
-        for (size_t at = 0; at < n_byte; at += strlen(printed + at) + 1)
-            argv[n++] = printed + at;
-        assert_int_equal(parse(&after, (const char *const *)argv, n), STATUS_OK);
+        before.command_line = "stiffit run";
+        unsigned char *bytes = run_options_bytes(&before, &n_byte);
+        struct board *board = bytes ? board_new(bytes, n_byte) : NULL;
+        assert_non_null(board);
+        assert_true(run_options_take(&after));
         for (size_t k = 0; k < table.n; k++)
             assert_true(option_is_same(&table.option[k], &before, &after));
         assert_string_equal(after.problem, has_dash ? "-p.h5" : "p.h5");
+        assert_string_equal(after.command_line, "stiffit run");
         assert_int_equal(after.select.shard.k, before.select.shard.k);
-        assert_int_equal(after.given & ~before.given, 0);
+        assert_true(after.given == before.given);
         seen |= after.given;
-        free(printed);
+        free(after.memory);
+        board_free(board);
+        for (size_t n = 0; n < n_byte; n += 7) { /* of another program, or cut short */
+            board = board_new(bytes, n);
+            assert_non_null(board);
+            assert_false(run_options_take(&after));
+            free(after.memory);
+            board_free(board);
+        }
+        free(bytes);
     }
     for (size_t k = 0; k < table.n; k++)
         assert_true(seen >> k & 1);
+    struct run_options none;
+    assert_false(run_options_take(&none));
+    free(none.memory);
 }
 
-static unsigned char *read_bytes(const char *path, size_t *n)
+static const char *const names[] = {"k", "V", ""}, *const texts[] = {"a fact", ""};
+static const struct result_header header = {
+    .n_parameter = 3, .parameter_name = names, .parameter_scale = names, .parameter_unit = names,
+    .objective_kind = "half_sum_of_squares", .provenance = {2, texts, texts}};
+
+static struct run_plan example_plan(struct run_options *options)
 {
-    struct stat about;
-    assert_int_equal(stat(path, &about), 0);
-    *n = (size_t)about.st_size;
-    unsigned char *bytes = calloc(*n + 1, 1);
-    FILE *file = fopen(path, "rb");
-    assert_true(bytes && file && fread(bytes, *n, 1, file) == 1);
-    fclose(file);
-    return bytes;
+    static const char *const words[] = {"folder/p.h5", "--starts=3", "--rtol=1e-9", "--in-place", "-q", "--profile=k"};
+    struct run_plan plan = {.identity = example_identity(3, 3)};
+    assert_int_equal(parse(options, words, 6), STATUS_OK);
+    plan.selection.n_dataset = plan.identity.n_dataset;
+    plan.selection.bit = calloc((size_t)plan.identity.n_dataset / 8 + 1, 1);
+    assert_non_null(plan.selection.bit);
+    plan.selection.bit[0] = 1 << 1 | 1 << 4;
+    strcpy(plan.identity.selection, "only=2:abc");
+    return plan;
 }
 
-static void write_bytes(const char *path, const unsigned char *bytes, size_t n)
+/* As a process that computes begins its file of the journal. */
+static void begin(const char *directory, const struct run_plan *plan, const unsigned char *bytes, size_t n)
 {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_true(!n || fwrite(bytes, n, 1, file) == 1);
-    assert_int_equal(fclose(file), 0);
+    struct journal *journal;
+    assert_int_equal(journal_open(&journal, directory, &plan->identity, bytes, n, &error), STATUS_OK);
+    journal_close(journal);
 }
 
-static void assert_refused(const char *directory)
+static enum status read_plan(struct run_plan *plan, const char *directory)
 {
-    struct run_plan plan;
-    assert_int_equal(run_plan_read(&plan, directory, &error), STATUS_SYSTEM);
-    run_plan_fini(&plan);
+    struct journal_reader *reader = read_journal(directory, NULL);
+    enum status status = run_plan_read(plan, reader, directory, &error);
+    journal_reader_free(reader);
+    return status;
 }
 
 static void a_plan_comes_back(void **state)
 {
     (void)state;
-    static const char *const words[] = {"folder/p.h5", "--starts=3", "--rtol=1e-9", "--in-place", "-q", "--profile=k"};
-    char *directory = scratch_directory(), path[4200];
+    char *directory = scratch_directory();
     struct run_options options;
-    struct run_plan plan = {.identity = example_identity(3, 3)}, back;
-    assert_int_equal(parse(&options, words, 6), STATUS_OK);
-    plan.paths.journal = strdup(directory);
-    plan.selection.n_dataset = plan.identity.n_dataset;
-    size_t n_bit = (size_t)plan.identity.n_dataset / 8 + 1;
-    plan.selection.bit = calloc(n_bit, 1);
-    assert_non_null(plan.selection.bit);
-    plan.selection.bit[0] = 1 << 1 | 1 << 4;
-    strcpy(plan.identity.selection, "only=2:abc");
-    assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_OK);
-    assert_int_equal(run_plan_read(&back, directory, &error), STATUS_OK);
+    struct run_plan plan = example_plan(&options), back;
+    size_t n;
+    unsigned char *bytes = run_plan_encode(&plan, &options, &header, &n);
+    assert_non_null(bytes);
+    begin(directory, &plan, bytes, n);
+    assert_int_equal(read_plan(&back, directory), STATUS_OK);
     assert_true(identity_equal(&back.identity, &plan.identity));
     assert_true(back.recipe.n_start == 3 && back.recipe.ode.rtol == 1e-9 && back.shown.quiet && back.paths.in_place);
     assert_string_equal(back.recipe.profile, "k");
@@ -122,40 +133,56 @@ static void a_plan_comes_back(void **state)
     assert_string_equal(back.paths.journal, "folder/p.h5.journal");
     assert_string_equal(back.selection.text, "only=2:abc");
     assert_true(back.selection.n == 2 && selection_has(&back.selection, 4) && !selection_has(&back.selection, 0));
+    assert_string_equal(back.header.objective_kind, "half_sum_of_squares");
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(back.header.parameter_unit[i], names[i]);
+    assert_string_equal(provenance_fact(&back.header.provenance, "a fact"), "a fact");
     run_plan_fini(&back);
-    snprintf(path, sizeof path, "%s/" JOURNAL_PLAN, directory);
-    assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_OK);
-    size_t size;
-    unsigned char *bytes = read_bytes(path, &size);
-    for (size_t n = 0; n < size; n += n < 1500 ? 37 : 4099) { /* cut short; one bit changed; and one byte more */
-        write_bytes(path, bytes, n);
-        assert_refused(directory);
-        bytes[n] ^= 4;
-        write_bytes(path, bytes, size);
-        assert_refused(directory);
-        bytes[n] ^= 4;
-    }
-    write_bytes(path, bytes, size + 1);
-    assert_refused(directory);
+    options.recipe.n_start = 4; /* of a process that begins later, which counts */
+    unsigned char *later = run_plan_encode(&plan, &options, &header, &n);
+    begin(directory, &plan, later, n);
+    begin(directory, &plan, NULL, 0);
+    assert_int_equal(read_plan(&back, directory), STATUS_OK);
+    assert_true(back.recipe.n_start == 4);
+    run_plan_fini(&back);
+    free(later);
     free(bytes);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(mkdir(path, 0700), 0);
-    assert_refused(directory);
-    assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_SYSTEM);
-    assert_int_equal(rmdir(path), 0);
-    assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_OK);
-    assert_int_equal(journal_remove(directory, &error), STATUS_OK); /* the plan belongs to it */
-    assert_int_equal(run_plan_read(&back, directory, &error), STATUS_SYSTEM);
-    run_plan_fini(&back);
     run_plan_fini(&plan);
-    free(directory);
+    remove_scratch(directory);
+}
+
+/* Cut short, or laid out by another program; what damages a file is the journal's business. */
+static void a_plan_that_is_not_ours_is_refused(void **state)
+{
+    (void)state;
+    struct run_options options;
+    struct run_plan plan = example_plan(&options), back;
+    size_t n;
+    unsigned char *bytes = run_plan_encode(&plan, &options, &header, &n);
+    for (size_t cut = 0; cut < n; cut += cut < 2000 ? 37 : 40009) {
+        char *directory = scratch_directory();
+        begin(directory, &plan, bytes, cut);
+        assert_int_equal(read_plan(&back, directory), STATUS_SYSTEM);
+        run_plan_fini(&back);
+        remove_scratch(directory);
+    }
+    bytes[0] ^= 1; /* the options' layout */
+    char *directory = scratch_directory();
+    begin(directory, &plan, bytes, n);
+    assert_int_equal(read_plan(&back, directory), STATUS_SYSTEM);
+    assert_non_null(strstr(error.message, "another version"));
+    run_plan_fini(&back);
+    remove_scratch(directory);
+    free(bytes);
+    run_plan_fini(&plan);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(printed_options_are_parsed_again),
+        cmocka_unit_test(options_come_back),
         cmocka_unit_test(a_plan_comes_back),
+        cmocka_unit_test(a_plan_that_is_not_ours_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static void test_flush(void **state)
     pthread_t thread[N_THREAD];
     struct error error;
     struct held_record held;
-    assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
+    assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
     assert_true(record_batch_init(&batch, journal));
     struct fit_record *record = example_record(&held, &identity, N_FIT);
     record->seconds = 1e-5;

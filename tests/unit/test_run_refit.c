@@ -131,7 +131,7 @@ static void refits_in_the_journal(void **state)
     struct held_record held, back;
     double point[2 * FIT_MAX_POINT], points[2 * FIT_MAX_POINT];
     identity.n_refit = 4;
-    assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
+    assert_int_equal(journal_open(&journal, directory, &identity, NULL, 0, &error), STATUS_OK);
     for (uint32_t task = 0; task < 6; task++) {
         struct fit_record *record = example_record(&held, &identity, 40 + task);
         record->dataset = 9;

@@ -36,16 +36,16 @@ static void test_counts(void **state)
     (void)state;
     struct run_summary summary = {0};
     fill(&summary, 7, 5);
-    assert_int_equal(summary.n_fit, 12);
-    assert_int_equal(summary.by_outcome[OUTCOME_converged], 7);
-    assert_int_equal(summary.by_outcome[OUTCOME_ode_failed], 5);
-    assert_int_equal(run_summary_n_failed(&summary), 5);
-    assert_int_equal(summary.by_note[5], 12);
-    assert_int_equal(summary.n_evaluation, 36);
-    assert_true(summary.fit_seconds == 6.0); /* halves add up exactly */
-    assert_string_equal(summary.example[OUTCOME_ode_failed][0], "bad0");
-    assert_string_equal(summary.example[OUTCOME_ode_failed][2], "bad2");
-    assert_string_equal(summary.example[OUTCOME_converged][0], "");
+    assert_int_equal(summary.digest.n_fit, 12);
+    assert_int_equal(summary.digest.by_outcome[OUTCOME_converged], 7);
+    assert_int_equal(summary.digest.by_outcome[OUTCOME_ode_failed], 5);
+    assert_int_equal(digest_n_failed(&summary.digest), 5);
+    assert_int_equal(summary.digest.noted[5].n, 12);
+    assert_int_equal(summary.digest.n_evaluation, 36);
+    assert_true(summary.digest.seconds == 6.0); /* halves add up exactly */
+    assert_string_equal(summary.digest.failed[OUTCOME_ode_failed].id[0], "bad0");
+    assert_string_equal(summary.digest.failed[OUTCOME_ode_failed].id[2], "bad2");
+    assert_string_equal(summary.digest.failed[OUTCOME_converged].id[0], "");
     assert_string_equal(summary.reason[OUTCOME_ode_failed], "because of ode_failed");
 }
 
@@ -55,7 +55,7 @@ static void test_unknown_outcome_is_no_success(void **state)
     struct run_summary summary = {0};
     struct fit_record strange = record_of((enum outcome)77);
     summary_add(&summary, "x", &strange, 0);
-    assert_int_equal(run_summary_n_failed(&summary), 1);
+    assert_int_equal(digest_n_failed(&summary.digest), 1);
 }
 
 static enum status status_with(int n_good, int n_bad, double accept, bool percent)

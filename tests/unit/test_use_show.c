@@ -69,7 +69,7 @@ static void summary_of_nine_fits(void **state)
     write_result(path);
     assert_int_equal(result_open(&result, path, &error), STATUS_OK);
     assert_int_equal(show_summarise(result, &rows, &summary, &error), STATUS_OK);
-    assert_int_equal(summary.n_fit, 9);
+    assert_int_equal(summary.digest.n_fit, 9);
     assert_int_equal(summary.n_success, 7);
     assert_int_equal(summary.by_stop[STOP_gradient], 7);
     /* one group, although the numbers in the messages differ */

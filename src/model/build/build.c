@@ -62,7 +62,8 @@ static void tell_warnings(struct making *making)
     }
     n += making->messages->n_dropped;
     if (n > SHOWN) {
-        snprintf(line, sizeof line, "%.200s: and %zu more warnings", making->origin, n - SHOWN);
+        snprintf(line, sizeof line, "%.200s: and %zu more warning%s", making->origin, n - SHOWN,
+                 n - SHOWN == 1 ? "" : "s");
         tell(making, line);
     }
 }

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "par/coroutine.h"
-#include "run/compute/dataset.h"
 #include "run/compute/task.h"
 #include "run/plan/review.h"
 #include "run/supervise/stop.h"
@@ -139,8 +138,9 @@ static bool job_begin(struct fit_job *job, const struct problem_block *block, si
     const double *end = block->profile_end[row];
     size_t n_end = review_size(&campaign->plan.refits, campaign->n_parameter);
     double *profile_end = NULL;
+    const struct fit_setting setting = campaign_setting(campaign);
     arena_reset(&job->arena);
-    if (!dataset_problem(&job->problem, campaign, block, row, number, &job->arena) ||
+    if (!dataset_problem(&job->problem, &setting, block, row, number, &job->arena) ||
         (end && !(profile_end = arena_alloc(&job->arena, n_end * sizeof *profile_end + 1))))
         return false;
     if (end)

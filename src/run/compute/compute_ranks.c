@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute_ranks.h"
 
-#include "io/journal_format.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +16,7 @@ static enum status compare(struct compute *compute, struct error *error)
 {
     unsigned char digest[32];
     size_t n;
-    journal_digest(&compute->campaign.plan.identity, digest);
+    identity_digest(&compute->campaign.plan.identity, digest);
     const unsigned char *all = rank_link_gather(&compute->ranks, digest, sizeof digest, &n);
     if (!all)
         return compute_lost(error);
@@ -29,7 +27,7 @@ static enum status compare(struct compute *compute, struct error *error)
     return STATUS_OK;
 }
 
-enum status compute_join(struct compute *compute, struct run_options *options, struct error *error)
+enum status compute_join(struct compute *compute, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     struct rank_link *link = &compute->ranks;
@@ -46,8 +44,8 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
         return status;
     uint64_t rank = link->info.rank, n = link->info.n;
     if (rank > 0) {
-        options->shown.quiet = true;
-        options->shown.json = false;
+        compute->options->shown.quiet = true;
+        compute->options->shown.json = false;
         free(campaign->plan.paths.journal);
         if (!(campaign->plan.paths.journal = strdup(link->info.journal)))
             return error_set(error, STATUS_NO_MEMORY, "out of memory for the path of the journal");
@@ -100,7 +98,8 @@ enum status compute_find_crashes(struct compute *compute, struct error *error)
         if (!journal_has(compute->earlier, crash[i].dataset * compute->campaign.n_task + crash[i].task))
             status = compute_journal_failure(compute, crash[i].dataset, crash[i].task, (enum outcome)crash[i].outcome,
                                              crash[i].reason, error);
-    if (!status && !compute_is_first(compute)) /* rank 0 has them now; what is not there cannot be left behind by a kill */
+    /* Rank 0 has these records now: remove the file at once, so that a kill cannot leave it behind. */
+    if (!status && !compute_is_first(compute))
         rank_journal_remove(compute->ranks.info.journal);
     return status;
 }

@@ -14,9 +14,9 @@
 #include "run/compute/compute_single.h"
 #include "run/compute/compute_spot.h"
 #include "run/finish/obsolete.h"
-#include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
+#include "run/plan/header.h"
 #include "run/supervise/stop.h"
 
 #include <stdio.h>
@@ -89,9 +89,9 @@ static void describe(struct compute *compute)
     char objective[OBJECTIVE_TEXT], selection[200], told[400];
     if (engine_pool_tell(compute->workers.pool, false, told, sizeof told))
         compute_say(compute, "%s", told);
+    const char *origin = compute->options->select.shard.origin;
     if (*selection_describe(&campaign->plan.selection, selection, sizeof selection))
-        compute_say(compute, "%s%s%s%s", selection, *compute->shard_origin ? " (" : "", compute->shard_origin,
-                    *compute->shard_origin ? ")" : "");
+        compute_say(compute, "%s%s%s%s", selection, *origin ? " (" : "", origin, *origin ? ")" : "");
     campaign_objective_text(campaign, objective);
     compute_say(compute, "objective: %s", objective);
     uint32_t n_replicate = campaign->plan.refits.n_bootstrap;
@@ -132,8 +132,29 @@ static void describe(struct compute *compute)
             journal_n_damaged(compute->earlier) ? " (an incomplete record at its end was dropped)" : "");
 }
 
-static enum status open_journal(struct compute *compute, const struct run_options *options, struct error *error)
+/* This process's file of the journal, which begins with the run's plan. */
+static enum status begin_journal(struct compute *compute, struct error *error)
 {
+    const struct run_plan *plan = &compute->campaign.plan;
+    struct arena arena = {.first = NULL};
+    struct result_header header;
+    unsigned char *bytes = NULL;
+    size_t n = 0;
+    enum status status = header_make(&header, &compute->campaign, compute->options,
+                                     &arena, error);
+    if (!status && !(bytes = run_plan_encode(plan, compute->options, &header, &n)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the plan of the run");
+    if (!status)
+        status = journal_open(&compute->journal, plan->paths.journal, &plan->identity, bytes, n,
+                              error);
+    free(bytes);
+    arena_fini(&arena);
+    return status;
+}
+
+static enum status open_journal(struct compute *compute, struct error *error)
+{
+    const struct run_options *options = compute->options;
     const struct run_plan *plan = &compute->campaign.plan;
     const struct run_paths *paths = &plan->paths;
     enum status status = journal_check_directory(paths->journal, error);
@@ -146,16 +167,12 @@ static enum status open_journal(struct compute *compute, const struct run_option
     if (!status)
         status = compute_read_journal(compute, error);
     if (!status)
-        status = journal_open(&compute->journal, paths->journal, &plan->identity, error);
+        status = begin_journal(compute, error);
     if (!status && !record_batch_init(&compute->batch, compute->journal))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
-    if (!status && compute_is_first(compute))
-        status = skeleton_write(&compute->campaign, options->command_line, options->model, error);
     if (!status && options->trace)
         return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign, compute->board,
                           compute->output ? compute->output : stdout, error);
-    if (!status && compute_is_first(compute))
-        status = run_plan_write(plan, options, error);
     if (!status && !replays_init(&compute->replays, paths->journal, &plan->identity))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
     return status;
@@ -170,8 +187,9 @@ static size_t choose_n_lane(size_t capacity, uint64_t most, size_t n_worker)
     return fair < least ? (size_t)least : fair < capacity ? (size_t)fair : capacity;
 }
 
-static enum status make_pool(struct compute *compute, const struct run_options *options, struct error *error)
+static enum status make_pool(struct compute *compute, struct error *error)
 {
+    const struct run_options *options = compute->options;
     const struct campaign *campaign = &compute->campaign;
     struct workers *workers = &compute->workers;
     /* What a fit may ask for at once; by differences also where the right-hand side jumps. */
@@ -183,8 +201,7 @@ static enum status make_pool(struct compute *compute, const struct run_options *
     workers->n = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
     if (workers->n > most)
         workers->n = most ? most : 1;
-    struct ode_options ode = campaign->ode;
-    ode.n_none = problem_n_none(campaign->problem) + (info->has_periods ? campaign->model.abi.n_state : 0);
+    const struct ode_options ode = campaign_ode_options(campaign);
     workers->pool = engine_pool_new(&campaign->model, &ode, 2 * workers->n, workers->n, error);
     workers->n_lane = 1;
     if (workers->pool && !options->trace) /* rows of a trace are in order */
@@ -291,23 +308,22 @@ static void compute_fini(struct compute *compute)
     monitor_fini(&compute->trouble.lock);
 }
 
-static enum status compute_run(struct compute *compute, struct run_options *options, struct run_summary *summary,
+static enum status compute_run(struct compute *compute, struct run_summary *summary,
                                struct error *error)
 {
+    struct run_options *options = compute->options;
     struct campaign *campaign = &compute->campaign;
     counter_set(&compute->board->phase, BOARD_OPENING);
     stamp_take(&compute->board->problem, options->problem);
     enum status status = campaign_open(campaign, options, compute->board, compute->hooks, error);
     if (status)
         return status;
-    if ((status = compute_join(compute, options, error)))
+    if ((status = compute_join(compute, error)))
         return status;
     const struct run_paths *paths = &campaign->plan.paths;
     compute->n_fit = campaign->plan.selection.n * campaign->n_task + campaign->n_outside_pilot;
     if (compute->ranks.is_joined)
         compute->n_fit = campaign_joint_n_own(campaign);
-    compute->shard_origin = options->select.shard.origin;
-    compute->max_crashes = options->max_crashes;
     if (!options->trace)
         stamp_take(&compute->board->result, paths->result);
     if (!paths->in_place && (status = spare_file(paths->result, campaign->model.path, error)))
@@ -326,12 +342,12 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     counter_set(&compute->board->phase, BOARD_OPENING_ENGINE);
     /* Everything that may be refused comes first: a run that never began must not leave a journal that restricts the next
      * one. */
-    if ((status = make_pool(compute, options, error)))
+    if ((status = make_pool(compute, error)))
         return status;
     counter_set(&compute->board->phase, BOARD_PREPARING);
     if ((status = compute_spot_check(compute, error)))
         return status;
-    if ((status = open_journal(compute, options, error)))
+    if ((status = open_journal(compute, error)))
         return status;
     if ((status = compute_judge(compute, error)))
         return status;
@@ -340,12 +356,12 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     if (compute->board->n_process == 0)
         describe(compute);
     counter_set(&compute->board->phase, BOARD_FITTING);
-    uint64_t n_before = counter_get(&compute->board->n_finished);
+    compute->n_finished_before = counter_get(&compute->board->n_finished);
     status = fit_all(compute, &summary->journal_gone, error);
     summary->wants_fresh = status && counter_get(&compute->trouble.wants_fresh);
     /* The model may hold all memory; a new process can then continue. */
     if (status == STATUS_NO_MEMORY && compute->board != &compute->private_board)
-        summary->wants_fresh = counter_get(&compute->board->n_finished) > n_before;
+        summary->wants_fresh = counter_get(&compute->board->n_finished) > compute->n_finished_before;
     return status;
 }
 
@@ -358,6 +374,7 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
     }
     stop_catch();
+    compute->options = options;
     compute->hooks = hooks;
     compute->output = standard_output_keep();
     compute->board = board_attach(&compute->private_board);
@@ -377,7 +394,7 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
     if (!status && compute->board->n_process > 0)
         hooks->take_over(hooks->context);
     if (!status)
-        status = compute_run(compute, options, summary, error);
+        status = compute_run(compute, summary, error);
     summary->follows_ranks = status && compute->ranks.is_lost && !stop_is_requested();
     summary->is_reported = status && !summary->follows_ranks && !compute_is_first(compute);
     if (summary->is_reported)

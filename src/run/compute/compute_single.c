@@ -19,7 +19,8 @@ static void break_off(struct compute *compute, const struct error *error)
 }
 
 /* Whether a fit that ended for lack of memory is tried again, alone and in a fresh process; it
- * is not journalled then. If there are several, this process has no memory left, and a fresh one
+ * is not journalled then. If another fit was there before it, that one may hold the memory. If
+ * there are several, this process has no memory left, and a fresh one
  * goes on with the fits that have not begun. */
 enum { MAX_SHORT_OF_MEMORY = 100, MAX_SHORT_HERE = 16 };
 
@@ -33,7 +34,7 @@ static bool is_put_off(struct compute *compute, uint64_t fit)
     uint64_t n_before = counter_get(&compute->trouble.n_short_of_memory);
     counter_set(&compute->trouble.n_short_of_memory, n_before + 1);
     if (compute->pass.stage.apart) {
-        done = n_before > 0;
+        done = n_before > 0 || counter_get(&board->n_finished) > compute->n_finished_before;
         counter_set(&compute->trouble.wants_fresh, done);
     } else if (counter_get(&compute->trouble.wants_fresh)) {
         done = true; /* the fresh process begins it */

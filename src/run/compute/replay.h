@@ -8,7 +8,7 @@
 #include "ode/evaluation.h"
 #include "par/monitor.h"
 
-/* Computing time of a fit before its answers are written, and between two writes: the most that a kill can cost it. */
+/* A fit's answers are written after this much computing time, and again after each such time. A kill costs it at most this. */
 #define REPLAY_WORTH_NS INT64_C(100000000)
 
 /* Shared by all fits of a run. */

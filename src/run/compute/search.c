@@ -1,7 +1,7 @@
 /* A fit over many datasets: passes over its blocks until it has ended. The states of all
- * searches are in one file, from which another process continues. A search keeps its own between
- * two of its passes, in memory, because the others' blocks are being evaluated then; the file
- * has the latest of each.
+ * searches are one frame of the journal, from which another process continues. A search keeps its
+ * own between two of its passes, in memory, because the others' blocks are being evaluated then;
+ * the frame has the latest of each.
  *
  *   for each search: u64 component, u64 length, length bytes of joint_save
  *
@@ -11,29 +11,42 @@
 #include "base/clock.h"
 #include "fit/joint_ranks.h"
 #include "fit/start.h"
-#include "io/journal_state.h"
+#include "io/mixed_result.h"
 #include "par/coroutine.h"
 #include "run/compute/compute_ranks.h"
 #include "run/supervise/stop.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A state is kept, and the file written, when STATE_WORTH_NS have passed since the last time, and
- * for the file at least STATE_SHARE times as long as that write took. A kill costs at most this and
+/* A state is kept, and the frame written, when STATE_WORTH_NS have passed since the last time, and
+ * for the frame at least STATE_SHARE times as long as that write took. A kill costs at most this and
  * one step of the search. */
 static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
+
+/* Of the population that an earlier process found. */
+static void read_population(struct compute *compute)
+{
+    struct searches *searches = compute->searches;
+    struct arena arena = {.first = NULL};
+    struct mixed_result before;
+    bool is_there =
+        mixed_result_read(&before, compute->earlier, &arena, &searches->population.number);
+    searches->population.objective = is_there ? mixed_result_objective(&before) : (double)NAN;
+    arena_fini(&arena);
+}
 
 enum status searches_read_states(struct compute *compute, struct error *error)
 {
     struct searches *searches = compute->searches;
-    const struct run_plan *plan = &compute->campaign.plan;
     /* LibLBFGS keeps its state to itself. */
     searches->keeps = compute->campaign.fit.optimizer != OPTIMIZER_lbfgs;
     searches->written_ns = clock_now_ns();
+    read_population(compute);
     if (compute_is_first(compute))
-        searches->saved = journal_state_read(plan->paths.journal, JOURNAL_STATE, &plan->identity,
-                                             &searches->n_saved);
+        searches->saved = journal_kept(compute->earlier, FRAME_STATE, &searches->number,
+                                       &searches->n_saved);
     if (!compute->ranks.is_joined)
         return STATUS_OK;
     size_t n;
@@ -70,7 +83,6 @@ static const unsigned char *find_state(const struct searches *searches, size_t c
 void searches_write_states(struct compute *compute)
 {
     struct searches *searches = compute->searches;
-    const struct run_plan *plan = &compute->campaign.plan;
     struct error error = {.status = STATUS_OK};
     int64_t now = clock_now_ns();
     size_t n = 0;
@@ -89,8 +101,8 @@ void searches_write_states(struct compute *compute)
         memcpy(next + sizeof head, search->kept ? search->kept : search->loaded, search->n_kept);
         next += sizeof head + search->n_kept;
     }
-    if (!bytes || journal_state_write(plan->paths.journal, JOURNAL_STATE, &plan->identity, bytes,
-                                      (size_t)(next - bytes), &error)) {
+    if (!bytes || journal_keep(compute->journal, FRAME_STATE, ++searches->number, bytes,
+                               (size_t)(next - bytes), &error)) {
         searches->keeps = false;
         compute_say(compute, "warning: the state of the search cannot be kept (%s); the fit "
                     "continues, but after an interruption it would start from an earlier state",
@@ -163,6 +175,7 @@ static enum status begin(struct search *search, uint32_t task, uint32_t n_redraw
                                      request ? request->weight : NULL,
                                      request ? &request->options : NULL);
     fit->joint.n_redrawn = n_redrawn;
+    fit->joint.held = request ? request->held_above : NULL;
     if (is_good)
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",

@@ -40,7 +40,12 @@ struct searches {
     bool is_stopping;
     unsigned char *saved;      /* n_saved bytes: the states that an earlier process left */
     size_t n_saved;
-    /* Keeps: states can be written; is_due: some state is newer than the file. */
+    uint32_t number;           /* of the states in the journal */
+    struct {
+        uint32_t number;       /* of the population in the journal */
+        double objective;      /* its; NaN: there is none */
+    } population;
+    /* Keeps: states can be written; is_due: some state is newer than those in the journal. */
     bool keeps,
         is_due;
     int64_t written_ns, cost_ns;
@@ -54,6 +59,7 @@ struct joint_request {
     struct fit_options options;
     const double *start;        /* of this process's blocks x n parameters; */
     const uint8_t *held;        /* likewise, instead of the file's, or NULL; */
+    const uint8_t *held_above;  /* n parameters: joint->held */
     const double *rtol;         /* and of its blocks */
     bool keeps;                 /* its state, from which another process continues */
 };
@@ -67,6 +73,6 @@ enum status search_fit(struct search *search, uint32_t task, const struct joint_
 void search_forget(struct search *search);
 
 /* States between two steps. The bytes that an earlier process left are read, and given to all
- * ranks; and the file is written, if that is due. */
+ * ranks; and those of this one are journalled, if that is due. */
 enum status searches_read_states(struct compute *compute, struct error *error);
 void searches_write_states(struct compute *compute);

@@ -114,19 +114,14 @@ static void tell_left_out(struct search *search)
 static enum status write_population(struct search *search, struct error *error)
 {
     struct compute *compute = search->compute;
-    const struct run_plan *plan = &compute->campaign.plan;
+    struct searches *searches = compute->searches;
     const struct mixed *mixed = search->fit.joint.mixed;
-    struct mixed_result before;
-    struct arena arena = {.first = NULL};
-    enum status status = STATUS_OK;
-    if (!mixed || !mixed->has_result || !compute_is_first(compute))
+    if (!mixed || !mixed->has_result || !compute_is_first(compute) ||
+        searches->population.objective <= mixed_result_objective(&mixed->result))
         return STATUS_OK;
-    bool is_there = mixed_result_read(&before, plan->paths.journal, &plan->identity, &arena);
-    if (!is_there
-        || !(before.minus_2_log_likelihood <= mixed->result.minus_2_log_likelihood))
-        status = mixed_result_write(&mixed->result, plan->paths.journal, &plan->identity, error);
-    arena_fini(&arena);
-    return status;
+    searches->population.objective = mixed_result_objective(&mixed->result);
+    return mixed_result_keep(&mixed->result, compute->journal, ++searches->population.number,
+                              error);
 }
 
 static enum status fit_start(struct search *search, uint32_t task, bool *has_ended,

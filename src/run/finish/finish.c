@@ -5,9 +5,8 @@
 #include "base/arena.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "io/result_population.h"
+#include "run/finish/finish_population.h"
 #include "run/finish/finish_refits.h"
-#include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
 #include "run/plan/selection_retry.h"
@@ -35,8 +34,7 @@ struct finish {
     struct shared_values shared;
     struct counter *heartbeat;
     struct problem *problem;
-    struct result *skeleton;
-    size_t n_parameter, n_start;   /* the skeleton's */
+    size_t n_parameter, n_start;
     struct journal_reader *journal;
     struct result_writer *writer;
     const struct run_plan *plan;
@@ -44,19 +42,20 @@ struct finish {
     struct {
         const char **name, **value;
         char text[N_RETRY_FACT][40];
-    } added;                       /* what the result says of itself with what is added here; other texts are the skeleton's and
-                                    * the earlier result's */
+    } added;                       /* facts that this step adds to the result's attributes; all others point into the
+                                    * plan or the earlier result */
     struct finish_refits *refits;
     struct fit_record best, other; /* of a dataset's tasks */
     void *arrays;                  /* of both */
 };
 
 /* The parameters of --share that all datasets have in common. */
-static enum status open_shared(struct finish *finish, const struct result_info *info, struct error *error)
+static enum status open_shared(struct finish *finish, const struct result_header *known,
+                               struct error *error)
 {
     struct shared_values *values = &finish->shared;
     const struct share *share = &finish->share;
-    size_t n = info->n_parameter;
+    size_t n = known->n_parameter;
     values->index = calloc(n + 1, sizeof *values->index);
     values->numbers = calloc(2 * n + 1, sizeof *values->numbers);
     values->name = calloc(n + 1, sizeof *values->name);
@@ -64,7 +63,7 @@ static enum status open_shared(struct finish *finish, const struct result_info *
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
     for (size_t i = 0; i < n; i++)
         if (share->level[i] == 1 && !(share->random.n > 0 && share->random.block[i])) {
-            values->name[values->shared.n] = info->parameter_name[i];
+            values->name[values->shared.n] = known->parameter_name[i];
             values->index[values->shared.n++] = (uint32_t)i;
         }
     for (size_t i = 0; i < 2 * n; i++)
@@ -120,9 +119,9 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
         summary->n_retried++;
         summary->n_retried_success += outcome_is_success((enum outcome)best->outcome);
     }
-    summary->fit_seconds += work.seconds - tally.work.seconds;
-    summary->n_evaluation += (uint64_t)(work.n_evaluation - tally.work.n_evaluation);
-    summary->n_step += (uint64_t)(work.n_step - tally.work.n_step);
+    summary->digest.seconds += work.seconds - tally.work.seconds;
+    summary->digest.n_evaluation += (uint64_t)(work.n_evaluation - tally.work.n_evaluation);
+    summary->digest.n_step += (uint64_t)(work.n_step - tally.work.n_step);
     return STATUS_OK;
 }
 
@@ -130,12 +129,12 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
 static enum status keep_row(struct finish *finish, const char *id, const struct fit_record *record, struct run_summary *summary,
                             struct error *error)
 {
-    double seconds = summary->fit_seconds;
-    uint64_t n_evaluation = summary->n_evaluation, n_step = summary->n_step;
+    double seconds = summary->digest.seconds;
+    uint64_t n_evaluation = summary->digest.n_evaluation, n_step = summary->digest.n_step;
     summary_add(summary, id, record, finish->n_parameter);
-    summary->fit_seconds = seconds;
-    summary->n_evaluation = n_evaluation;
-    summary->n_step = n_step;
+    summary->digest.seconds = seconds;
+    summary->digest.n_evaluation = n_evaluation;
+    summary->digest.n_step = n_step;
     return result_writer_add(finish->writer, id, record, error);
 }
 
@@ -159,7 +158,7 @@ static enum status replace_rows(struct finish *finish, struct run_summary *summa
 
 static enum status write_rows(struct finish *finish, struct run_summary *summary, struct error *error)
 {
-    const struct run_identity *identity = &result_info(finish->skeleton)->identity;
+    const struct run_identity *identity = &finish->plan->identity;
     struct arena arena = {0};
     enum status status = STATUS_OK;
     if (problem_info(finish->problem)->n_dataset != identity->n_dataset)
@@ -187,7 +186,8 @@ static enum status write_rows(struct finish *finish, struct run_summary *summary
 /* Adds what is to be said of this retry to what the result said before. */
 static enum status add_retry(struct finish *finish, struct provenance *provenance, struct error *error)
 {
-    const struct result_info *before = result_info(finish->before), *now = result_info(finish->skeleton);
+    const struct result_info *before = result_info(finish->before);
+    const struct result_header *now = &finish->plan->header;
     static const char *const what[N_RETRY_FACT] = {"selection", "command_line", "options", "started"};
     const char *value[N_RETRY_FACT] = {selection_retry_words(now->identity.selection)};
     size_t n = before->provenance.n;
@@ -229,19 +229,17 @@ static enum status add_use(struct finish *finish, const struct board *board, str
     return STATUS_OK;
 }
 
-/* From the skeleton, with what only the end shows; for a retry, the earlier header and the retry's attributes. */
+/* The plan's, with what only the end shows; for a retry, the earlier header and the retry's attributes. */
 static enum status make_header(struct finish *finish, const struct board *board, struct result_header *header,
                                struct error *error)
 {
-    const struct result_info *info = result_info(finish->skeleton);
-    *header = (struct result_header){
-        .n_parameter = info->n_parameter, .parameter_name = info->parameter_name, .parameter_scale = info->parameter_scale,
-        .parameter_unit = info->parameter_unit, .objective_kind = info->objective_kind, .identity = info->identity,
-        .n_row = finish->plan->selection.n, .provenance = info->provenance,
-        .parts = finish_refits_parts(&finish->plan->refits, info->identity.n_start) |
-                 (finish->plan->recipe.fit.evaluates ? FIT_PART_EVALUATION : 0) |
-                 (finish->plan->recipe.random ? FIT_PART_RANDOM : 0) |
-                 (finish->plan->selection.bit ? FIT_PART_SELECTION : 0)};
+    const struct run_plan *plan = finish->plan;
+    *header = plan->header;
+    header->n_row = plan->selection.n;
+    header->parts = finish_refits_parts(&plan->refits, plan->identity.n_start) |
+                    (plan->recipe.fit.evaluates ? FIT_PART_EVALUATION : 0) |
+                    (plan->recipe.random ? FIT_PART_RANDOM : 0) |
+                    (plan->selection.bit ? FIT_PART_SELECTION : 0);
     if (!finish->before)
         return board->n_seat ? add_use(finish, board, &header->provenance, error) : STATUS_OK;
     const struct result_info *before = result_info(finish->before);
@@ -253,34 +251,6 @@ static enum status make_header(struct finish *finish, const struct board *board,
     return add_retry(finish, &header->provenance, error);
 }
 
-/* The group /population, if the fit came so far as to leave it. */
-static enum status add_population(struct finish *finish, struct run_summary *summary,
-                                  struct error *error)
-{
-    const struct run_plan *plan = finish->plan;
-    const struct result_info *info = result_info(finish->skeleton);
-    struct arena arena = {.first = NULL};
-    struct mixed_result mixed;
-    enum status status = STATUS_OK;
-    bool is_there =
-        plan->recipe.random
-        && mixed_result_read(&mixed, plan->paths.journal, &plan->identity, &arena);
-    for (size_t i = 0; is_there && i < mixed.r; i++)
-        is_there = mixed.random[i] < info->n_parameter;
-    for (size_t i = 0; is_there && i < mixed.s; i++)
-        is_there = mixed.shared[i] < info->n_parameter;
-    if (is_there) {
-        const struct result_population *made = result_population_make(
-            &mixed, info->parameter_name, info->parameter_scale, &arena);
-        status = made ? result_writer_population(finish->writer, made, error)
-                      : error_set(error, STATUS_NO_MEMORY, "out of memory for the population");
-        if (!status)
-            summary_add_population(summary, made);
-    }
-    arena_fini(&arena);
-    return status;
-}
-
 static enum status finish_run(struct finish *finish, struct run_plan *plan, const struct board *board,
                               struct run_summary *summary, struct error *error)
 {
@@ -288,37 +258,33 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     bool is_joint = recipe_is_joint(&plan->recipe);
     enum status status = (is_joint ? problem_open : problem_open_ids)(&finish->problem,
                                                                       paths->problem, error);
-    if (!status)
-        status = skeleton_open(paths->journal, &finish->skeleton, error);
     if (status)
         return status;
-    const struct result_info *info = result_info(finish->skeleton);
-    finish->n_parameter = info->n_parameter;
-    finish->n_start = info->identity.n_start;
+    const struct result_header *known = &plan->header;
+    finish->n_parameter = known->n_parameter;
+    finish->n_start = plan->identity.n_start;
     if (is_joint)
-        status = share_read(&finish->share, &plan->recipe, info->parameter_name, info->n_parameter,
-                            finish->problem, error);
+        status = share_read(&finish->share, &plan->recipe, known->parameter_name,
+                            known->n_parameter, finish->problem, error);
     if (!status && is_joint)
-        status = open_shared(finish, info, error);
+        status = open_shared(finish, known, error);
     if (!status)
-        status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, finish->share.is_common,
-                                 info->n_parameter, error);
+        status = refit_plan_init(&plan->refits, &plan->recipe, known->parameter_name,
+                                 finish->share.is_common, known->n_parameter, error);
     if (status)
-        return status;
-    if ((status = journal_read(&finish->journal, paths->journal, &plan->identity, error)))
         return status;
     if (paths->retry_failed && (status = result_open(&finish->before, paths->result, error)))
         return status;
-    size_t bytes = (fit_record_array_bytes(info->n_parameter) + 7) / 8 * 8;
+    size_t bytes = (fit_record_array_bytes(known->n_parameter) + 7) / 8 * 8;
     if (!(finish->arrays = calloc(2, bytes)))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", info->n_parameter);
-    fit_record_set_arrays(&finish->best, info->n_parameter, finish->arrays);
-    fit_record_set_arrays(&finish->other, info->n_parameter, (char *)finish->arrays + bytes);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", known->n_parameter);
+    fit_record_set_arrays(&finish->best, known->n_parameter, finish->arrays);
+    fit_record_set_arrays(&finish->other, known->n_parameter, (char *)finish->arrays + bytes);
     struct result_header header;
     if ((status = make_header(finish, board, &header, error)))
         return status;
     status = result_writer_open(&finish->writer, paths->result, paths->in_place ? paths->problem : NULL, &header, error);
-    const struct finish_source source = {finish->journal, info, &finish->plan->refits, finish->before,
+    const struct finish_source source = {finish->journal, known, &finish->plan->refits, finish->before,
                                          finish->share.n ? &finish->share : NULL};
     if (!status)
         status = finish_refits_new(&finish->refits, &source, finish->writer, error);
@@ -327,7 +293,8 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     if (!status && finish->shared.shared.n > 0)
         status = result_writer_shared(finish->writer, &finish->shared.shared, error);
     if (!status)
-        status = add_population(finish, summary, error);
+        status = finish_population(plan, &finish->share, finish->journal, finish->writer, summary,
+                                   error);
     if (!status)
         status = finish_refits_end(finish->refits, error);
     if (!status && !(stamp_holds(&board->problem, paths->problem) && stamp_holds(&board->result, finish->plan->paths.result))) {
@@ -345,12 +312,19 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
 static void drop_journal(const char *journal_path, const struct run_hooks *hooks)
 {
     struct error error;
-    skeleton_remove(journal_path);
     if (journal_remove(journal_path, &error)) {
         char line[sizeof error.message + 40];
         snprintf(line, sizeof line, "warning: the result is complete, but %s", error.message);
         hooks->say(hooks->context, line);
     }
+}
+
+/* Whether another process, or the model's code, has removed the journal, or damaged what it begins
+ * with. */
+static bool is_removed(const struct journal_reader *journal)
+{
+    size_t n;
+    return journal_is_removed(journal) || !journal_plan(journal, &n);
 }
 
 enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks, struct run_summary *summary,
@@ -365,14 +339,19 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     if (!board_die_with_supervisor(board))
         return error_set(error, STATUS_STOPPED, "stopped: the supervising process has ended");
     struct finish finish = {.heartbeat = &board->heartbeat, .plan = plan};
-    enum status status = run_plan_read(plan, journal, error);
+    enum status status = journal_read(&finish.journal, journal, NULL, error);
+    bool has_plan = false;
+    if (!status) {
+        status = run_plan_read(plan, finish.journal, journal, error);
+        has_plan = !status;
+    }
     if (board != &private_board)
         plan->shown = board->shown;
     if (!status)
         status = finish_run(&finish, plan, board, summary, error);
-    if (status && !skeleton_is_there(journal))
+    if (status && finish.journal && is_removed(finish.journal))
         summary->journal_gone = true; /* a twin of this run was faster: then the result is there */
-    if (status && !summary->journal_gone && finish.journal)
+    if (status && !summary->journal_gone && has_plan)
         hooks->say(hooks->context, "every fit is in the journal: once this is fixed, the same command writes the result");
     finish_refits_free(finish.refits);
     result_writer_close(finish.writer);
@@ -386,7 +365,6 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     free(finish.added.name);
     free(finish.added.value);
     result_close(finish.before);
-    result_close(finish.skeleton);
     problem_close(finish.problem);
     free(finish.arrays);
     counter_set(&board->phase, BOARD_DONE);

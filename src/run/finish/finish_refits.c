@@ -107,11 +107,11 @@ enum status finish_refits_new(struct finish_refits **refits, const struct finish
     if (!made)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the refits");
     made->source = *source;
-    made->identity = &source->info->identity;
-    made->n_parameter = source->info->n_parameter;
-    made->is_likelihood = !strcmp(source->info->objective_kind,
+    made->identity = &source->header->identity;
+    made->n_parameter = source->header->n_parameter;
+    made->is_likelihood = !strcmp(source->header->objective_kind,
                                   fit_objective_kind(ERROR_NORMAL, true));
-    made->scale = campaign_scales(source->info->parameter_scale, made->n_parameter);
+    made->scale = campaign_scales(source->header->parameter_scale, made->n_parameter);
     size_t n = source->plan->n_bootstrap, n_cell = (n + 1) * (made->n_parameter + 1);
     made->objective = calloc((size_t)made->identity->n_start + 1, sizeof *made->objective);
     made->estimate = calloc(2 * n_cell + 2 * (n + 1), sizeof *made->estimate);
@@ -324,6 +324,13 @@ static void make_intervals(struct finish_refits *refits, struct fit_record *best
     best->percentile_upper[i] = fit_scale_to_natural(scale, percentile.upper);
 }
 
+/* A replicate's value of a random parameter is a typical one, and the dataset's is its own. */
+static bool is_random(const struct finish_refits *refits, size_t i)
+{
+    const struct share *share = refits->source.share;
+    return share && share->random.n && share->random.block[i];
+}
+
 static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
                                  struct fit_record *other, struct fit_record *work, struct error *error)
 {
@@ -342,7 +349,8 @@ static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset,
         return STATUS_OK;
     status = gather_replicates(refits, dataset, best, other, work, error);
     for (size_t i = 0; i < n && !status && best->n_bootstrap > 0; i++)
-        if (best->lack[i] != LACK_fixed && !isnan(refits->estimate[i * refits->source.plan->n_bootstrap]))
+        if (best->lack[i] != LACK_fixed && !is_random(refits, i)
+            && !isnan(refits->estimate[i * refits->source.plan->n_bootstrap]))
             make_intervals(refits, best, i);
     for (size_t k = 0; k < N_COLUMN && refits->source.share; k++)
         memcpy(fit->same + k * n, column[k], n * sizeof(double));

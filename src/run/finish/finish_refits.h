@@ -13,7 +13,7 @@ struct finish_refits;
 /* The inputs; referenced, not copied. */
 struct finish_source {
     struct journal_reader *journal;
-    const struct result_info *info;
+    const struct result_header *header; /* the plan's */
     const struct refit_plan *plan;
     struct result *before; /* a result of which some rows are kept; NULL: none */
     const struct share *share; /* fits over many datasets; NULL: each is a fit of its own */

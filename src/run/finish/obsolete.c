@@ -3,7 +3,6 @@
 #include "run/finish/obsolete.h"
 
 #include "io/result.h"
-#include "run/finish/skeleton.h"
 #include "run/plan/selection.h"
 #include "run/plan/selection_retry.h"
 
@@ -44,10 +43,8 @@ void obsolete_drop(const char *result_path, const char *journal_path, const stru
 {
     struct journal_reader *journal = NULL;
     struct error ignored;
-    if (obsolete_is(result_path, journal_path) && !journal_read(&journal, journal_path, identity, &ignored)) {
-        skeleton_remove(journal_path);
+    if (obsolete_is(result_path, journal_path) && !journal_read(&journal, journal_path, identity, &ignored))
         journal_remove(journal_path, &ignored);
-    }
     journal_reader_free(journal);
 }
 

@@ -3,7 +3,6 @@
 #include "run/finish/summary.h"
 
 #include "base/output.h"
-#include "fit/goodness.h"
 #include "io/problem.h"
 #include "io/result.h"
 #include "io/result_population.h"
@@ -25,95 +24,26 @@ void run_summary_fini(struct run_summary *summary)
     summary->result_path = NULL;
 }
 
-uint64_t run_summary_n_failed(const struct run_summary *summary)
-{
-    uint64_t n = 0;
-    for (int i = 0; i < N_OUTCOME; i++)
-        if (!outcome_is_success((enum outcome)i))
-            n += summary->by_outcome[i];
-    return n;
-}
-
 enum status run_summary_status(const struct run_summary *summary, const struct run_shown *shown)
 {
     double accepted = shown->accept_failed.value;
     if (shown->accept_failed.percent)
-        accepted *= 0.01 * (double)summary->n_fit;
-    uint64_t n = run_summary_n_failed(summary) + (shown->strict ? summary->n_doubtful : 0);
+        accepted *= 0.01 * (double)summary->digest.n_fit;
+    uint64_t n = digest_n_failed(&summary->digest) + (shown->strict ? summary->digest.n_doubtful : 0);
     return (double)n <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
 }
 
-static void goodness_add(struct run_goodness *goodness, double x)
-{
-    if (isnan(x))
-        return;
-    double paths = (log10(fmax(x, 1e-300)) - GOODNESS_FIRST) * GOODNESS_PER_DECADE;
-    goodness->least = goodness->n ? fmin(goodness->least, x) : x;
-    goodness->most = goodness->n ? fmax(goodness->most, x) : x;
-    goodness->bin[(int)fmin(fmax(paths, 0), N_GOODNESS_BIN - 1)]++;
-    goodness->n++;
-}
-
-double run_goodness_quantile(const struct run_goodness *goodness, double share)
-{
-    double before = 0, wanted = share * (double)goodness->n;
-    for (int i = 0; i < N_GOODNESS_BIN && goodness->n > 0; i++) {
-        double n = (double)goodness->bin[i];
-        if (n > 0 && before + n >= wanted)
-            return fmin(fmax(pow(10, GOODNESS_FIRST + (i + (wanted - before) / n) / GOODNESS_PER_DECADE), goodness->least),
-                        goodness->most);
-        before += n;
-    }
-    return NAN;
-}
-
-/* The beginning of an id, without control characters. */
-static void copy_id(char out[RUN_ID_LENGTH], const char *id)
-{
-    snprintf(out, RUN_ID_LENGTH, "%s", id);
-    for (; *out; out++)
-        if ((unsigned char)*out < 0x20 || *out == 0x7f)
-            *out = '?';
-}
-
-static void add_success(struct run_summary *summary, const struct fit_record *record, size_t n_parameter)
-{
-    bool is_known = !(record->notes & NOTE_no_model_sigma), is_held = false;
-    for (size_t j = 0; j < n_parameter && record->at_bound; j++)
-        is_held = is_held || (record->at_bound[j] != 0 && record->outcome == OUTCOME_converged);
-    summary->n_at_bound += is_held;
-    summary->n_doubtful += (record->notes & NOTE_DOUBTFUL) != 0;
-    summary->n_known += is_known;
-    if (fit_has_reduced(record))
-        goodness_add(&summary->reduced, record->reduced_chi_square);
-    else if (!fit_is_judged_by_chi_square(record))
-        goodness_add(&summary->unexplained, 1 - record->r_squared);
-}
-
-void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record, size_t n_parameter)
+void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record,
+                 size_t n_parameter)
 {
     unsigned outcome = record->outcome < N_OUTCOME ? record->outcome : OUTCOME_not_run;
-    uint64_t before = summary->by_outcome[outcome]++;
-    summary->n_fit++;
-    if (!outcome_is_success((enum outcome)outcome)) {
-        if (before < RUN_N_EXAMPLE)
-            copy_id(summary->example[outcome][before], id);
-        if (before == 0)
-            memcpy(summary->reason[outcome], record->reason, sizeof record->reason);
-    } else {
-        add_success(summary, record, n_parameter);
-    }
-    for (int bit = 0; bit < RUN_N_NOTE; bit++)
-        if (record->notes >> bit & 1 && summary->by_note[bit]++ < RUN_N_EXAMPLE)
-            copy_id(summary->noted[bit][summary->by_note[bit] - 1], id);
-    summary->n_no_sigma += record->n_no_sigma > 0 ? (uint64_t)record->n_no_sigma : 0;
+    if (summary->digest.by_outcome[outcome] == 0)
+        memcpy(summary->reason[outcome], record->reason, sizeof record->reason);
+    digest_add(&summary->digest, id, record, n_parameter);
     summary->objective = record->objective;
     summary->n_same_optimum = outcome == OUTCOME_evaluated ? 0 : record->n_same_optimum;
     summary->log_likelihood = record->log_likelihood;
     summary->log_prior = record->log_prior;
-    summary->fit_seconds += record->seconds;
-    summary->n_evaluation += (uint64_t)record->n_evaluation;
-    summary->n_step += (uint64_t)record->n_step;
 }
 
 void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,
@@ -131,13 +61,11 @@ void summary_add_refits(struct run_summary *summary, const struct fit_record *re
 
 void summary_add_population(struct run_summary *summary, const struct result_population *population)
 {
-    summary->population = (struct run_population){
-        .n_estimate = population->m, .n_dataset = population->n_dataset,
-        .n_left_out = population->n_left_out,
-        .minus_2_log_likelihood = population->minus_2_log_likelihood,
-        .likelihood_error = population->likelihood_error, .aic = population->aic,
-        .bic = population->bic,
-        .is_laplace = !strcmp(population->likelihood, likelihood_name(LIKELIHOOD_LAPLACE))};
+    bool is_laplace = !strcmp(population->head.likelihood, likelihood_name(LIKELIHOOD_LAPLACE));
+    summary->population = (struct run_population){.n_estimate = population->m,
+                                                   .head = population->head};
+    summary->population.head.likelihood =
+        likelihood_name(is_laplace ? LIKELIHOOD_LAPLACE : LIKELIHOOD_EXACT);
     struct run_population *to = &summary->population;
     for (size_t i = 0; i < population->r + population->q; i++) {
         bool is_random = i < population->r;

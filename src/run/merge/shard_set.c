@@ -4,10 +4,10 @@
 
 #include "base/words.h"
 #include "io/durable.h"
+#include "io/journal_process.h"
 #include "io/result.h"
 #include "run/finish/obsolete.h"
-#include "run/finish/skeleton.h"
-#include "run/plan/run_options.h"
+#include "run/plan/run_plan.h"
 #include "run/plan/selection.h"
 
 #include <dirent.h>
@@ -17,26 +17,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static struct run_paths place_of(const char *problem, uint32_t k, uint32_t n)
+static struct run_paths paths_of(const char *problem, const char *output, uint32_t k, uint32_t n)
 {
     const struct selection_request request = {.shard = {.k = k, .n = n}};
     struct run_paths paths = {.problem = problem};
     struct error ignored;
-    if (run_paths_init(&paths, NULL, &request, &ignored))
+    if (run_paths_init(&paths, output, &request, &ignored))
         run_paths_fini(&paths);
     return paths;
 }
 
 char *shard_result_path(const char *problem, uint32_t k, uint32_t n)
 {
-    struct run_paths paths = place_of(problem, k, n);
+    struct run_paths paths = paths_of(problem, NULL, k, n);
     free(paths.journal);
     return paths.result;
 }
 
 char *shard_journal_path(const char *problem, uint32_t k, uint32_t n)
 {
-    struct run_paths paths = place_of(problem, k, n);
+    struct run_paths paths = paths_of(problem, NULL, k, n);
     free(paths.result);
     return paths.journal;
 }
@@ -122,21 +122,17 @@ static enum status count_dataset(struct shard_progress *progress, struct journal
     return error->status;
 }
 
-/* Reads the number of datasets from the description that the run has left. For a deal by costs no other source is available
- * here. */
-static void read_number(struct shard_progress *progress, const char *journal_path)
+/* Reads the number of datasets from the plan of the run. For a deal by costs no other source is available here. */
+static void read_number(struct shard_progress *progress, const struct journal_reader *journal,
+                        const char *path)
 {
-    struct result *skeleton = NULL;
+    struct run_plan plan;
     struct error ignored;
-    unsigned long long n;
-    if (skeleton_open(journal_path, &skeleton, &ignored))
-        return;
-    const char *selection = provenance_fact(&result_info(skeleton)->provenance, "selection");
-    if (selection && sscanf(selection, "%*[^:]: %llu of", &n) == 1) {
+    if (run_plan_read(&plan, journal, path, &ignored) == STATUS_OK) {
         progress->is_known = true;
-        progress->n_dataset = n;
+        progress->n_dataset = plan.selection.n;
     }
-    result_close(skeleton);
+    run_plan_fini(&plan);
 }
 
 static enum status count_journal(struct shard_progress *progress, const char *path, uint32_t k, uint32_t n,
@@ -157,7 +153,7 @@ static enum status count_journal(struct shard_progress *progress, const char *pa
         }
         progress->n_fit = journal_n_record(journal);
         if (by_words) {
-            read_number(progress, path);
+            read_number(progress, journal, path);
         } else {
             progress->is_known = true;
             progress->n_dataset = identity->n_dataset > first ? (identity->n_dataset - first - 1) / step + 1 : 0;
@@ -168,22 +164,47 @@ static enum status count_journal(struct shard_progress *progress, const char *pa
     return status;
 }
 
-enum status shard_look(struct shard_progress *progress, const char *problem, uint32_t k, uint32_t n, struct error *error)
+/* No process appends when all is fitted and the result is being made from the journal: at most this time ago. */
+enum { FINISHING_S = 60 };
+
+static enum shard_state state_of(const struct shard_progress *progress, const char *journal)
+{
+    bool is_fitted = progress->is_known && progress->n_finished >= progress->n_dataset;
+    bool is_finishing = is_fitted && difftime(time(NULL), progress->last) < FINISHING_S;
+    enum journal_writer writer = journal_find_writer(journal);
+    if (writer == JOURNAL_NO_FILE)
+        return SHARD_WAITING;
+    return is_finishing || writer == JOURNAL_IS_WRITTEN ? SHARD_RUNNING : SHARD_STOPPED;
+}
+
+/* Whether there is a result. The problem itself may be its file: --in-place. */
+static bool has_result(const char *problem, const char *result, struct stat *found)
+{
+    struct stat of_problem;
+    if (stat(result, found) != 0)
+        return false;
+    bool in_place = stat(problem, &of_problem) == 0 && of_problem.st_dev == found->st_dev && of_problem.st_ino == found->st_ino;
+    return !in_place || result_is_there(result);
+}
+
+enum status shard_look(struct shard_progress *progress, const char *problem, const char *output, uint32_t k, uint32_t n,
+                       struct error *error)
 {
     struct stat found;
     enum status status = STATUS_OK;
-    struct run_paths paths = place_of(problem, k, n);
+    struct run_paths paths = paths_of(problem, output, k, n);
     const char *result = paths.result, *journal = paths.journal;
     *progress = (struct shard_progress){.state = SHARD_WAITING};
     if (!result) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of shards");
-    } else if (stat(journal, &found) == 0 && !obsolete_is(result, journal)) { /* also while another result is being replaced */
-        progress->state = SHARD_BEGUN;
+    } else if (stat(journal, &found) == 0 && !(has_result(problem, result, &found) && obsolete_is(result, journal))) {
+        /* also while another result is being replaced */
         status = count_journal(progress, journal, k, n, error);
+        progress->state = state_of(progress, journal);
         /* The journal is removed once the result exists. */
-        if (!status && stat(journal, &found) != 0 && stat(result, &found) == 0)
+        if (!status && stat(journal, &found) != 0 && has_result(problem, result, &found))
             progress->state = SHARD_COMPLETE;
-    } else if (stat(result, &found) == 0) {
+    } else if (has_result(problem, result, &found)) {
         progress->state = SHARD_COMPLETE;
     }
     if (!status && progress->state == SHARD_COMPLETE) {

@@ -20,8 +20,9 @@ char *shard_journal_path(const char *problem, uint32_t k, uint32_t n);
 enum status shard_set_find(const char *problem, uint32_t *n, struct error *error);
 
 enum shard_state {
-    SHARD_WAITING, /* it has no files */
-    SHARD_BEGUN,   /* it has a journal: it is running, or was stopped */
+    SHARD_WAITING, /* no process has written anything for it */
+    SHARD_RUNNING, /* it has a journal, to which a process appends or from which one makes the result */
+    SHARD_STOPPED, /* it has a journal and no process: it was stopped or killed, and resumes when it is run again */
     SHARD_COMPLETE /* it has a result */
 };
 
@@ -35,5 +36,7 @@ struct shard_progress {
     time_t last;         /* time of the last write; 0: never */
 };
 
-/* For shard k of n; n = 0: for the whole run. Reads HDF5 if there is a result. */
-enum status shard_look(struct shard_progress *progress, const char *problem, uint32_t k, uint32_t n, struct error *error);
+/* For shard k of n; n = 0: for the whole run. output: where its result goes; NULL: to the path that the problem's gives. Reads
+ * HDF5 if there is a result. */
+enum status shard_look(struct shard_progress *progress, const char *problem, const char *output, uint32_t k, uint32_t n,
+                       struct error *error);

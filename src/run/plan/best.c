@@ -2,29 +2,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/best.h"
 
+#include "fit/start.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Objectives this close, in units of the errors' variance, count as equal: -2 log likelihood differs by 0.002. */
-static const double SAME = 1e-3;
-
-/* The objective, plus its possible error if the certificate's evaluation changed it. */
-static double objective_at_most(const struct fit_record *record)
-{
-    bool is_off = record->notes & NOTE_not_certified && isfinite(record->tight_change);
-    return record->objective + (is_off ? 2 * fabs(record->tight_change) : 0);
-}
-
-static bool beats(const struct fit_record *a, const struct fit_record *b)
-{
-    bool a_success = outcome_is_success((enum outcome)a->outcome), b_success = outcome_is_success((enum outcome)b->outcome);
-    double f = objective_at_most(a), g = objective_at_most(b);
-    if (isnan(f) || isnan(g))
-        return !isnan(f);
-    double variance = a->notes & NOTE_no_model_sigma ? 2 * fmin(fabs(f), fabs(g)) / fmax(1, (double)a->n_freedom) : 1;
-    return a_success != b_success && fabs(f - g) <= SAME * variance ? a_success : f < g;
-}
 
 /* One start; false: it is not in the journal. */
 static bool get_start(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset, uint32_t start,
@@ -53,16 +35,15 @@ enum status best_of_starts(struct journal_reader *journal, const struct run_iden
             return status;
         if (outcome_is_success((enum outcome)other->outcome))
             lowest_success = fmin(lowest_success, other->objective);
-        if (!tally->any || (chosen == BY_OBJECTIVE ? beats(other, best) : start == chosen)) {
+        if (!tally->any || (chosen == BY_OBJECTIVE ? fit_start_beats(other, best) : start == chosen)) {
             struct fit_record swap = *best;
             *best = *other;
             *other = swap;
         }
         tally->any = true;
     }
-    if (tally->any && chosen == BY_OBJECTIVE && !outcome_is_success((enum outcome)best->outcome)
-        && best->objective < lowest_success && isfinite(lowest_success))
-        best->notes |= NOTE_lower_start;
+    if (tally->any && chosen == BY_OBJECTIVE)
+        fit_start_note(best, lowest_success);
     return STATUS_OK;
 }
 

@@ -15,11 +15,8 @@ struct starts_tally {
 /* Called for each start found, in order; a status other than OK ends the search. */
 typedef enum status visit_start(void *context, const struct fit_record *record, struct error *error);
 
-/* The lowest objective wins, whatever the status of its start. If the certificate's evaluation does not confirm an objective,
- * its possible error is added first. If a success and a failure differ by less than 0.001 of the errors' variance, the success
- * wins. A failure that is lower than all successes gets NOTE_lower_start. But if `chosen` is not BY_OBJECTIVE, that start wins.
- * `best` and `other` have arrays, which may be
- * exchanged. visit may be NULL. */
+/* The best start as in fit/start.h, with its note; but if `chosen` is not BY_OBJECTIVE, that start
+ * wins. `best` and `other` have arrays, which may be exchanged. visit may be NULL. */
 enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset,
                            uint32_t chosen, struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
                            visit_start *visit, void *context, struct error *error);

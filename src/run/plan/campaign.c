@@ -20,30 +20,12 @@
 #include <string.h>
 #include <unistd.h>
 
-struct problem_expectation campaign_expectation(const struct model *model)
-{
-    const struct stiffit_model *abi = &model->abi;
-    return (struct problem_expectation){
-        .model_name = abi->name, .n_parameter = abi->n_parameter, .n_covariate = abi->n_covariate,
-        .n_observable = abi->n_observable, .parameter_name = abi->parameter_name,
-        .covariate_name = abi->covariate_name, .observable_name = abi->observable_name, .n_state = abi->n_state,
-        .state_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name, .n_event = abi->n_event,
-        .event_name = abi->event_name, .parameter_use = abi->parameter_use,
-        .use_of_rows = STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE, .infusion_kind = abi->infusion ? abi->infusion_kind : NULL,
-        .parameter_start = abi->parameter_start, .parameter_lower = abi->parameter_lower,
-        .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0,
-        .parameter_prior = abi->parameter_prior, .parameter_prior_on = abi->parameter_prior_on,
-        .parameter_prior_number = {abi->parameter_prior_location, abi->parameter_prior_scale, abi->parameter_prior_lower,
-                                   abi->parameter_prior_upper},
-        .has_noise = abi->noise != NULL, .observable_error = abi->observable_error};
-}
-
 static void fill_identity(struct campaign *campaign, const unsigned char problem[32])
 {
     struct run_identity *identity = &campaign->plan.identity;
     struct recipe recipe = campaign->plan.recipe;
     char profile[REFIT_PROFILE_TEXT], share[REFIT_PROFILE_TEXT];
-    char random[100], covariance[100]; /* all fit into RECIPE_TEXT */
+    char random[100], covariance[100], deviation[100]; /* all fit into RECIPE_TEXT */
     memset(identity, 0, sizeof *identity);
     /* CVODES is not described: it was the engine of runs before there were others. */
     recipe.engine = campaign->fit.engine != ENGINE_REFERENCE ? 1 + (int)campaign->fit.engine : 0;
@@ -51,9 +33,11 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     const struct share *const shares = &campaign->share;
     recipe.share = refit_list_text(shares->text, share, sizeof share);
     recipe.random = refit_list_text(shares->random.text, random, sizeof random);
+    recipe.random_deviation =
+        refit_list_text(shares->deviation.text, deviation, sizeof deviation);
     recipe.random_covariance =
         refit_list_text(shares->random.covariance, covariance, sizeof covariance);
-    /* A plugin is what it is; how text was compiled changes bits. */
+    /* How model text was compiled can change bits, so it is part of the description; a plugin's own hash is enough. */
     struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0};
     for (int k = 0; k < N_ERROR; k++)
         uses.error[k] = campaign_has_error(campaign, (enum error_kind)k);
@@ -93,31 +77,42 @@ static bool is_begun(const struct campaign *campaign, const struct run_options *
     return is;
 }
 
+enum status campaign_engine(const struct recipe *recipe, const struct model *model,
+                            struct engine_use use, enum engine_kind *kind, struct error *error)
+{
+    enum gradient_method gradient = recipe->fit.gradient;
+    use.has_adjoint = gradient == GRADIENT_adjoint;
+    use.has_differences = gradient == GRADIENT_differences;
+    use.has_solver = recipe->ode.linear_solver != LINEAR_AUTO;
+    *kind = recipe->engine ? (enum engine_kind)(recipe->engine - 1)
+                           : engine_choose(&model->abi, &use);
+    const char *refusal = engine_refusal(*kind, &model->abi), *word = engine_word[*kind];
+    if (*kind == ENGINE_REFERENCE)
+        return STATUS_OK;
+    if (refusal)
+        return error_set(error, STATUS_USAGE, "--engine %s: the model %s %s; say --engine cvodes, or leave the option out",
+                         word, model->abi.name, refusal);
+    if (use.has_adjoint)
+        return error_set(error, STATUS_USAGE, "--engine %s: this engine has no adjoint gradients; say --gradient forward, or "
+                         "--engine cvodes", word);
+    return STATUS_OK;
+}
+
 /* The engine, and with it the run's identity. `auto` depends on model, problem and options only, except that it continues and
  * recognises what CVODES began, such as a run of a program without lanes. */
 static enum status choose_engine(struct campaign *campaign, const struct run_options *options,
                                  const unsigned char problem[32], struct error *error)
 {
     const struct recipe *recipe = &campaign->plan.recipe;
-    enum gradient_method gradient = recipe->fit.gradient;
     const struct problem_info *info = problem_info(campaign->problem);
-    const struct engine_use use = {
-        .has_adjoint = gradient == GRADIENT_adjoint, .has_differences = gradient == GRADIENT_differences,
-        .has_solver = recipe->ode.linear_solver != LINEAR_AUTO, .has_periods = info->has_periods, .has_phases = info->has_times,
-        .has_calls = info->n_call > 0};
-    bool is_given = recipe->engine != 0;
-    enum engine_kind kind = is_given ? (enum engine_kind)(recipe->engine - 1) : engine_choose(&campaign->model.abi, &use);
-    const char *refusal = engine_refusal(kind, &campaign->model.abi), *word = engine_word[kind];
+    const struct engine_use use = {.has_periods = info->has_periods, .has_phases = info->has_times,
+                                   .has_calls = info->n_call > 0};
+    enum engine_kind kind;
+    enum status status = campaign_engine(recipe, &campaign->model, use, &kind, error);
+    if (status)
+        return status;
     set_engine(campaign, ENGINE_REFERENCE, problem);
-    if (kind == ENGINE_REFERENCE)
-        return STATUS_OK;
-    if (refusal)
-        return error_set(error, STATUS_USAGE, "--engine %s: the model %s %s; say --engine cvodes, or leave the option out",
-                         word, campaign->model.abi.name, refusal);
-    if (use.has_adjoint)
-        return error_set(error, STATUS_USAGE, "--engine %s: this engine has no adjoint gradients; say --gradient forward, or "
-                         "--engine cvodes", word);
-    if (is_given || !is_begun(campaign, options))
+    if (kind != ENGINE_REFERENCE && (recipe->engine != 0 || !is_begun(campaign, options)))
         set_engine(campaign, kind, problem);
     return STATUS_OK;
 }
@@ -223,7 +218,7 @@ static enum status load_model(struct campaign *campaign, const struct run_option
     bool is_own = options->model || (!petab->yaml && !petab->n); /* else tables use what the text does not */
     const struct model_choice choice = {
         .given = options->model, .trust = options->trust,
-        .build = {.portable = options->recipe.portable, .warn = is_own, .show = show_errors,
+        .build = {.portable = options->recipe.portable, .warn = is_own, .show = hooks->show ? show_errors : NULL,
                   .listener = {.beat = build_beat, .tell = build_tell, .context = &watch}}};
     counter_set(&board->phase, BOARD_LOADING_MODEL);
     return campaign_load_model(&campaign->model, campaign->problem, &choice, error);
@@ -231,6 +226,15 @@ static enum status load_model(struct campaign *campaign, const struct run_option
 
 /* The budget of --max-evaluations auto: narrow valleys of many parameters take hundreds of steps. */
 enum { EVALUATIONS = 1000, EACH_PARAMETER = 100 };
+
+struct fit_options campaign_fit_options(const struct recipe *recipe, size_t n_parameter)
+{
+    struct fit_options options = recipe->fit;
+    options.accuracy = recipe->ode.rtol;
+    if (options.max_evaluations == 0)
+        options.max_evaluations = EVALUATIONS + EACH_PARAMETER * (int64_t)n_parameter;
+    return options;
+}
 
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           const struct run_hooks *hooks, struct error *error)
@@ -250,7 +254,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         return status;
     counter_set(&board->phase, BOARD_CHECKING);
     problem_set_beat(campaign->problem, beat, &board->heartbeat);
-    struct problem_expectation expectation = campaign_expectation(&campaign->model);
+    struct problem_expectation expectation = problem_expectation_of(&campaign->model.abi);
     expectation.error = (enum error_kind)plan->recipe.error;
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)
@@ -259,11 +263,8 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         return error_set(error, STATUS_USAGE, "--in-place: the model has other parameters than the file names: write the "
                                               "result to a file of its own, or import the data with this model");
     campaign->ode = plan->recipe.ode;
-    campaign->fit = plan->recipe.fit;
-    campaign->fit.accuracy = plan->recipe.ode.rtol;
     campaign->n_parameter = problem_n_parameter(campaign->problem);
-    if (campaign->fit.max_evaluations == 0)
-        campaign->fit.max_evaluations = EVALUATIONS + EACH_PARAMETER * (int64_t)campaign->n_parameter;
+    campaign->fit = campaign_fit_options(&plan->recipe, campaign->n_parameter);
     campaign->to_model = problem_to_model(campaign->problem);
     campaign->n_dataset = problem_info(campaign->problem)->n_dataset;
     campaign->n_start = (uint32_t)plan->recipe.n_start;
@@ -277,6 +278,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     plan->recipe.share = options->recipe.share;
     plan->recipe.random = options->recipe.random;
     plan->recipe.random_covariance = options->recipe.random_covariance;
+    plan->recipe.random_deviation = options->recipe.random_deviation;
     plan->recipe.leave_out_failed = options->recipe.leave_out_failed;
     if ((status = choose_engine(campaign, options, hash, error)))
         return status;
@@ -296,6 +298,25 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     campaign->fit_of = calloc((size_t)campaign->share.components.n + 1, sizeof *campaign->fit_of);
     return campaign->fit_of ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %u fits",
                                                     (unsigned)campaign->share.components.n);
+}
+
+struct ode_options campaign_ode_options(const struct campaign *campaign)
+{
+    struct ode_options ode = campaign->ode;
+    bool has_periods = problem_info(campaign->problem)->has_periods;
+    ode.n_none = problem_n_none(campaign->problem) + (has_periods ? campaign->model.abi.n_state : 0);
+    return ode;
+}
+
+struct fit_setting campaign_setting(const struct campaign *campaign)
+{
+    return (struct fit_setting){
+        .model = &campaign->model, .error = problem_errors(campaign->problem),
+        .loss = campaign->loss, .mixes = campaign->mixes,
+        .has_censored = campaign->n_censored > 0, .n_parameter = campaign->n_parameter,
+        .parameter_name = problem_parameter_name(campaign->problem),
+        .to_model = campaign->to_model, .scale = campaign->scale, .prior = campaign->prior,
+        .max_step = campaign->ode.max_step, .seed = campaign->seed, .n_start = campaign->n_start};
 }
 
 void campaign_fini(struct campaign *campaign)

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "base/error.h"
+#include "fit/dataset.h"
 #include "fit/fit.h"
 #include "fit/joint.h"
 #include "io/journal.h"
 #include "io/problem.h"
 #include "model/plugin.h"
+#include "ode/engine.h"
 #include "run/plan/pilot.h"
 #include "run/plan/run_plan.h"
 #include "run/plan/share.h"
@@ -57,6 +59,15 @@ struct campaign {
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           const struct run_hooks *hooks, struct error *error);
 void campaign_fini(struct campaign *campaign);
+/* What the words of a run mean for fits of so many parameters, and for a model: the engine, where
+ * `use` says what the data need. STATUS_USAGE: it cannot take the model. */
+struct fit_options campaign_fit_options(const struct recipe *recipe, size_t n_parameter);
+enum status campaign_engine(const struct recipe *recipe, const struct model *model,
+                            struct engine_use use, enum engine_kind *kind, struct error *error);
+/* For the engine's pool. */
+struct ode_options campaign_ode_options(const struct campaign *campaign);
+/* Of its datasets; points into the campaign. */
+struct fit_setting campaign_setting(const struct campaign *campaign);
 static inline bool campaign_is_shared(const struct campaign *campaign) { return campaign->share.n > 0; }
 /* The fit of component c for that task, a start (weight, options: NULL) or a refit in which each dataset of this process counts
  * so often. Zero-initialise; campaign_fit_fini is always legal. False: out of memory. */
@@ -75,9 +86,6 @@ size_t campaign_joint_n_own(const struct campaign *campaign), campaign_sample_si
 
 /* The words of /parameters/scale as numbers; free() it. NULL: out of memory. */
 enum parameter_scale *campaign_scales(const char *const *names, size_t n);
-
-/* The names and sizes that a problem file for this model must have. The pointers point into the model. */
-struct problem_expectation campaign_expectation(const struct model *model);
 
 /* Which model to load: text is always allowed, native code only if the user named or trusts it. */
 struct model_choice {

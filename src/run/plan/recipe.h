@@ -20,6 +20,7 @@ struct recipe {
     const char *share;        /* --share NAME[,NAME...], or the names of /parameters/level; NULL: none */
     const char *random;       /* --random NAME[,NAME...], or the names of /parameters/level; NULL: none */
     const char *random_covariance; /* --random-covariance full|diagonal|BLOCKS; NULL: full */
+    const char *random_deviation; /* --random-deviation NAME=NUMBER[,...]; NULL: none */
     bool leave_out_failed;    /* --leave-out-failed */
     const char *profile;      /* --profile NAME[,NAME...]; NULL: none */
     int64_t n_bootstrap;      /* --bootstrap N; 0 */
@@ -29,7 +30,7 @@ struct recipe {
     int engine;               /* --engine auto|cvodes|lanes|gpu: 0, or 1 + enum engine_kind */
     struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
                                * --max-seconds */
-    int error;                /* --error: enum error_kind of observables that nothing else says it of */
+    int error;                /* --error: enum error_kind of observables for which neither model nor problem sets one */
     double tuning[N_ERROR];   /* --huber-k, ...: the options of ERROR_TUNING_LIST; 0 for the other distributions */
 };
 

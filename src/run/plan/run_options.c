@@ -93,6 +93,11 @@ static const struct option table[] = {
      .default_text = "full",
      .help = "which random parameters are correlated with each other: all, none, or those joined "
              "by dots, as in k.V,ka"},
+    {.name = "random-deviation", .effect = RUN_FITS_LATER, .kind = OPTION_STRING,
+     .metavar = "NAME=NUMBER[,...]", .offset = FIELD(recipe.random_deviation), .in_file = true,
+     .default_text = "guesses",
+     .help = "with random parameters: standard deviations on the optimiser's scale at the start, or "
+             "with --evaluate; NAME.NAME: correlations, NAME@experiment: between experiments"},
     {.name = "likelihood", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE,
      .offset = FIELD(recipe.fit.likelihood), .choice = likelihood_words, .default_text = "exact",
      .in_file = true,
@@ -287,35 +292,6 @@ enum status run_options_apply(struct run_options *options, const char *name, con
     return option_apply(run_options_table(), options, options->given, name, value, error);
 }
 
-char *run_options_words(const struct run_options *options, size_t *n_byte)
-{
-    struct run_options resolved = *options, defaults;
-    char *words = NULL, shard[40], value[RECIPE_TEXT];
-    FILE *out = open_memstream(&words, n_byte);
-    if (!out)
-        return NULL;
-    run_options_init(&defaults);
-    snprintf(shard, sizeof shard, "%u/%u", options->select.shard.k, options->select.shard.n); /* not `slurm` */
-    if (options->select.shard_text)
-        resolved.select.shard_text = shard;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const struct option *option = &table[i];
-        const char *const *text = (const char *const *)((const char *)&resolved + option->offset);
-        if (option_is_same(option, &resolved, &defaults))
-            continue;
-        fprintf(out, "--%s", option->name);
-        if (option->kind != OPTION_FLAG)
-            fprintf(out, "=%s", option->kind == OPTION_STRING ? *text : option_print(option, &resolved, value, sizeof value));
-        fputc(0, out);
-    }
-    fprintf(out, "--%c%s%c", 0, options->problem, 0); /* whose name may begin with a dash */
-    bool failed = ferror(out);
-    if (!fclose(out) && !failed)
-        return words;
-    free(words);
-    return NULL;
-}
-
 enum status run_paths_init(struct run_paths *paths, const char *output, const struct selection_request *select,
                        struct error *error)
 {
@@ -358,14 +334,8 @@ enum status run_options_paths(const struct run_options *options, struct run_path
     return status;
 }
 
-enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error)
+enum status run_options_settle(struct run_options *options, struct error *error)
 {
-    const struct problem_info *info = problem_info(problem);
-    for (size_t i = 0; i < info->n_option; i++)
-        if (run_options_apply(options, info->option_name[i], info->option_value[i], error)) {
-            error->status = STATUS_BAD_PROBLEM;
-            return error_context(error, "%s: /options@%s", info->path, info->option_name[i]);
-        }
     if (check_evaluation(options, error))
         return error->status;
     if (options->recipe.fit.evaluates) {
@@ -378,4 +348,15 @@ enum status run_options_of_file(struct run_options *options, const struct proble
         recipe->fit.optimizer = OPTIMIZER_none;
     }
     return STATUS_OK;
+}
+
+enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error)
+{
+    const struct problem_info *info = problem_info(problem);
+    for (size_t i = 0; i < info->n_option; i++)
+        if (run_options_apply(options, info->option_name[i], info->option_value[i], error)) {
+            error->status = STATUS_BAD_PROBLEM;
+            return error_context(error, "%s: /options@%s", info->path, info->option_name[i]);
+        }
+    return run_options_settle(options, error);
 }

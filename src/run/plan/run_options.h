@@ -50,6 +50,7 @@ struct run_options {
     double time_limit_s;      /* --time-limit S or [D-]HH:MM:SS; infinity: none */
     int64_t max_crashes;      /* --max-crashes; -1: 100, or 3 if the first ones hang */
     const char *command_line; /* as it was typed, for the provenance */
+    void *memory;             /* run_options_take (run_plan.h): of the texts; free() it */
     /* Bit i: option i of the table was on the command line, so /options does not change it. */
     uint64_t given;
 };
@@ -61,9 +62,6 @@ struct option_table run_options_table(void);
 /* The arguments after `run`. *help: --help was among them, and nothing else counts. */
 enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
                               struct error *error);
-/* The options as words that run_options_parse takes, each with a NUL behind it; the problem is the first. free() it. NULL: out
- * of memory. */
-char *run_options_words(const struct run_options *options, size_t *n_byte);
 /* With problem and flags set: result and journal. `output` may be NULL: then the result is PROBLEM<suffix>.result.h5, PROBLEM
  * without .h5 and the suffix of the selection. run_paths_fini is legal after a failure. */
 enum status run_paths_init(struct run_paths *paths, const char *output,
@@ -72,7 +70,9 @@ void run_paths_fini(struct run_paths *paths);
 /* The same, as the options say. */
 enum status run_options_paths(const struct run_options *options, struct run_paths *paths,
                               struct error *error);
-/* Applies what /options of the file says and the command line does not. */
+/* Once all options are known: --evaluate turns off what only searches need. */
+enum status run_options_settle(struct run_options *options, struct error *error);
+/* Applies what /options of the file says and the command line does not, and settles them. */
 enum status run_options_of_file(struct run_options *options, const struct problem *problem,
                                 struct error *error);
 /* Applies one attribute of /options unless the command line gave that option. The text must live as long as `options`.

@@ -1,160 +1,160 @@
-/* Plans as files: the header of a journal file, the words of the options, an empty word, the bits of the selection, and the
- * SHA-256 of all this.
+/* Options as bytes; and plans: the options, the header of the result, the bits of the selection.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/run_plan.h"
 
-#include "base/sha256.h"
-#include "io/durable.h"
+#include "base/cursor.h"
 #include "io/journal.h"
-#include "io/journal_format.h"
+#include "run/supervise/board.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { MAX_WORD = 128 };
 
 void run_plan_fini(struct run_plan *plan)
 {
     refit_plan_fini(&plan->refits);
     selection_fini(&plan->selection);
     run_paths_fini(&plan->paths);
-    free(plan->text);
-    plan->text = NULL;
+    arena_fini(&plan->arena);
 }
 
-static enum status path_of(const char *journal, char path[DURABLE_PATH], struct error *error)
+/* Goes over all options. */
+static void pass_options(struct cursor *cursor, struct run_options *options)
 {
-    if (snprintf(path, DURABLE_PATH, "%s/%s", journal, JOURNAL_PLAN) >= DURABLE_PATH)
-        return error_set(error, STATUS_SYSTEM, "%s: the path is too long", journal);
-    return STATUS_OK;
+    const uint32_t layout = option_layout(run_options_table());
+    uint32_t found = layout;
+    FIELD(found);
+    cursor->is_bad = cursor->is_bad || found != layout; /* of another program */
+    option_pass(cursor, run_options_table(), options);
+    FIELD(options->select.shard);
+    FIELD(options->given);
+    pass_text(cursor, &options->problem);
+    pass_text(cursor, &options->command_line);
 }
 
-/* The whole file's bytes; free. NULL: out of memory. */
-static char *encode(const struct run_plan *plan, const struct run_options *options, size_t *n_byte)
+unsigned char *run_options_bytes(const struct run_options *options, size_t *n)
 {
-    unsigned char header[JOURNAL_HEADER_SIZE], digest[SHA256_BYTES];
-    char *bytes = NULL;
-    size_t n_word = 0, n_bit = plan->selection.bit ? (size_t)(plan->selection.n_dataset / 8 + 1) : 0;
-    char *words = run_options_words(options, &n_word);
-    FILE *out = words ? open_memstream(&bytes, n_byte) : NULL;
-    if (out) {
-        journal_encode_header(&plan->identity, header);
-        fwrite(header, sizeof header, 1, out);
-        fwrite(words, n_word, 1, out);
-        fputc(0, out);
-        if (n_bit)
-            fwrite(plan->selection.bit, n_bit, 1, out);
-        bool failed = fflush(out) != 0;
-        if (!failed)
-            sha256_of(bytes, *n_byte, digest);
-        fwrite(digest, sizeof digest, 1, out);
-        failed = failed || ferror(out);
-        if (fclose(out) || failed) {
-            free(bytes);
-            bytes = NULL;
-        }
+    struct run_options copy = *options;
+    struct cursor count = {.to = NULL}, out = {.to = NULL};
+    pass_options(&count, &copy);
+    out.to = malloc(count.at);
+    if (out.to)
+        pass_options(&out, &copy);
+    *n = out.at;
+    return out.to;
+}
+
+bool run_options_take(struct run_options *options)
+{
+    struct cursor in = {.n = 0};
+    run_options_init(options);
+    unsigned char *bytes = board_offered(&in.n);
+    in.from = bytes;
+    if (bytes)
+        pass_options(&in, options);
+    options->memory = bytes;
+    return bytes && !in.is_bad && in.at == in.n;
+}
+
+/* n texts. When they are read, the pointers are in `arena`. */
+static void pass_texts(struct cursor *cursor, const char *const **texts, size_t n,
+                       struct arena *arena)
+{
+    const char **read = NULL;
+    if (cursor->from) {
+        cursor->is_bad = cursor->is_bad || n > cursor->n;
+        read = cursor->is_bad ? NULL : arena_calloc(arena, n + 1, sizeof *read);
+        cursor->is_bad = !read;
+        *texts = read;
     }
-    free(words);
-    return bytes;
-}
-
-enum status run_plan_write(const struct run_plan *plan, const struct run_options *options, struct error *error)
-{
-    char path[DURABLE_PATH];
-    size_t n_byte;
-    char *bytes = encode(plan, options, &n_byte);
-    if (!bytes)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the plan of the run");
-    enum status status = path_of(plan->paths.journal, path, error);
-    if (!status)
-        status = durable_write(path, 0666, bytes, n_byte, error);
-    free(bytes);
-    return status;
-}
-
-/* Removes the digest from the end; false: it is not that of the bytes before it. */
-static bool check_digest(const char *text, size_t *n)
-{
-    unsigned char digest[SHA256_BYTES];
-    if (*n < JOURNAL_HEADER_SIZE + sizeof digest)
-        return false;
-    *n -= sizeof digest;
-    sha256_of(text, *n, digest);
-    return !memcmp(digest, text + *n, sizeof digest);
-}
-
-/* The whole file into plan->text, with a NUL behind it. */
-static enum status read_text(struct run_plan *plan, const char *path, size_t *n, struct error *error)
-{
-    struct stat about;
-    enum status status = STATUS_OK;
-    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0 || fstat(file, &about) != 0)
-        status = error_system(error, errno, "cannot read the plan of the run, '%s'", path);
-    else if (!S_ISREG(about.st_mode))
-        status = error_set(error, STATUS_SYSTEM, "the plan of the run, '%s', is not a regular file", path);
-    else if (!(plan->text = malloc((size_t)about.st_size + 1)))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for '%s'", path);
-    for (*n = 0; !status && *n < (size_t)about.st_size;) {
-        ssize_t got = read(file, plan->text + *n, (size_t)about.st_size - *n);
-        if (got == 0)
-            break;
-        if (got < 0 && errno != EINTR)
-            status = error_system(error, errno, "cannot read '%s'", path);
-        *n += got > 0 ? (size_t)got : 0;
+    for (size_t i = 0; i < n && !cursor->is_bad; i++) {
+        const char *text = read ? NULL : (*texts)[i];
+        pass_text(cursor, &text);
+        if (read)
+            read[i] = text ? text : "";
     }
-    if (plan->text)
-        plan->text[*n] = '\0';
-    if (file >= 0)
-        close(file);
-    return status;
 }
 
-static enum status take_selection(struct run_plan *plan, const char *bits, size_t n, struct error *error)
+static void pass_header(struct cursor *cursor, struct result_header *header, struct arena *arena)
 {
+    FIELD(header->n_parameter);
+    FIELD(header->provenance.n);
+    pass_texts(cursor, &header->parameter_name, header->n_parameter, arena);
+    pass_texts(cursor, &header->parameter_scale, header->n_parameter, arena);
+    pass_texts(cursor, &header->parameter_unit, header->n_parameter, arena);
+    pass_text(cursor, &header->objective_kind);
+    pass_texts(cursor, &header->provenance.name, header->provenance.n, arena);
+    pass_texts(cursor, &header->provenance.value, header->provenance.n, arena);
+}
+
+static size_t n_bit_byte(uint64_t n_dataset) { return (size_t)(n_dataset / 8 + 1); }
+
+static void pass(struct cursor *cursor, const struct run_plan *plan, struct run_options *options,
+                 struct result_header *header)
+{
+    pass_options(cursor, options);
+    pass_header(cursor, header, NULL);
+    if (plan->selection.bit)
+        pass_over(cursor, plan->selection.bit, n_bit_byte(plan->selection.n_dataset));
+}
+
+unsigned char *run_plan_encode(const struct run_plan *plan, const struct run_options *options,
+                               const struct result_header *header, size_t *n)
+{
+    struct run_options copy = *options;
+    struct result_header parts = *header;
+    struct cursor count = {.to = NULL}, out = {.to = NULL};
+    pass(&count, plan, &copy, &parts);
+    out.to = malloc(count.at);
+    if (out.to)
+        pass(&out, plan, &copy, &parts);
+    *n = out.at;
+    return out.to;
+}
+
+static enum status take_selection(struct run_plan *plan, struct cursor *in, struct error *error)
+{
+    const struct run_identity *identity = &plan->identity;
     struct selection *selection = &plan->selection;
-    size_t n_bit = (size_t)(plan->identity.n_dataset / 8 + 1);
-    *selection = (struct selection){.n_dataset = plan->identity.n_dataset, .n = plan->identity.n_dataset};
-    if (!plan->identity.selection[0])
+    size_t n = n_bit_byte(identity->n_dataset);
+    *selection = (struct selection){.n_dataset = identity->n_dataset, .n = identity->n_dataset};
+    if (!identity->selection[0])
         return STATUS_OK;
-    unsigned char *bit = n >= n_bit ? malloc(n_bit) : NULL;
+    unsigned char *bit = n <= in->n - in->at ? malloc(n) : NULL;
     if (!bit)
-        return error_set(error, STATUS_SYSTEM, "%s: the plan in it is damaged, or memory is short", plan->paths.journal);
-    memcpy(bit, bits, n_bit);
-    selection_narrow(selection, bit, plan->identity.selection);
+        return error_set(error, STATUS_SYSTEM, "%s: the plan in it is damaged, or memory is short",
+                         plan->paths.journal);
+    pass_over(in, bit, n);
+    selection_narrow(selection, bit, identity->selection);
     return STATUS_OK;
 }
 
-enum status run_plan_read(struct run_plan *plan, const char *journal, struct error *error)
+enum status run_plan_read(struct run_plan *plan, const struct journal_reader *journal,
+                          const char *directory, struct error *error)
 {
-    char path[DURABLE_PATH], *word[MAX_WORD];
     struct run_options options;
-    size_t n = 0, at = JOURNAL_HEADER_SIZE;
-    int n_word = 0;
-    bool help;
-    *plan = (struct run_plan){.text = NULL};
-    enum status status = path_of(journal, path, error);
-    if (!status)
-        status = read_text(plan, path, &n, error);
-    if (status)
-        return status;
-    if (!check_digest(plan->text, &n) ||
-        journal_decode_header((const unsigned char *)plan->text, n, &plan->identity) != JOURNAL_HEADER_GOOD)
-        return error_set(error, STATUS_SYSTEM, "'%s' is damaged, or was written by another version of stiffit", path);
-    for (; at < n && plan->text[at] && n_word < MAX_WORD; at += strlen(plan->text + at) + 1)
-        word[n_word++] = plan->text + at;
-    at++;
-    status = run_options_parse(&options, n_word, word, &help, error);
-    if (status)
-        return status;
+    struct cursor in = {.n = 0};
+    *plan = (struct run_plan){.arena = {.first = NULL}};
+    const unsigned char *bytes = journal_plan(journal, &in.n);
+    if (!bytes)
+        return error_set(error, STATUS_SYSTEM, "'%s': there is no plan of a run in it",
+                         directory);
+    unsigned char *copy = arena_alloc(&plan->arena, in.n); /* the texts are in it */
+    if (!copy)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the plan of the run");
+    memcpy(copy, bytes, in.n);
+    in.from = copy;
+    plan->identity = *journal_identity(journal);
+    run_options_init(&options);
+    pass_options(&in, &options);
+    pass_header(&in, &plan->header, &plan->arena);
+    if (in.is_bad || plan->header.n_parameter != plan->identity.n_parameter)
+        return error_set(error, STATUS_SYSTEM,
+                         "'%s': the plan in it was written by another version of stiffit: the same "
+                         "command makes it anew",
+                         directory);
+    plan->header.identity = plan->identity;
     plan->recipe = options.recipe;
     plan->shown = options.shown;
-    if ((status = run_options_paths(&options, &plan->paths, error)))
-        return status;
-    return take_selection(plan, plan->text + at, at < n ? n - at : 0, error);
+    enum status status = run_options_paths(&options, &plan->paths, error);
+    return status ? status : take_selection(plan, &in, error);
 }

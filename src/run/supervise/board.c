@@ -1,5 +1,5 @@
-/* Shared memory that survives exec: an unlinked file whose descriptor is passed in the environment. The slots, whose number
- * only a compute process knows, follow the board, from the next page on.
+/* Shared memory that survives exec: an unlinked file whose descriptor is passed in the environment. What is offered follows the
+ * board, and from the next page on the slots, whose number only a compute process knows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/board.h"
 
@@ -34,11 +34,11 @@ static int anonymous_file(void)
 }
 
 /* The offset of the slots, a multiple of the page size, as mappings require. */
-static size_t head_bytes(void)
+static size_t head_bytes(size_t n_offered)
 {
     long page = sysconf(_SC_PAGESIZE);
     size_t unit = page > 0 ? (size_t)page : 4096;
-    return (sizeof(struct board) + unit - 1) / unit * unit;
+    return (sizeof(struct board) + n_offered + unit - 1) / unit * unit;
 }
 
 /* A model that cuts every open file would kill all processes that have this one mapped. It may
@@ -58,19 +58,23 @@ static void *map(int fd, size_t offset, size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-struct board *board_new(void)
+struct board *board_new(const void *offered, size_t n)
 {
     int fd = anonymous_file();
     if (fd < 0)
         return NULL;
-    struct board *board = ftruncate(fd, (off_t)head_bytes()) == 0 ? map(fd, 0, sizeof *board) : NULL;
-    if (!board) {
+    struct board *board = ftruncate(fd, (off_t)head_bytes(n)) == 0 ? map(fd, 0, sizeof *board) : NULL;
+    if (!board || (n && pwrite(fd, offered, n, sizeof *board) != (ssize_t)n)) {
+        if (board)
+            munmap(board, sizeof *board);
         close(fd);
         return NULL;
     }
     keep_from_shrinking(fd);
     board->descriptor = fd;
     board->supervisor = (int)getpid();
+    board->n_offered = n;
+    board->n_head = head_bytes(n);
     board_offer(board);
     return board;
 }
@@ -90,16 +94,36 @@ void board_free(struct board *board)
     munmap(board, sizeof *board);
 }
 
-struct board *board_attach(struct board *private_board)
+/* The descriptor in the environment; -1: there is none, or it is of something else. */
+static int offered_file(void)
 {
     const char *number = getenv(variable);
-    private_board->descriptor = -1;
-    if (!number)
-        return private_board;
-    int fd = atoi(number);
-    unsetenv(variable);
     struct stat info;
-    if (fd < 3 || fstat(fd, &info) || info.st_size < (off_t)head_bytes())
+    int fd = number ? atoi(number) : -1;
+    return fd < 3 || fstat(fd, &info) || info.st_size < (off_t)head_bytes(0) ? -1 : fd;
+}
+
+unsigned char *board_offered(size_t *n)
+{
+    struct board board;
+    int fd = offered_file();
+    if (fd < 0 || pread(fd, &board, sizeof board, 0) != (ssize_t)sizeof board ||
+        board.descriptor != fd || board.n_offered == 0)
+        return NULL;
+    unsigned char *bytes = malloc(board.n_offered);
+    *n = board.n_offered;
+    if (bytes && pread(fd, bytes, *n, sizeof board) == (ssize_t)*n)
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+struct board *board_attach(struct board *private_board)
+{
+    int fd = offered_file();
+    private_board->descriptor = -1;
+    unsetenv(variable);
+    if (fd < 0)
         return private_board;
     struct board *board = map(fd, 0, sizeof *board);
     if (!board)
@@ -172,11 +196,11 @@ bool board_slots_make(struct board *board, size_t n_slot, size_t n_lane, size_t 
     counter_set(&board->n_slot, 0);
     lay_out(slots, n_slot, n_lane, n_parameter);
     struct stat info;
-    off_t end = (off_t)(head_bytes() + slots->bytes);
+    off_t end = (off_t)(board->n_head + slots->bytes);
     /* It never shrinks, because the supervisor may be reading. */
     if (board->descriptor >= 0 && fstat(board->descriptor, &info) == 0 &&
         (info.st_size >= end || ftruncate(board->descriptor, end) == 0))
-        slots->memory = map(board->descriptor, head_bytes(), slots->bytes);
+        slots->memory = map(board->descriptor, board->n_head, slots->bytes);
     if (slots->memory) {
         memset(slots->memory, 0, slots->bytes);
         counter_set(&board->n_parameter, n_parameter);
@@ -203,8 +227,8 @@ void board_slots_look(const struct board *board, struct board_slots *slots)
         return;
     struct board_slots found = {.memory = NULL};
     lay_out(&found, n_slot, n_lane, n_parameter);
-    if ((uint64_t)info.st_size >= head_bytes() + found.bytes)
-        found.memory = map(board->descriptor, head_bytes(), found.bytes);
+    if ((uint64_t)info.st_size >= board->n_head + found.bytes)
+        found.memory = map(board->descriptor, board->n_head, found.bytes);
     if (found.memory)
         *slots = found;
 }

@@ -29,6 +29,7 @@ struct board {
     /* Written by the supervisor. */
     int descriptor;            /* the same number in all processes */
     int supervisor;            /* its process number; 0: a private board */
+    size_t n_offered, n_head;  /* bytes for the children, behind the board; the slots begin at n_head */
     int n_process;             /* compute processes before this one */
     struct counter time_is_up; /* 1: --time-limit stops the run */
     bool died;                 /* the process before this one; until suspects_judge: */
@@ -65,12 +66,14 @@ struct board_slots {
     bool is_private; /* no other process sees them */
 };
 
-/* Supervisor: makes a board, and the environment entry through which the next child finds it. NULL: the system cannot provide
- * the memory; the run continues unwatched. */
-struct board *board_new(void);
+/* Supervisor: makes a board with n bytes for its children, and the environment entry through which the next child finds it.
+ * NULL: the system cannot provide the memory. */
+struct board *board_new(const void *offered, size_t n);
 void board_free(struct board *board);
 /* Supervisor, before each child: the environment entry. */
 void board_offer(const struct board *board);
+/* Child, before it attaches: the supervisor's bytes; free() them. NULL: there are none, or out of memory. */
+unsigned char *board_offered(size_t *n);
 /* Child: the supervisor's board, or a private one if the supervisor has none. NULL: the supervisor's board cannot be mapped
  * (out of memory), and an invisible process would be taken for dead. It stays mapped until the process ends. */
 struct board *board_attach(struct board *private_board);

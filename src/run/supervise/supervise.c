@@ -291,7 +291,7 @@ int run_supervise(const struct run_request *request, struct error *error)
     error->status = STATUS_OK;
     setenv("OPENBLAS_NUM_THREADS", "1", 1); /* its constructor would start a thread per core in the child */
     setenv("OMP_NUM_THREADS", "1", 1);
-    watch_init(&supervisor.watch, board_new());
+    watch_init(&supervisor.watch, board_new(request->options, request->n_option));
     if (isfinite(request->time_limit_s))
         supervisor.watch.deadline_ns = clock_now_ns() + (int64_t)(1e9 * request->time_limit_s);
     if (request->is_trace && trace_journal_make(error))

@@ -1,0 +1,62 @@
+/* Notes about columns, lines and fields.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "import/notes.h"
+
+#include "base/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void import_say_unused_column(const struct import_options *options, const char *path,
+                              const char *name, const char *hint)
+{
+    if (*name)
+        options->say("note: %.300s: column '%.100s' is not used%s", path, name, hint);
+    else
+        options->say("note: %.300s: the first column has no name (an index?) and is not used",
+                     path);
+}
+
+void import_say_reading(const struct import_options *options, const struct csv_reader *reader,
+                        const char *path)
+{
+    struct csv_lines comments = csv_comments(reader);
+    if (comments.n)
+        options->say(
+            "note: %.300s: %llu line%s that begin%s with # left out, the first is line %llu", path,
+            (unsigned long long)comments.n, plural(comments.n), comments.n == 1 ? "s" : "",
+            (unsigned long long)comments.first);
+    if (csv_latin1_line(reader))
+        options->say("note: %.300s:%llu: not UTF-8, read as Latin-1", path,
+                    (unsigned long long)csv_latin1_line(reader));
+}
+
+enum status import_slips_take(struct import_slips *slips, enum status status, const struct error *error)
+{
+    if (status != STATUS_BAD_PROBLEM)
+        return status;
+    size_t used = strlen(slips->text), length = strlen(error->message);
+    bool has_room = used + length + 2 < sizeof slips->text;
+    if (has_room || slips->n == 0)
+        snprintf(slips->text + used, sizeof slips->text - used, "%s%s", used ? "\n" : "", error->message);
+    slips->n_shown += has_room || slips->n == 0;
+    slips->n++;
+    return STATUS_OK;
+}
+
+enum status import_slips_end(const struct import_slips *slips, enum status status, struct error *error)
+{
+    char more[60] = "";
+    if (slips->n == 0)
+        return status;
+    if (slips->n > slips->n_shown)
+        snprintf(more, sizeof more, "\nand %llu more", (unsigned long long)(slips->n - slips->n_shown));
+    return error_set(error, STATUS_BAD_PROBLEM, "%s%s", slips->text, more);
+}
+
+void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column,
+                       const char *what)
+{
+    if (faults->n++ == 0)
+        csv_fault(reader, column, &faults->first, "%s", what);
+}
