@@ -137,7 +137,7 @@ static bool adapt_radius(struct joint_work *work, double gain)
         return block->promise > 0;
     }
     if (trust_model_is_limited(model))
-        trust_reach_grow(&block->reach);
+        trust_reach_grow(&block->reach, TRUST_REACH_GROWTH_SHARED);
     if (missing < GOOD * gain || !model->is_restricted)
         block->reach.radius = fmax(block->reach.radius, 2 * model->length);
     return false;

@@ -186,7 +186,7 @@ void joint_groups_adapt(struct joint *joint)
         }
         double ratio = has_failed ? -1 : promise > 0 ? decrease / promise : 1;
         if (group->step > 0)
-            trust_reach_adapt(&group->reach, group->step, group->is_restricted, group->is_limited,
-                              ratio, SHORTER, 2);
+            trust_reach_adapt(&group->reach, group->step, group->is_restricted,
+                              group->is_limited ? TRUST_REACH_GROWTH_SHARED : 1, ratio, SHORTER, 2);
     }
 }

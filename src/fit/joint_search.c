@@ -239,9 +239,8 @@ static void adapt_radius(struct joint *joint, double decrease)
     /* The promise is negative where blocks cannot follow the shared step. */
     double ratio = model->promise > 0 ? decrease / model->promise : -1;
     double part = trust_radius_part(joint_total(joint, slope_of), decrease);
-    bool is_limited = trust_model_is_limited(model);
-    trust_reach_adapt(&model->reach, model->length, model->is_restricted, is_limited, ratio, part,
-                      2);
+    double by = trust_model_is_limited(model) ? TRUST_REACH_GROWTH_SHARED : 1;
+    trust_reach_adapt(&model->reach, model->length, model->is_restricted, by, ratio, part, 2);
 }
 
 /* The trials of all blocks have been evaluated, or some could not be. */

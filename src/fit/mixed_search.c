@@ -183,7 +183,8 @@ static enum asked step(struct fit_search *search)
     }
     search->n_iteration++;
     trust_reach_adapt(&model->reach, model->length, model->is_restricted,
-                      trust_model_is_limited(model), decrease / model->promise,
+                      trust_model_is_limited(model) ? TRUST_REACH_GROWTH_SHARED : 1,
+                      decrease / model->promise,
                       trust_radius_part(slope, decrease), 2);
     if (decrease > 0)
         take(mixed, f);

@@ -51,19 +51,23 @@ struct trust_model {
 
 /* The first steps: from far away the model may be wrong for one parameter, and what leads it
  * onto a plateau gains in the others' directions. So logarithms move by at most a quarter of a
- * decade, and by twice as much after each step that this has limited and that gained enough. Not
- * if the start is near an optimum. */
+ * decade, and by more after each step that this has limited and that gained enough: four times as
+ * much in a fit of one dataset; twice in one of many, where it limits each of them. Not if the
+ * start is near an optimum. */
+#define TRUST_REACH_GROWTH 4
+#define TRUST_REACH_GROWTH_SHARED 2
 struct trust_reach trust_reach_begin(bool is_near);
 
 /* More's (1978) choice of a radius after a step of that length, by the ratio of actual to
  * predicted decrease: after a poor step it shrinks to `part` of that; after a good one it grows
- * to at least `growth` times the length. The reach's part grows after steps that it has limited. */
+ * to at least `growth` times the length. The reach's part grows by `by`: 1 after steps that it has
+ * not limited. */
 #define TRUST_RATIO_POOR 0.25
 #define TRUST_RATIO_GOOD 0.75
 enum trust_radius { TRUST_RADIUS_SHRINKS, TRUST_RADIUS_STAYS, TRUST_RADIUS_GROWS };
 enum trust_radius trust_reach_adapt(struct trust_reach *reach, double length, bool is_restricted,
-                                    bool is_limited, double ratio, double part, double growth);
-void trust_reach_grow(struct trust_reach *reach);
+                                    double by, double ratio, double part, double growth);
+void trust_reach_grow(struct trust_reach *reach, double by);
 /* The part for a step along which the objective had that slope, and decreased by so much (-infinity: it could not be
  * evaluated): the minimum of the parabola through value, slope and the trial's value. */
 double trust_radius_part(double slope, double decrease);

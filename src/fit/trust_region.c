@@ -105,9 +105,9 @@ static void adapt_radius(struct trust_region *region, double decrease)
     for (size_t j = 0; j < region->n; j++)
         slope += region->search.best->gradient[j] * model->step[j];
     double part = trust_radius_part(slope, decrease);
-    bool is_limited = trust_model_is_limited(model);
+    double by = trust_model_is_limited(model) ? TRUST_REACH_GROWTH : 1;
     double growth = 2 * region->lost;
-    switch (trust_reach_adapt(&model->reach, model->length, model->is_restricted, is_limited, ratio,
+    switch (trust_reach_adapt(&model->reach, model->length, model->is_restricted, by, ratio,
                               part, growth)) {
     case TRUST_RADIUS_SHRINKS:
         region->probe.is_needed = true;

@@ -107,6 +107,16 @@ def test_first_steps_do_not_leave_a_near_optimum(tmp):
     assert np.all(2 * fits["objective"] < 195), np.sort(2 * fits["objective"])[-5:]
 
 
+def test_first_steps_lead_far_where_they_must(tmp):
+    """A rate that the data hardly determine is fitted at thirty times its start. Where the first steps may be two decades long,
+    a fit takes 8.4 evaluations; where the limit of a quarter of a decade grew slowly, 12: they followed a curved valley."""
+    h.stiffit("simulate", "-m", h.ROOT / "models" / "chemical-akzo-nobel" / "chemical-akzo-nobel.ode", "--times", "10:180:10",
+              "-n", 100, "--spread", 0.1, "--noise", 0.02, "-o", tmp / "akzo.h5")
+    fits = h.run(tmp / "akzo.h5", "--trust", code=None)
+    assert set(fits["status"]) == {"converged"}
+    assert np.mean(fits["evaluations"]) <= 10, np.mean(fits["evaluations"])
+
+
 def test_first_steps_of_shared_fits(tmp):
     """The same where half of the parameters are shared by eight datasets, and the truth is within a factor of two: twice the
     sum of the objectives is below chi-square's quantile of 1 - 1e-9 for 800 measurements and 45 parameters (1,012). First

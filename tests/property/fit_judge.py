@@ -74,9 +74,10 @@ class Objective:
 
     # The optimiser sees logarithms, or multiples of where it begins.
     def natural(self, x, p0):
+        """A logarithm that falls for ever stops three decades below p0."""
         p = np.array(p0, float)
         for value, j in zip(x, self.free):
-            p[j] = np.exp(min(value, 700)) if self.is_log[j] else value * self.unit[j]
+            p[j] = max(np.exp(min(value, 700)), 1e-3 * p0[j]) if self.is_log[j] else value * self.unit[j]
         case = self.case
         return np.clip(p, np.where(case.fixed, -np.inf, case.lower), np.where(case.fixed, np.inf, case.upper))
 
@@ -143,7 +144,10 @@ class Objective:
             except (ValueError, np.linalg.LinAlgError):
                 return best
             p = self.natural(found.x, p0)
-            f = self.value(p)
+            # Towards 0 the objective has a limit: a decade up it is nearly as low. Not so where the integrator steps over what
+            # the model does near 0: x' = -V x/(K + x) passes 0 and falls on if K is below the tolerance.
+            fallen = self.is_log & (p <= 1.001e-3 * p0)
+            f = max(self.value(p), self.value(np.where(fallen, 10 * p, p)))
             if f < best.f:
                 best = Point(p, f)
             if not begin.f - best.f > 1e-6 * self.unit_of(best.p):

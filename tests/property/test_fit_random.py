@@ -161,6 +161,12 @@ def test_the_judge(tmp):
         tight = judged(form.name, p, c, times, CONFIRMED)
         np.testing.assert_allclose(judged(form.name, p, c, times, EXACT), tight, rtol=1e-9, atol=1e-12 * np.abs(tight).max(),
                                    err_msg=form.name)
+    # A logarithm whose best value is -inf: at K of 1e-4 to 1e-11 the objective is 29.8006, and 29.7355 where K is too small
+    # to be seen.
+    problem = Problem(FIRST_SEED + 218, library, list(forms.values()), N_CASE)
+    p = np.array([0.190208617, 1.24115221e-07, 21.0472953, 0.209875999, 0.0132142516])
+    objective = Objective(problem, problem.cases[0])
+    assert objective.value(p) - objective.best(p).f <= MARGIN * objective.unit_of(p)
 
 
 def test_random_problems(tmp):
