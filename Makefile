@@ -395,6 +395,7 @@ INSTALLED = include/stiffit/model.h:$(includedir)/stiffit/model.h \
 	$(B)/completion/fish:$(datadir)/fish/vendor_completions.d/stiffit.fish \
 	LICENSE:$(docdir)/LICENSE \
 	$(foreach f,$(filter-out %.py,$(wildcard models/*/*)),$(f):$(docdir)/examples/$(f:models/%=%)) \
+	$(if $(LIBSTIFFIT),$(foreach f,$(wildcard scripts/examples/*),$(f):$(docdir)/examples/$(notdir $(f)))) \
 	$(foreach f,$(wildcard data/*.csv),$(f):$(docdir)/examples/$(notdir $(f))) \
 	$(foreach f,$(wildcard scripts/slurm/*),$(f):$(docdir)/examples/slurm/$(notdir $(f)))
 PC_FILE = $(DESTDIR)$(pkgconfigdir)/stiffit.pc

@@ -381,7 +381,7 @@ class Bench:
         figures = self.report["mixed"] = mixed_effects.measure_all(folder, n)
         self.line("two workers, s", figures["two"]["wall"], 20 if not self.quick else None, at_least=False)
         self.line("two workers / one", figures["workers"], 1.9)
-        self.line("error of -2 log L", figures["two"]["error"], 1, at_least=False)
+        self.line("error of -2 log L", figures["two"]["error"], 0.1, at_least=False)
         self.line("nlme (closed form) / laplace, one core", figures["rival"])
 
     def whole(self):

@@ -40,12 +40,25 @@ static const struct option table[] = {
      .help = "a CSV table of parameters of the model that have other ones, or numbers, in parts of the data: columns "
      "'dataset' (and 'experiment'), 'parameter', 'by' (a parameter, of the model or a new one) or 'value' (a number), and "
      "optionally 'time' (from when on) or 'measurement' (the line of the only measurement for which it holds)"},
+    {.name = "datasets-in-columns", .kind = OPTION_FLAG, .offset = FIELD(datasets_in_columns),
+     .help = "the table of measurements has a row per time and a column per dataset, as plate readers write it: beside 'time', "
+     "and 'observable' if the model has several, each column is a dataset, whose id is its name; if most are called like "
+     "wells (A1, H12), others are left out"},
+    {.name = "missing", .kind = OPTION_LIST, .metavar = "WORD[,...]", .offset = FIELD(missing),
+     .default_text = "an empty field, '.', NA and NaN", .help = "words that also mean a missing value, such as OVRFLW; may be "
+     "repeated"},
     {.name = "units-row", .kind = OPTION_FLAG, .offset = FIELD(units_row),
      .help = "the table of measurements has a row of units below its header, which is left out"},
     {.name = "nonmem", .kind = OPTION_FLAG, .offset = FIELD(nonmem),
      .help = "the table is in NONMEM's style: rows of doses and measurements by ID and TIME"},
     {.name = "cmt", .kind = OPTION_LIST, .metavar = "NUMBER=STATE", .offset = FIELD(cmt), .default_text = "the order of states",
      .help = "with --nonmem: the state that CMT means by a number; may be repeated"},
+    {.name = "observables", .kind = OPTION_LIST, .metavar = "NUMBER=OBSERVABLE[,...]", .offset = FIELD(observables),
+     .default_text = "the column DVID", .help = "with --nonmem: the observables that CMT means by numbers, in measurements"},
+    {.name = "ignore", .kind = OPTION_LIST, .metavar = "CHARACTER", .offset = FIELD(ignore),
+     .default_text = "#, and words in a first column or a column C",
+     .help = "with --nonmem: records that begin with this character are comments, as with NM-TRAN's IGNORE; @: with any "
+     "letter; may be repeated"},
     {.name = "locf", .kind = OPTION_FLAG, .offset = FIELD(locf),
      .help = "with --nonmem: an input keeps each value until the next one, instead of taking the next one backward"},
     {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(parameters),
@@ -133,9 +146,26 @@ static const char *table_given(const struct import_options *options)
            : options->inputs ? "inputs" : options->events ? "events" : options->substitutes ? "substitutes" : NULL;
 }
 
+/* The first option for NONMEM-style tables; NULL: there is none. */
+static const char *nonmem_given(const struct import_options *options)
+{
+    return options->locf ? "locf" : options->cmt.n ? "cmt" : options->observables.n ? "observables"
+           : options->ignore.n ? "ignore" : NULL;
+}
+
+/* The first word of --ignore that is not one character; NULL: there is none. */
+static const char *bad_mark(const struct import_options *options)
+{
+    for (size_t i = 0; i < options->ignore.n; i++)
+        if (strlen(options->ignore.item[i]) != 1)
+            return options->ignore.item[i];
+    return NULL;
+}
+
 static int run(int argc, char **argv)
 {
     struct import_options options = {.say = message_say};
+    const char *marks;
     struct option_words words;
     struct error error = {.status = STATUS_OK};
     int code = command_parse(&command_import, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
@@ -152,8 +182,13 @@ static int run(int argc, char **argv)
             error_set(&error, STATUS_USAGE, "no model: give one with --model");
         else if (options.nonmem && table_given(&options))
             error_set(&error, STATUS_USAGE, "--nonmem: the one table has it all; leave out --%s", table_given(&options));
-        else if (!options.nonmem && (options.cmt.n || options.locf))
-            error_set(&error, STATUS_USAGE, "--%s: is for --nonmem", options.locf ? "locf" : "cmt");
+        else if (!options.nonmem && nonmem_given(&options))
+            error_set(&error, STATUS_USAGE, "--%s: is for --nonmem", nonmem_given(&options));
+        else if ((marks = bad_mark(&options)))
+            error_set(&error, STATUS_USAGE, "--ignore: '%.40s' is not one character; conditions are not supported",
+                      marks);
+        else if (options.datasets_in_columns && (options.nonmem || options.experiments))
+            error_set(&error, STATUS_USAGE, "--datasets-in-columns: leave out --%s", options.nonmem ? "nonmem" : "experiments");
         else if (words.n_positional > 1 && !is_petab)
             error_set(&error, STATUS_USAGE, "'%s': only one table of measurements is expected; several files are for PEtab "
                       "(.yaml)", words.positional[1]);
@@ -165,7 +200,8 @@ static int run(int argc, char **argv)
                             : contained_run(import, &options, options.model, options.color);
     }
     struct option_list *const lists[] = {&options.fix, &options.start, &options.lower, &options.upper, &options.scale,
-                                         &options.error, &options.cmt, &options.estimate};
+                                         &options.error, &options.cmt, &options.observables, &options.ignore, &options.missing,
+                                         &options.estimate};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         option_list_fini(lists[i]);
     return code;

@@ -66,15 +66,25 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Linear interpolation between order statistics: R's type 7, NumPy's default. */
-static double exact_quantile(const struct digest_spread *spread, double share)
+void digest_sort(double *number, size_t n)
 {
-    double sorted[DIGEST_N_EXACT], place = share * (double)(spread->n - 1);
-    memcpy(sorted, spread->first, (size_t)spread->n * sizeof *sorted);
-    qsort(sorted, (size_t)spread->n, sizeof *sorted, compare);
+    qsort(number, n, sizeof *number, compare);
+}
+
+double digest_sorted_quantile(const double *sorted, size_t n, double share)
+{
+    double place = share * (double)(n - 1);
     size_t low = (size_t)place;
     double weight = place - (double)low;
     return weight > 0 ? sorted[low] + weight * (sorted[low + 1] - sorted[low]) : sorted[low];
+}
+
+static double exact_quantile(const struct digest_spread *spread, double share)
+{
+    double sorted[DIGEST_N_EXACT];
+    memcpy(sorted, spread->first, (size_t)spread->n * sizeof *sorted);
+    digest_sort(sorted, (size_t)spread->n);
+    return digest_sorted_quantile(sorted, (size_t)spread->n, share);
 }
 
 double digest_quantile(const struct digest_spread *spread, double share)

@@ -49,6 +49,10 @@ void digest_add(struct digest *digest, const char *id, const struct fit_record *
 void digest_add_example(struct digest_examples *examples, const char *id);
 uint64_t digest_n_failed(const struct digest *digest);
 
+/* Sorts n finite numbers. A quantile of sorted ones, n >= 1: linear interpolation between order
+ * statistics, R's type 7, NumPy's default. */
+void digest_sort(double *number, size_t n);
+double digest_sorted_quantile(const double *sorted, size_t n, double share);
 /* A quantile; of more than DIGEST_N_EXACT numbers within the width of a bin, 1.8 %. NaN: there are
  * no numbers. */
 double digest_quantile(const struct digest_spread *spread, double share);

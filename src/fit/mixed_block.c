@@ -25,8 +25,9 @@ enum { SHOWS_SHAPE = 1 };
  * stage of the search has at most so many points. */
 static const double CHANGE = 2e-2, LITTLE = 1e-4, ALL_CHANGES = 0.02, LEAST_CHANGE = 1e-5;
 enum { FEW_POINTS = 100, MANY_POINTS = 4096, MANY_VARIABLES = 3 };
-/* So many datasets have the finest level in the last pass, and so many the one above that:
- * errors of so few datasets are small without it. */
+/* The last pass takes the finest level in SAMPLE of the datasets, or in DEEP of them if there are
+ * more than MANY_VARIABLES; of more than FEW_DATASETS, whose errors' sum is large, it also takes the
+ * level above that in DEEP of them. */
 enum { SAMPLE = 1000, DEEP = 300, FEW_DATASETS = 10000, PURPOSE = 0x53414d50 };
 
 /* e_a'M l_f, for the information M of the random parameters in local->there, and l_f, column f of
@@ -473,8 +474,9 @@ static void sample(const struct effects *local)
     uint64_t dataset = joint->ranks.first + (size_t)(local->work->block - joint->block);
     double n = (double)joint->part.n_all;
     double x = n * random_uniform(joint->seed, random_stream(dataset, PURPOSE), 0);
-    bool is_last = joint->pass == JOINT_TELL && local->mixed->progress.phase == MIXED_EXACT;
-    block->is_sampled = is_last && x < SAMPLE;
+    const struct mixed_progress *progress = &local->mixed->progress;
+    bool is_last = joint->pass == JOINT_TELL && progress->phase == MIXED_EXACT;
+    block->is_sampled = is_last && x < (progress->r + progress->q > MANY_VARIABLES ? DEEP : SAMPLE);
     block->is_deep = is_last && n > FEW_DATASETS && x < DEEP
                      && block->level + above(local, MIXED_FINEST) + 1 < RULE_LEVELS;
 }

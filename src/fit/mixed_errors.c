@@ -10,7 +10,7 @@
 /* Steps of the differences for second derivatives, in standard errors: on both sides, or on one
  * where datasets are so many that third derivatives matter little, and have many points. */
 static const double BOTH_SIDES = 0.03, ONE_SIDE = 0.01;
-enum { ENOUGH = 200, FEW_RANDOM = 2 };
+enum { ENOUGH = 200, FEW_RANDOM = 2, FEW_SHARED = 2 };
 
 /* Of the sampled datasets: their number, what the finest level changes, and its square; the same
  * of those with the level above that. */
@@ -153,6 +153,24 @@ static enum asked differ_by(struct mixed *mixed, uint32_t k, double h, bool is_o
     return ASKED_OK;
 }
 
+/* Whether the datasets' own levels are enough for the differences: those are for estimates of shared
+ * parameters alone, which change little of the integrands, and for so many that finer levels would
+ * cost more than the step that they save in the search. */
+static bool are_own_enough(const struct mixed *mixed, const struct errors *errors)
+{
+    size_t n = 0;
+    for (size_t c = 0; c < errors->n; c++) {
+        uint32_t k = errors->loose[c];
+        bool is_shared = k < mixed->progress.s;
+        for (size_t a = 0; a < mixed->progress.r; a++)
+            is_shared = is_shared && mixed->random[a] != k;
+        if (!is_shared && !errors->is_observed[k])
+            return false;
+        n += is_shared;
+    }
+    return n > FEW_SHARED;
+}
+
 /* By differences, with steps of parts of standard errors. */
 static enum asked differ(struct mixed *mixed, struct errors *errors)
 {
@@ -162,10 +180,11 @@ static enum asked differ(struct mixed *mixed, struct errors *errors)
     double part = is_one_sided ? ONE_SIDE : BOTH_SIDES;
     bool is_good = invert(m, mixed->curvature, errors->n, errors->loose, errors->factor,
                           errors->inverse);
+    enum mixed_level before = mixed->progress.level;
     enum asked asked = ASKED_OK;
-    mixed->progress.level = is_exact ? MIXED_ERRORS : MIXED_OWN;
+    mixed->progress.level = is_exact && !are_own_enough(mixed, errors) ? MIXED_ERRORS : MIXED_OWN;
     memcpy(mixed->slope, mixed->point.gradient, m * sizeof(double));
-    if (is_one_sided && is_exact) {
+    if (is_one_sided && mixed->progress.level != before) {
         asked = mixed_run(mixed, JOINT_MIXED, mixed->point.theta);
         memcpy(mixed->slope, mixed->sum + 1, m * sizeof(double));
     }
@@ -387,6 +406,19 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
     return ASKED_OK;
 }
 
+/* The exact likelihood's last stage, if the search did not come to it: the samples of the last pass
+ * are compared with its values. False: the fit must end. */
+static bool has_last_stage(struct mixed *mixed)
+{
+    if (mixed->progress.phase != MIXED_EXACT || mixed->progress.level == MIXED_FINER)
+        return true;
+    mixed->progress.level = MIXED_FINER;
+    if (mixed_run_at_best(mixed, JOINT_MIXED) != ASKED_OK)
+        return false;
+    mixed_keep_found(mixed);
+    return true;
+}
+
 enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
 {
     struct joint *joint = mixed->joint;
@@ -400,7 +432,9 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     if (!mixed_result_init(result, arena) || !make_errors(mixed, &errors)
         || !ARENA_DOUBLES(arena, {&factor, r, r}))
         return joint_end_short(joint);
-    enum asked asked = joint->options->statistics ? ASKED_OK : ASKED_FAILED;
+    enum asked asked = has_last_stage(mixed) ? ASKED_OK : ASKED_END;
+    if (asked == ASKED_OK && !joint->options->statistics)
+        asked = ASKED_FAILED;
     if (asked == ASKED_OK && !has_second(mixed, &errors))
         asked = mixed_differ(mixed);
     bool has_errors = asked == ASKED_OK;

@@ -11,10 +11,10 @@ struct import_options {
     const char *measurements, *datasets, *experiments, *doses, *inputs, *events, *substitutes, *parameters, *model, *output;
     const char *dataset_column, *const *petab; /* petab: n_petab problems, the first one is `measurements` */
     size_t n_petab;
-    bool embed, overwrite, quiet, nonmem, locf, units_row, outside;
+    bool embed, overwrite, quiet, nonmem, locf, units_row, outside, datasets_in_columns;
     bool is_for_run; /* only notes are said */
     void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2))); /* hears a note, or what was written */
-    struct option_list fix, start, lower, upper, scale, error, cmt, estimate;
+    struct option_list fix, start, lower, upper, scale, error, cmt, observables, ignore, missing, estimate;
     enum when color;
 };
 

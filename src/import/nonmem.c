@@ -2,6 +2,7 @@
  * be honoured is refused with its line.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
+#include "import/clock.h"
 #include "import/happenings.h"
 #include "base/values.h"
 
@@ -37,6 +38,8 @@ struct nonmem {
     size_t comment;            /* the column C, or CSV_NO_COLUMN */
     size_t *covariate, *input; /* columns of those of the model */
     uint32_t cmt[MAX_CMT];     /* the state of each number; UINT32_MAX: none */
+    uint32_t observable[MAX_CMT]; /* with --observables that of each number of CMT; UINT32_MAX: none */
+    struct import_clock clock;
     struct id_table seen;      /* individuals */
     char *id;
     unsigned n_reset;          /* experiments of the individual before this one */
@@ -55,7 +58,7 @@ struct nonmem {
     } before;                  /* the individual */
     size_t n_missing;          /* covariates of this experiment that no record has given */
     struct error missing;      /* the first of them */
-    struct csv_lines left_out, idle; /* comments; records whose II has no effect */
+    struct csv_lines left_out, idle, filled; /* comments; records whose II has no effect, that lack a later covariate */
     uint64_t n_empty;          /* individuals without measurements */
     char *empty;               /* the first one */
 };
@@ -75,14 +78,20 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
     for (int c = 0; c < N_COLUMN; c++)
         nonmem->column[c] = csv_find_column(reader, column_name[c]);
     nonmem->comment = csv_find_column(reader, comment_column);
+    import_clock_find(&nonmem->clock, reader);
     for (int c = ID; c <= DV && !status; c++)
         status = csv_need_column(reader, column_name[c], &nonmem->column[c], error);
     for (uint32_t i = 0; i < abi->n_covariate && !status; i++)
         status = csv_need_column(reader, abi->covariate_name[i], &nonmem->covariate[i], error);
     for (uint32_t i = 0; i < abi->n_input && !status; i++)
         status = csv_need_column(reader, abi->input_name[i], &nonmem->input[i], error);
-    if (!status && abi->n_observable > 1)
-        status = csv_need_column(reader, column_name[DVID], &nonmem->column[DVID], error);
+    bool is_by_cmt = nonmem->options->observables.n > 0;
+    if (!status && is_by_cmt)
+        status = csv_need_column(reader, column_name[CMT], &nonmem->column[CMT], error);
+    else if (!status && abi->n_observable > 1 && nonmem->column[DVID] == CSV_NO_COLUMN)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: the model has %u observables: a column DVID must name that of each "
+                           "record, or --observables those that CMT means, such as --observables 2=%.100s", nonmem->path,
+                           abi->n_observable, abi->observable_name[0]);
     for (size_t j = 0; j < csv_n_column(reader) && !status; j++) {
         bool is_used = false;
         for (int c = 0; c < N_COLUMN; c++)
@@ -91,30 +100,45 @@ static enum status find_columns(struct nonmem *nonmem, struct error *error)
             is_used = is_used || nonmem->covariate[i] == j;
         for (uint32_t i = 0; i < abi->n_input; i++)
             is_used = is_used || nonmem->input[i] == j;
-        if (!is_used && j != nonmem->comment)
+        if (!is_used && j != nonmem->comment && j != nonmem->clock.date)
             import_say_unused_column(nonmem->options, nonmem->path, csv_column_name(reader, j), "");
     }
     return status;
 }
 
-static enum status find_states(struct nonmem *nonmem, struct error *error)
+/* Reads NUMBER=NAME of an option, with commas between several. */
+static enum status take_numbers(const struct option_list *list, const char *option, const char *what, const char *const *names,
+                                size_t n, uint32_t number_of[MAX_CMT], struct error *error)
+{
+    for (size_t i = 0; i < list->n; i++)
+        for (const char *item = list->item[i], *end; item; item = *end ? end + 1 : NULL) {
+            char *equals, name[NAME_BYTES];
+            unsigned long number = strtoul(item, &equals, 10);
+            size_t index;
+            end = item + strcspn(item, ",");
+            if (equals == item || *equals != '=' || number < 1 || number >= MAX_CMT)
+                return error_set(error, STATUS_USAGE, "--%s: '%.*s' is not NUMBER=NAME", option,
+                                 (int)(end - item < 100 ? end - item : 100), item);
+            snprintf(name, sizeof name, "%.*s", (int)(end - equals - 1), equals + 1);
+            enum status status = values_name(name, option, what, names, n, &index, error);
+            if (status)
+                return status;
+            number_of[number] = (uint32_t)index;
+        }
+    return STATUS_OK;
+}
+
+/* What the numbers of CMT mean. */
+static enum status find_numbers(struct nonmem *nonmem, struct error *error)
 {
     const struct stiffit_model *abi = &nonmem->model->abi;
-    for (uint32_t k = 0; k < MAX_CMT; k++)
+    for (uint32_t k = 0; k < MAX_CMT; k++) {
         nonmem->cmt[k] = k > 0 && k <= abi->n_state ? k - 1 : UINT32_MAX;
-    for (size_t i = 0; i < nonmem->options->cmt.n; i++) {
-        const char *item = nonmem->options->cmt.item[i];
-        char *name;
-        unsigned long number = strtoul(item, &name, 10);
-        size_t index;
-        if (name == item || *name != '=' || number < 1 || number >= MAX_CMT)
-            return error_set(error, STATUS_USAGE, "--cmt: '%.100s' is not NUMBER=STATE", item);
-        enum status status = values_name(name + 1, "cmt", "state", abi->state_name, abi->n_state, &index, error);
-        if (status)
-            return status;
-        nonmem->cmt[number] = (uint32_t)index;
+        nonmem->observable[k] = UINT32_MAX;
     }
-    return STATUS_OK;
+    enum status status = take_numbers(&nonmem->options->cmt, "cmt", "state", abi->state_name, abi->n_state, nonmem->cmt, error);
+    return status ? status : take_numbers(&nonmem->options->observables, "observables", "observable", abi->observable_name,
+                                          abi->n_observable, nonmem->observable, error);
 }
 
 static void count_line(struct csv_lines *lines, const struct csv_reader *reader)
@@ -129,27 +153,36 @@ static bool is_comment_mark(const char *field)
     return (isalpha((unsigned char)*field) || *field == '@' || *field == '#') && !csv_parse_double(field, &number);
 }
 
-/* As NM-TRAN with IGNORE=@, IGNORE=# or IGNORE=C: a word in a first column that is not the ID, or in a column C, or a row that
- * begins with #. */
+/* With --ignore as NM-TRAN: a record whose first character is one of these; @ is any letter, and @. In any case as with
+ * IGNORE=@, IGNORE=# or IGNORE=C: a word in a first column that is not the ID, or in a column C, or a row that begins with
+ * #. */
 static bool is_comment(const struct nonmem *nonmem)
 {
     bool is_id = nonmem->column[ID] == 0;
-    return csv_begins_with_hash(nonmem->reader) || (!is_id && is_comment_mark(csv_field(nonmem->reader, 0)))
+    char first = csv_first_character(nonmem->reader);
+    for (size_t i = 0; i < nonmem->options->ignore.n; i++) {
+        char mark = *nonmem->options->ignore.item[i];
+        if (first == mark || (mark == '@' && isalpha((unsigned char)first)))
+            return true;
+    }
+    return first == '#' || (!is_id && is_comment_mark(csv_field(nonmem->reader, 0)))
            || (nonmem->comment != CSV_NO_COLUMN && is_comment_mark(csv_field(nonmem->reader, nonmem->comment)));
 }
 
 /* CMT and DVID may be words; their meaning is found where it is needed. */
-static enum status read_record(struct nonmem *nonmem, struct record *record, struct error *error)
+static enum status read_record(struct nonmem *nonmem, struct record *record, bool is_individual, struct error *error)
 {
-    for (int c = TIME; c < N_COLUMN; c++) {
+    enum status status = import_clock_time(&nonmem->clock, nonmem->reader, is_individual, &record->number[TIME], error);
+    if (status)
+        return status;
+    for (int c = DV; c < N_COLUMN; c++) {
         double *number = &record->number[c];
         bool is_word = c == CMT || c == DVID;
-        bool may_miss = c == TIME || c == DV || c == LIMIT;
+        bool may_miss = c == DV || c == LIMIT;
         *number = may_miss ? (double)NAN : 0;
         if (nonmem->column[c] == CSV_NO_COLUMN || is_word)
             continue;
-        enum status status = csv_number(nonmem->reader, nonmem->column[c], number, error);
-        if (status)
+        if ((status = csv_number(nonmem->reader, nonmem->column[c], number, error)))
             return status;
         if (isnan(*number) && !may_miss)
             *number = 0;
@@ -262,6 +295,26 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
     return added ? STATUS_OK : error->status;
 }
 
+/* By CMT with --observables, else by DVID. */
+static enum status find_observable(const struct nonmem *nonmem, uint32_t *observable, struct error *error)
+{
+    const struct stiffit_model *abi = &nonmem->model->abi;
+    bool is_by_cmt = nonmem->options->observables.n > 0;
+    int which = is_by_cmt ? CMT : DVID;
+    long number = is_by_cmt || abi->n_observable > 1 ? find_index(nonmem, which, abi->observable_name, abi->n_observable) : 1;
+    bool is_name = is_by_cmt && words_find(csv_field(nonmem->reader, nonmem->column[CMT]), abi->observable_name,
+                                           abi->n_observable) >= 0;
+    if (is_by_cmt && !is_name) {
+        *observable = number > 0 && number < MAX_CMT ? nonmem->observable[number] : UINT32_MAX;
+        return *observable == UINT32_MAX
+                   ? fault(nonmem, CMT, error, "is not one of the numbers of --observables NUMBER=OBSERVABLE") : STATUS_OK;
+    }
+    if (number < 1 || number > (long)abi->n_observable)
+        return fault(nonmem, DVID, error, "must be the number, from 1, or the name of an observable");
+    *observable = (uint32_t)number - 1;
+    return STATUS_OK;
+}
+
 static enum status add_measurement(struct nonmem *nonmem, const struct record *record, struct error *error)
 {
     const struct stiffit_model *abi = &nonmem->model->abi;
@@ -269,13 +322,11 @@ static enum status add_measurement(struct nonmem *nonmem, const struct record *r
     enum status status = import_rows_begin(nonmem->rows, &row, error);
     if (status)
         return status;
-    long dvid = abi->n_observable > 1 ? find_index(nonmem, DVID, abi->observable_name, abi->n_observable) : 1;
-    if (dvid < 1 || dvid > (long)abi->n_observable)
-        return fault(nonmem, DVID, error, "must be the number, from 1, or the name of an observable");
+    if ((status = find_observable(nonmem, row.observable, error)))
+        return status;
     *row.line = (uint32_t)csv_line(nonmem->reader);
     *row.time = record->number[TIME];
     *row.value = record->number[DV];
-    *row.observable = (uint32_t)dvid - 1;
     *row.censored = (int8_t)record->number[CENS];
     /* The input has the value of this record until its time, that of the next one from then on. */
     bool is_backward = abi->n_input > 0 && !nonmem->options->locf;
@@ -305,6 +356,7 @@ static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct
         } else if (isnan(kept[i]) && !isnan(value)) {
             kept[i] = value;
             nonmem->n_missing--;
+            count_line(&nonmem->filled, nonmem->reader);
         } else if (!isnan(value) && value != kept[i]) {
             return csv_fault(nonmem->reader, nonmem->covariate[i], error, "the covariate was %g before; to let it vary, the "
                              "model must declare it as an input", kept[i]);
@@ -466,7 +518,7 @@ static enum status add_record(struct nonmem *nonmem, struct error *error)
     struct record record;
     const char *id = csv_field(nonmem->reader, nonmem->column[ID]);
     bool is_individual = !nonmem->id || strcmp(id, nonmem->id) != 0;
-    enum status status = *id ? read_record(nonmem, &record, error) : fault(nonmem, ID, error, "is missing");
+    enum status status = *id ? read_record(nonmem, &record, is_individual, error) : fault(nonmem, ID, error, "is missing");
     if (!status)
         status = check_record(nonmem, &record, error);
     if (!status && is_individual)
@@ -497,7 +549,8 @@ static void say_records(const struct nonmem *nonmem)
 {
     const struct { const struct csv_lines *lines; const char *what; } notes[] = {
         {&nonmem->left_out, "marked as comments (a C, # or other word in front) left out"},
-        {&nonmem->idle, "with an II but neither ADDL nor SS: II has no effect"}};
+        {&nonmem->idle, "with an II but neither ADDL nor SS: II has no effect"},
+        {&nonmem->filled, "with the first value of a covariate, which also holds for the individual's records before it"}};
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (notes[i].lines->n)
             nonmem->options->say("note: %.300s: %llu record%s %s; the first is line %llu", nonmem->path,
@@ -520,9 +573,11 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     enum status status = nonmem.covariate && nonmem.input && nonmem.last_knot
                              ? csv_open(&nonmem.reader, nonmem.path, error) : no_memory(error);
     if (!status)
+        csv_set_missing(nonmem.reader, options->missing.item, options->missing.n);
+    if (!status)
         status = find_columns(&nonmem, error);
     if (!status)
-        status = find_states(&nonmem, error);
+        status = find_numbers(&nonmem, error);
     while (!status && !(status = csv_next(nonmem.reader, &more, error)) && more)
         if (is_comment(&nonmem))
             count_line(&nonmem.left_out, nonmem.reader);
@@ -535,6 +590,8 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     if (!status && nonmem.n_empty)
         nonmem.options->say("note: %s: %llu individual%s without measurements left out, the first is '%.100s'", nonmem.path,
                     (unsigned long long)nonmem.n_empty, plural(nonmem.n_empty), nonmem.empty);
+    if (!status && nonmem.clock.n_relative)
+        nonmem.options->say("note: %s: times are hours since the first record of each individual", nonmem.path);
     if (!status)
         import_say_reading(options, nonmem.reader, nonmem.path);
     if (!status && rows->n == 0)

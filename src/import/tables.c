@@ -16,6 +16,7 @@ struct measurement_columns {
     size_t of[N_MEASUREMENT];
     uint32_t n_observable;
     size_t (*wide)[N_MEASUREMENT]; /* `of` with an observable's value, sigma and censored; free it */
+    uint32_t *well;    /* with --datasets-in-columns the owner of each column, or ID_NONE; NULL: without; free it */
 };
 
 /* A table of NONMEM's style must be called that. */
@@ -66,6 +67,52 @@ static bool is_used(const struct measurement_columns *columns, size_t j)
             used = used || (j == columns->wide[k][c] && columns->wide[k][MEASUREMENT_value] != CSV_NO_COLUMN);
     }
     return used;
+}
+
+/* A letter or two and a number, as wells of plates are called: "A1", "H12", "AF48". */
+static bool is_well(const char *name)
+{
+    size_t letters = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+    size_t digits = strspn(name + letters, "0123456789");
+    return letters >= 1 && letters <= 2 && digits >= 1 && digits <= 2 && !name[letters + digits];
+}
+
+/* Columns beside the time and what belongs to rows are datasets; if most of them are called like wells, only those are. */
+static enum status find_wells(const struct csv_reader *reader, const struct import_options *options, const struct model *model,
+                              struct measurement_columns *columns, struct import_owners *owners, struct error *error)
+{
+    size_t n = csv_n_column(reader), n_named = 0, n_well = 0;
+    columns->owner = (struct import_owner_columns){CSV_NO_COLUMN, CSV_NO_COLUMN};
+    for (int c = 0; c < N_MEASUREMENT; c++)
+        columns->of[c] = CSV_NO_COLUMN;
+    columns->of[MEASUREMENT_observable] = csv_find_column(reader, "observable");
+    columns->of[MEASUREMENT_side] = csv_find_column(reader, "side");
+    enum status status = csv_need_column(reader, "time", &columns->of[MEASUREMENT_time], error);
+    if (status)
+        return status;
+    if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: a column 'observable' is needed: the model has %u of them",
+                         options->measurements, model->abi.n_observable);
+    if (!(columns->well = malloc(n * sizeof *columns->well)))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu columns", n);
+    for (size_t j = 0; j < n; j++) {
+        bool is_row = j == columns->of[MEASUREMENT_time] || j == columns->of[MEASUREMENT_observable] ||
+                      j == columns->of[MEASUREMENT_side] || !*csv_column_name(reader, j);
+        columns->well[j] = is_row ? ID_NONE : 0;
+        n_named += !is_row;
+        n_well += !is_row && is_well(csv_column_name(reader, j));
+    }
+    for (size_t j = 0; j < n; j++) {
+        const char *name = csv_column_name(reader, j);
+        bool is_left_out = columns->well[j] != ID_NONE && 2 * n_well > n_named && !is_well(name);
+        if (is_left_out || !*name)
+            import_say_unused_column(options, options->measurements, name, *name ? ": the others are wells" : "");
+        columns->well[j] = columns->well[j] == ID_NONE || is_left_out ? ID_NONE : import_owner_add(owners, name, "");
+        if (columns->well[j] == ID_NO_MEMORY)
+            return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", owners->dataset.n);
+    }
+    return owners->dataset.n ? STATUS_OK : error_set(error, STATUS_BAD_PROBLEM, "%s: beside the time there is no column",
+                                                     options->measurements);
 }
 
 static enum status find_columns(const struct csv_reader *reader, const struct import_options *options,
@@ -233,10 +280,11 @@ static enum status read_measurement(const struct csv_reader *reader, const size_
     if (status)
         return status;
     *row.line = (uint32_t)csv_line(reader);
+    uint64_t n_slip = rows->slips.n;
     for (int c = 0; c < N_MEASUREMENT && !status; c++)
         if (of[c] != CSV_NO_COLUMN)
-            status = read_cell(reader, of[c], c, model, &row, error);
-    if (status)
+            status = import_slips_take(&rows->slips, read_cell(reader, of[c], c, model, &row, error), error);
+    if (status || rows->slips.n > n_slip)
         return status;
     if (observable != UINT32_MAX)
         *row.observable = observable;
@@ -248,8 +296,24 @@ static enum status read_measurement(const struct csv_reader *reader, const size_
 /* An empty cell of the wide form is no measurement. */
 static bool is_empty(const struct csv_reader *reader, size_t column)
 {
-    double number;
-    return column == CSV_NO_COLUMN || (csv_parse_double(csv_field(reader, column), &number) && isnan(number));
+    return column == CSV_NO_COLUMN || csv_is_missing(reader, column);
+}
+
+/* A row of --datasets-in-columns: a measurement of each dataset. */
+static enum status read_wells(const struct csv_reader *reader, const struct measurement_columns *columns,
+                              const struct model *model, struct import_rows *rows, struct error *error)
+{
+    size_t of[N_MEASUREMENT];
+    enum status status = STATUS_OK;
+    memcpy(of, columns->of, sizeof of);
+    if (csv_is_missing(reader, of[MEASUREMENT_time]))
+        return csv_fault(reader, of[MEASUREMENT_time], error, "the time is missing");
+    for (size_t j = 0; j < csv_n_column(reader) && !status; j++) {
+        of[MEASUREMENT_value] = j;
+        if (columns->well[j] != ID_NONE && !is_empty(reader, j))
+            status = read_measurement(reader, of, UINT32_MAX, model, columns->well[j], rows, error);
+    }
+    return status;
 }
 
 static enum status read_row(const struct csv_reader *reader, const struct measurement_columns *columns,
@@ -283,7 +347,10 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
     bool more = true;
     enum status status = csv_open(&reader, path, error);
     if (!status)
-        status = find_columns(reader, options, model, &columns, error);
+        csv_set_missing(reader, options->missing.item, options->missing.n);
+    if (!status)
+        status = options->datasets_in_columns ? find_wells(reader, options, model, &columns, &rows->owners, error)
+                                              : find_columns(reader, options, model, &columns, error);
     if (!status && options->experiments)
         status = csv_need_column(reader, "experiment", &columns.owner.experiment, error);
     rows->owners.has_experiments = !status && columns.owner.experiment != CSV_NO_COLUMN;
@@ -294,10 +361,14 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
         status = csv_next(reader, &more, error);
         if (status || !more)
             break;
-        if (csv_begins_with_hash(reader) && hashes.n++ == 0)
+        if (csv_first_character(reader) == '#' && hashes.n++ == 0)
             hashes.first = csv_line(reader);
-        status = read_row(reader, &columns, model, rows, error);
+        status = columns.well ? read_wells(reader, &columns, model, rows, error)
+                              : read_row(reader, &columns, model, rows, error);
+        status = import_slips_take(&rows->slips, status, error);
     }
+    status = status == STATUS_BAD_PROBLEM ? import_slips_take(&rows->slips, status, error) : status;
+    status = import_slips_end(&rows->slips, status, error);
     if (!status)
         import_say_reading(options, reader, path);
     if (!status && hashes.n)
@@ -306,6 +377,7 @@ enum status import_measurements(struct import_rows *rows, const struct import_op
                     (unsigned long long)hashes.first);
     csv_close(reader);
     free(columns.wide);
+    free(columns.well);
     if (!status && rows->n == 0)
         status = error_set(error, STATUS_BAD_PROBLEM, "%s: there are no measurements below its header", path);
     return status;

@@ -14,6 +14,7 @@ struct import_rows {
     uint32_t *owner;   /* of each row: an experiment */
     size_t n, capacity;
     struct import_faults faults;
+    struct import_slips slips;
 };
 /* With a table of experiments a column `experiment` is needed; otherwise it is used where it exists. */
 enum status import_measurements(struct import_rows *rows, const struct import_options *options, const struct model *model,

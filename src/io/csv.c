@@ -22,7 +22,7 @@ struct csv_reader {
     bool is_ragged;      /* rows may leave out empty fields at their ends */
     uint64_t line, next_line, latin1_line;
     struct csv_lines comments;
-    bool begins_with_hash;
+    char first;          /* the row's first character */
     char *row;           /* the row's text; the fields point into it */
     size_t n_row, capacity;
     struct held {
@@ -38,6 +38,8 @@ struct csv_reader {
         const char *name;
         size_t column;
     } *sorted;           /* n_column: by name whatever its case, then by name */
+    const char *const *missing; /* n_missing items, each one or more words */
+    size_t n_missing;
     struct decimals {
         bool point, comma; /* which marks numbers have had so far */
     } *decimals;
@@ -62,6 +64,8 @@ enum status csv_fault(const struct csv_reader *reader, size_t column, struct err
 
 static bool is_delimiter(const struct csv_reader *reader, int c)
 {
+    if (reader->delimiter == ' ')
+        return c == ' ' || c == '\t';
     return reader->delimiter ? c == reader->delimiter : c == ',' || c == ';' || c == '\t';
 }
 
@@ -166,8 +170,9 @@ static enum status split_quoted(struct csv_reader *reader, char **p, struct erro
             break;
         *out++ = *in;
     }
-    in = skip_blanks(reader, in);
-    if (!status && *in && *in != reader->delimiter)
+    if (reader->delimiter != ' ')
+        in = skip_blanks(reader, in);
+    if (!status && *in && !is_delimiter(reader, *in))
         status = csv_fault(reader, reader->n_field - 1, error,
                            "there is text after the closing quote (a quote within a "
                            "quoted field is written twice)");
@@ -178,7 +183,8 @@ static enum status split_quoted(struct csv_reader *reader, char **p, struct erro
 
 static enum status split_plain(struct csv_reader *reader, char **p, struct error *error)
 {
-    char *begin = *p, *end = begin + strcspn(begin, (char[]){reader->delimiter, '\0'}), *last = end;
+    const char ends[] = {reader->delimiter, reader->delimiter == ' ' ? '\t' : '\0', '\0'};
+    char *begin = *p, *end = begin + strcspn(begin, ends), *last = end;
     *p = end;
     while (last > begin && (last[-1] == ' ' || last[-1] == '\t'))
         last--;
@@ -210,7 +216,7 @@ static enum status make_utf8(struct csv_reader *reader, struct error *error)
 static enum status split_row(struct csv_reader *reader, struct error *error)
 {
     reader->n_field = 0;
-    reader->begins_with_hash = reader->row[0] == '#';
+    reader->first = reader->row[0];
     enum status valid = make_utf8(reader, error);
     if (valid)
         return valid;
@@ -218,6 +224,8 @@ static enum status split_row(struct csv_reader *reader, struct error *error)
     char *p = reader->row;
     for (;;) {
         p = skip_blanks(reader, p);
+        if (!*p && reader->delimiter == ' ')
+            return STATUS_OK; /* blanks at the end */
         enum status status = *p == '"' ? split_quoted(reader, &p, error) : split_plain(reader, &p, error);
         if (status)
             return status;
@@ -227,7 +235,7 @@ static enum status split_row(struct csv_reader *reader, struct error *error)
     }
 }
 
-/* The most frequent of , ; and tab in the header, outside quotes. */
+/* The most frequent of , ; and tab in the header, outside quotes; if it has none, a blank between its words. */
 static char find_delimiter(const char *header)
 {
     static const char candidates[] = ",;\t";
@@ -243,7 +251,10 @@ static char find_delimiter(const char *header)
     for (int i = 1; i < 3; i++)
         if (count[i] > count[best])
             best = i;
-    return candidates[best];
+    bool is_unit = strpbrk(header, "[(") != NULL; /* "conc [mg/L]" is one column */
+    const char *word = header + strspn(header, " \t\r\n"), *after = word + strcspn(word, " \t\r\n");
+    bool has_words = after[strspn(after, " \t\r\n")] != '\0';
+    return count[best] == 0 && has_words && !is_unit && !strchr(header, '"') ? ' ' : candidates[best];
 }
 
 /* Byte-order marks: UTF-8's is skipped, UTF-16's are refused. */
@@ -271,8 +282,9 @@ static size_t count_fields(const char *text, char delimiter, size_t *n_number)
 {
     size_t n = 1, length = 0;
     char field[64];
-    bool quoted = false;
+    bool quoted = false, is_blank_between = delimiter == ' ';
     *n_number = 0;
+    text += is_blank_between ? strspn(text, " \t") : 0;
     for (const char *p = text;; p++) {
         quoted = quoted != (*p == '"');
         bool ends = !*p || *p == '\n' || (*p == delimiter && !quoted);
@@ -284,8 +296,10 @@ static size_t count_fields(const char *text, char delimiter, size_t *n_number)
         field[length] = '\0';
         length = 0;
         *n_number += csv_parse_double(field, &number) && isfinite(number);
-        if (*p != delimiter || !*p)
+        const char *next = p + (is_blank_between ? strspn(p, " \t\r\n") : 1);
+        if (*p != delimiter || !*p || (is_blank_between && !*next))
             return n;
+        p = next - 1;
         n++;
     }
 }
@@ -315,13 +329,16 @@ static void count_comment(struct csv_reader *reader, uint64_t line)
         reader->comments.first = line;
 }
 
+/* "TABLE NO. 1", above what NONMEM's $TABLE writes. */
+static bool is_table_number(const char *row) { return !strncmp(row, "TABLE NO.", 9); }
+
 /* Reads the row that names the columns: the first one that is neither blank nor a comment, or the last comment above it. */
 static enum status read_header(struct csv_reader *reader, bool *more, struct error *error)
 {
     char *comment = NULL;
     uint64_t line = 0;
     enum status status = read_raw(reader, more, error);
-    while (!status && *more && (is_blank(reader) || reader->row[0] == '#')) {
+    while (!status && *more && (is_blank(reader) || reader->row[0] == '#' || is_table_number(reader->row))) {
         if (reader->row[0] == '#') {
             free(comment);
             if (!(comment = strdup(reader->row + strspn(reader->row, "# \t"))))
@@ -504,7 +521,7 @@ const char *csv_column_name(const struct csv_reader *reader, size_t column) { re
 uint64_t csv_line(const struct csv_reader *reader) { return reader->line; }
 uint64_t csv_latin1_line(const struct csv_reader *reader) { return reader->latin1_line; }
 struct csv_lines csv_comments(const struct csv_reader *reader) { return reader->comments; }
-bool csv_begins_with_hash(const struct csv_reader *reader) { return reader->begins_with_hash; }
+char csv_first_character(const struct csv_reader *reader) { return reader->first; }
 const char *csv_field(const struct csv_reader *reader, size_t column) { return reader->field[column]; }
 
 size_t csv_find_column(const struct csv_reader *reader, const char *name)
@@ -570,7 +587,7 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
         enum status status = read_raw(reader, more, error);
         if (status || !*more)
             return status;
-        if (is_blank(reader) && !strchr(reader->row, reader->delimiter))
+        if (is_blank(reader) && (reader->delimiter == ' ' || !strchr(reader->row, reader->delimiter)))
             continue;
         if ((status = split_row(reader, error)))
             return status;
@@ -581,7 +598,7 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
             continue;
         if (reader->n_field == reader->n_column)
             return STATUS_OK;
-        if (!reader->begins_with_hash)
+        if (reader->first != '#')
             break;
         count_comment(reader, reader->line);
     }
@@ -589,6 +606,32 @@ enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
     return csv_fault(reader, CSV_NO_COLUMN, error, "there are %zu fields where the first line names %zu columns%s",
                      reader->n_field, reader->n_column,
                      is_one_more ? " (if the first field is a row's name: R's write.table needs row.names = FALSE)" : "");
+}
+
+void csv_set_missing(struct csv_reader *reader, const char *const *item, size_t n)
+{
+    reader->missing = item;
+    reader->n_missing = n;
+}
+
+static bool is_missing_word(const struct csv_reader *reader, const char *text)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0; i < reader->n_missing; i++)
+        for (const char *word = reader->missing[i]; word;) {
+            size_t length = strcspn(word, ",");
+            if (length == n && !strncasecmp(word, text, n))
+                return true;
+            word = word[length] ? word + length + 1 : NULL;
+        }
+    return false;
+}
+
+bool csv_is_missing(const struct csv_reader *reader, size_t column)
+{
+    double number;
+    const char *text = csv_field(reader, column);
+    return is_missing_word(reader, text) || (csv_parse_double(text, &number) && isnan(number));
 }
 
 /* 1,5 is a number where commas do not separate columns. 1.234 may be a thousand there, so a table has points or commas. */
@@ -600,6 +643,10 @@ enum status csv_number(const struct csv_reader *reader, size_t column, double *v
     if (is_comma) {
         strcpy(copy, text);
         copy[comma - text] = '.';
+    }
+    if (reader->n_missing && is_missing_word(reader, text)) {
+        *value = NAN;
+        return STATUS_OK;
     }
     if (!csv_parse_double(is_comma ? copy : text, value))
         return csv_fault(reader, column, error, "'%.100s' is not a number%s", text,

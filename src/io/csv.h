@@ -9,15 +9,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { CSV_MAX_ROW = 1 << 20 }; /* bytes of one row */
+enum { CSV_MAX_ROW = 1 << 26 }; /* bytes of one row: a million columns */
 #define CSV_NO_COLUMN SIZE_MAX
 
 /* Reads RFC 4180 and common variants. Fields may be quoted ("" for a quote, line breaks allowed inside); lines end in LF,
  * CR LF or CR; a byte-order mark is skipped; the delimiter is a comma, semicolon or tab, whichever is most frequent in the
- * first line; blanks around an unquoted field, empty lines, rows whose fields are all empty, and empty fields behind the last
- * column are ignored. The first row names the columns; a unit behind a name ("time [h]", "dose (mg)") is dropped unless the
- * name is then another column's. The first column may have the name "": an index that a program wrote. Lines above the first
- * row that begin with # are comments, unless the last one has as many fields as the numbers below it: then it is the header.
+ * first line, or, if it has none of them, any number of blanks; blanks around an unquoted field, empty lines, rows whose
+ * fields are all empty, and empty fields behind the last column are ignored. The first row names the columns; a unit behind a
+ * name ("time [h]", "dose (mg)") is dropped unless the name is then another column's. The first column may have the name "":
+ * an index that a program wrote. Lines above the first row that begin with # are comments, unless the last one has
+ * as many fields as the numbers below it: then it is the header; those that begin with "TABLE NO." are skipped.
  * Below, a line that begins with # and has another number of fields than there are columns is a comment. */
 struct csv_reader;
 
@@ -45,10 +46,15 @@ uint64_t csv_latin1_line(const struct csv_reader *reader);
 struct csv_lines {
     uint64_t n, first; /* first: a line, from 1 */
 } csv_comments(const struct csv_reader *reader);
-/* Whether the row begins with a # outside quotes. */
-bool csv_begins_with_hash(const struct csv_reader *reader);
+/* The row's first character, outside quotes. */
+char csv_first_character(const struct csv_reader *reader);
 /* Fields of the row, UTF-8; valid until the next csv_next. */
 const char *csv_field(const struct csv_reader *reader, size_t column);
+/* Words that csv_number reads as missing values, beside those of csv_parse_double: n items, each a word or several with commas
+ * between. They must outlive the reader. */
+void csv_set_missing(struct csv_reader *reader, const char *const *item, size_t n);
+/* Whether the field is a missing value. */
+bool csv_is_missing(const struct csv_reader *reader, size_t column);
 /* As csv_parse_double; a decimal comma is read, too, where semicolons or tabs separate columns. */
 enum status csv_number(const struct csv_reader *reader, size_t column, double *value, struct error *error);
 

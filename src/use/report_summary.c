@@ -80,12 +80,6 @@ static int compare_residuals(const void *left, const void *right)
                                           : (a->residual > b->residual) - (a->residual < b->residual);
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* Residuals of one observable over their times or predictions: points, or counts in N_ACROSS x N_UP cells. */
 static void put_cloud(struct json *json, const char *key, const struct report_residual *residual, size_t n, bool by_time)
 {
@@ -96,7 +90,7 @@ static void put_cloud(struct json *json, const char *key, const struct report_re
     if (x && count) {
         for (size_t i = 0; i < n; i++)
             x[i] = by_time ? residual[i].time : residual[i].prediction;
-        qsort(x, n, sizeof *x, compare_numbers);
+        digest_sort(x, n);
         is_log = n > 3 && x[0] > 0 && x[n / 2] < EARLY * x[n - 1];
         double low = is_log ? log(x[0]) : x[0], width = (is_log ? log(x[n - 1]) : x[n - 1]) - low;
         put(json, "low", x[0]);

@@ -2,6 +2,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import datetime
+
 import h5py
 import numpy as np
 
@@ -178,6 +180,95 @@ def test_nonmem_comments(tmp):
     assert "1 record with an II but neither ADDL nor SS: II has no effect; the first is line 2" in said, said
 
 
+def imported(tmp, text, *options, code=0, model="n.ode"):
+    (tmp / "t.csv").write_text(text)
+    return stiffit("import", "t.csv", "--nonmem", "-m", model, "-o", "t.h5", "--overwrite", *options, cwd=tmp, code=code)
+
+
+def contents(path):
+    """All that a problem file holds of its data, as lists."""
+    found = {}
+    with h5py.File(path) as f:
+        f.visititems(lambda name, item: found.__setitem__(name, item[()].tolist()) if isinstance(item, h5py.Dataset) else None)
+    return {name: value for name, value in found.items()
+            if not name.startswith("model") and name != "measurements/line"}
+
+
+def test_nonmem_blanks_between_columns(tmp):
+    """Blanks, any number of them, and the line above the header that $TABLE writes: the same problem as with commas."""
+    (tmp / "n.ode").write_text("parameter k = 0.5, v = 10\nA(0) = 0\nA' = -k*A\nobserve cp = A/v\n")
+    rows = [["ID", "TIME", "EVID", "AMT", "DV"], ["1", "0", "1", "100", "."], ["1", "1", "0", ".", "7.4"],
+            ["2", "0.0", "1", "1.0000E+02", "0"], ["2", "2.5000E+00", "0", ".", "5.5"]]
+    imported(tmp, "\n".join(map(",".join, rows)) + "\n")
+    want = contents(tmp / "t.h5")
+    assert want["measurements/value"] == [7.4, 5.5] and want["doses/amount"] == [100, 100]
+    wide = "\n".join("".join(f"{field:>12}" for field in row) for row in rows) + "   \n"
+    for text in ("\n".join(map(" ".join, rows)) + "\n", wide, "TABLE NO.  1\n" + wide,
+                 "#" + " ".join(rows[0]) + "\n" + "\n".join(map(" ".join, rows[1:])), wide.replace("\n", "\n\n   \n")):
+        imported(tmp, text)
+        assert contents(tmp / "t.h5") == want, text
+    assert "there are 4 fields" in imported(tmp, wide + "  1  2 0 .\n", code=3).stderr
+
+
+def test_nonmem_clock_times(tmp):
+    """Hours since the individual's first record, as Python's datetime counts them, in each order of the date."""
+    (tmp / "n.ode").write_text("parameter k = 0.5, v = 10\nA(0) = 0\nA' = -k*A\nobserve cp = A/v\n")
+    moments = [[datetime.datetime(2023, 12, 31, 22, 15), datetime.datetime(2024, 1, 1, 0, 5),
+                datetime.datetime(2024, 3, 1, 6, 0, 30)],
+               [datetime.datetime(1999, 2, 27, 9, 0), datetime.datetime(1999, 3, 1, 9, 20),
+                datetime.datetime(2000, 3, 1, 9, 0)]]
+    hours = [(moment - own[0]).total_seconds() / 3600 for own in moments for moment in own]
+    for name, pattern in (("DATE", "%m/%d/%y"), ("DATE", "%m-%d-%Y"), ("DAT1", "%d/%m/%Y"), ("DAT1", "%d.%m.%y"),
+                          ("DAT2", "%Y/%m/%d"), ("DAT2", "%y-%m-%d"), ("DAT3", "%Y/%d/%m"), ("DATE", "%Y-%m-%d")):
+        text = f"ID,{name},TIME,AMT,DV\n" + "".join(
+            f"{i},{moment.strftime(pattern)},{moment.hour}:{moment.strftime('%M:%S')},.,1\n"
+            for i, own in enumerate(moments) for moment in own)
+        done = imported(tmp, text)
+        assert "times are hours since the first record" in done.stderr
+        # a difference of doubles that are hours since 1970
+        np.testing.assert_allclose(contents(tmp / "t.h5")["measurements/time"], hours, rtol=0, atol=1e-9)
+    imported(tmp, "ID,TIME,AMT,DV\n1,8:00,9,.\n1,8:30,.,3\n1,23:45,.,2\n2,4,9,.\n2,5,.,1\n")  # one day, no date
+    assert contents(tmp / "t.h5")["measurements/time"] == [0.5, 15.75, 5]
+    imported(tmp, "ID,DATE,TIME,AMT,DV\n1,3,8,9,.\n1,4,7.5,.,3\n")  # days and hours as numbers
+    assert contents(tmp / "t.h5")["measurements/time"] == [23.5]
+    for rows, fault in (("1,2/30/2024,8:00,.,1\n", "'DATE': '2/30/2024' is not a date: month/day/year"),
+                        ("1,1/2/2024,24:61,.,1\n", "'TIME': '24:61' is not a time of a day"),
+                        ("1,1/2/2024,8:00,.,1\n1,1/2/2024,9,.,1\n", "clock times in some records and numbers in others"),
+                        ("1,1/2/2024,8:00,.,1\n1,1/2/2024,7:00,.,1\n", "is before that of the individual's last record"),
+                        ("1,1/2/2024,.,.,1\n", "the time is missing")):
+        assert fault in imported(tmp, "ID,DATE,TIME,AMT,DV\n" + rows, code=3).stderr
+
+
+def test_nonmem_cmt_tells_observables(tmp):
+    (tmp / "n.ode").write_text("parameter k = 0.5, v = 10, e = 2\nG(0) = 0\nG' = -k*G\nA(0) = 0\nA' = k*G - k*A\n"
+                               "observe conc = A/v, effect = e*A\n")
+    head, rows = "ID,TIME,CMT,AMT,DV\n", "1,0,1,100,.\n1,1,2,.,7\n1,1,3,.,70\n1,2,2,.,8\n2,0,1,50,.\n2,3,3,.,30\n"
+    for options in (("--observables", "2=conc,3=effect"), ("--observables", "2=conc", "--observables", "3=effect")):
+        imported(tmp, head + rows, *options)
+        found = contents(tmp / "t.h5")
+        assert found["measurements/observable"] == [0, 1, 0, 1] and found["measurements/value"] == [7, 70, 8, 30]
+        assert found["doses/target"] == [0, 0]
+    imported(tmp, head + rows.replace(",3,.", ",effect,."), "--observables", "2=conc")  # by its name
+    assert contents(tmp / "t.h5")["measurements/observable"] == [0, 1, 0, 1]
+    assert "--observables 2=conc" in imported(tmp, head + rows, code=3).stderr  # what to do
+    assert "t.csv:4: column 'CMT': is not one of the numbers" in imported(tmp, head + rows, "--observables", "2=conc",
+                                                                        code=3).stderr
+    assert "did you mean" in imported(tmp, head + rows, "--observables", "2=conk", code=2).stderr.lower()
+    assert "is not NUMBER=NAME" in imported(tmp, head + rows, "--observables", "conc=2", code=2).stderr
+
+
+def test_nonmem_ignored_characters(tmp):
+    """--ignore as NM-TRAN's IGNORE=c: the first character of the line, also where the first column is the ID."""
+    (tmp / "n.ode").write_text("parameter k = 0.5, v = 10\nA(0) = 0\nA' = -k*A\nobserve cp = A/v\n")
+    text = "ID,TIME,AMT,DV\n1,0,100,.\nC1,1,.,99\n1,1,.,7\nX1,2,.,98\n!1,2,.,97\n1,2,.,6\n"
+    done = imported(tmp, text, "--ignore", "C", "--ignore=X", "--ignore", "!")
+    assert contents(tmp / "t.h5")["measurements/value"] == [7, 6] and "3 records marked" in done.stderr
+    imported(tmp, text.replace("!1,2,.,97\n", ""), "--ignore", "@")
+    assert contents(tmp / "t.h5")["measurements/value"] == [7, 6]
+    assert "is not one character" in imported(tmp, text, "--ignore", "(DV.EQ.99)", code=2).stderr
+    assert "--ignore: is for --nonmem" in stiffit("import", "t.csv", "-m", "n.ode", "--ignore", "C", cwd=tmp, code=2).stderr
+
+
 def test_nonmem_covariate_that_comes_later(tmp):
     """It is the first value that any record of the individual gives, as in rxode2; another experiment begins with the last."""
     rows = ["1,0,10,1,.,.", "1,1,.,0,60,3", "1,2,.,0,.,2", "1,3,.,3,.,.", "1,4,.,0,.,5", "2,0,10,1,80,.", "2,1,.,0,.,4",
@@ -189,6 +280,8 @@ def test_nonmem_covariate_that_comes_later(tmp):
         np.testing.assert_array_equal(f["experiments/covariates"][:, 0], [60, 60, 80, np.nan])
     assert "w.csv:9: column 'WT': no record of this individual has this covariate" in done.stderr, done.stderr
     assert "1 dataset cannot be fitted" in done.stderr, done.stderr
+    assert "1 record with the first value of a covariate, which also holds for the individual's records before it; the " \
+           "first is line 3" in done.stderr
     (tmp / "w.csv").write_text("ID,TIME,AMT,EVID,WT,DV\n" + "\n".join(rows[:2] + ["1,2,.,0,70,2"]) + "\n")
     done = stiffit("import", "w.csv", "--nonmem", "-m", "w.ode", "-o", "w.h5", "--overwrite", cwd=tmp, code=3)
     assert "w.csv:4: column 'WT': the covariate was 60 before" in done.stderr, done.stderr

@@ -158,5 +158,73 @@ def test_fixed_for_some_datasets(tmp):
     assert "no parameter 'q'" in imported(tmp, wide(ROWS), "--datasets", tmp / "subjects.csv", code=3)
 
 
+
+def test_datasets_in_columns(tmp):
+    """What a plate reader writes, wells in columns: the same problem as in long form, block by block, from several programs."""
+    wells, times = ("A1", "B12", "AF48"), (0.5, 1, 2)
+    value = {("y", w, t): round(2.0**-t + i, 3) for i, w in enumerate(wells) for t in times}
+    value |= {("gone", w, t): round(v + 5, 3) for (_, w, t), v in value.items()}
+    value["y", "B12", 1] = value["gone", "A1", 2] = None
+    long = "dataset,time,observable,value\n" + "".join(
+        f"{w},{t},{o},{value[o, w, t]}\n" for w in wells for o in ("y", "gone") for t in times if value[o, w, t] is not None)
+    expected = imported(tmp, long)[0]
+    assert len(expected) == 16
+
+    def plate(mark, delimiter=",", point=".", head="Time [min]", more="", filling=""):
+        rows = [delimiter.join((head, "observable", *wells)) + more]
+        for o in ("y", "gone"):
+            for t in times:
+                rows.append(delimiter.join((str(t).replace(".", point), o, *(
+                    mark if value[o, w, t] is None else str(value[o, w, t]).replace(".", point) for w in wells))) + filling)
+        return "\n".join(rows) + "\n"
+
+    for text, words in ((plate(""), ()), (plate("OVRFLW"), ("--missing", "OVRFLW,ND")),
+                        (plate("nd"), ("--missing", "OVRFLW,ND")),
+                        (plate("n/d"), ("--missing", "OVRFLW", "--missing", "n/d")), (plate("", ";", ","), ()),
+                        (plate("", "\t", ".", "time"), ()), ("# made by a reader\n" + plate(""), ()),
+                        (plate("", more=",Temp. [C]", filling=",37"), ()), (plate("") + ",,,,\n", ())):
+        assert imported(tmp, text, "--datasets-in-columns", *words)[0] == expected, text
+    index = "".join(f",{line}\n" if i == 0 else f"{i - 1},{line}\n" for i, line in enumerate(plate("").splitlines()))
+    assert imported(tmp, index, "--datasets-in-columns")[0] == expected  # pandas' index
+    # Names that are not like wells are datasets.
+    got = imported(tmp, "time,observable,first strain,second\n1,y,3,4\n", "--datasets-in-columns")[0]
+    assert got == [("first strain", "y", 1, 3), ("second", "y", 1, 4)]
+    for text, fault in ((plate("OVRFLW"), "'OVRFLW' is not a number"), ("time,A1\n1,2\n", "a column 'observable' is needed"),
+                        ("t,A1\n1,2\n", "there is no column 'time'"), ("time,observable\n1,y\n", "beside the time"),
+                        ("time,observable,A1\n,y,3\n", "the time is missing")):
+        assert fault in imported(tmp, text, "--datasets-in-columns", code=3), fault
+    assert "leave out --nonmem" in imported(tmp, plate(""), "--datasets-in-columns", "--nonmem", code=2)
+
+
+def test_all_bad_fields_are_told_at_once(tmp):
+    text = "dataset,time,observable,value\na,1,y,2.5x\na,two,y,3\na,3,z,4\nb,4,y,5\nb,5,y,<6\n,6,y,7\n"
+    said = imported(tmp, text, code=3)
+    for line, what in ((2, "'2.5x' is not a number"), (3, "'two' is not a number"), (4, "no observable 'z'"),
+                       (6, "write the limit alone"), (7, "the dataset's id is missing")):
+        assert re.search(rf"t\.csv:{line}: .*{what}", said), (line, said)
+    assert len(said.splitlines()) == 5, said
+    many = "dataset,time,observable,value\n" + "".join(f"a,{i},y,bad{i}\n" for i in range(1000))
+    said = imported(tmp, many, code=3)
+    shown = said.count("is not a number")
+    assert shown > 5 and f"and {1000 - shown} more" in said and "t.csv:2:" in said, said
+
+
+def test_a_hundred_thousand_wells(tmp):
+    """Wide, as a table of 1.2 MB a row; `make bench` would time it, here it must be right."""
+    n, times = 100_000, range(1, 6)
+    (tmp / "one.ode").write_text("parameter k = 0.5 in [1e-3, 1e3]\ny(0) = 2\ny' = -k*y\nobserve y\n")
+    rng = np.random.default_rng(1)
+    values = rng.normal(1, 0.1, (len(times), n)).round(6)
+    with open(tmp / "w.csv", "w") as file:
+        file.write("time," + ",".join(f"plate{i}" for i in range(n)) + "\n")
+        for t, row in zip(times, values):
+            file.write(f"{t}," + ",".join(map(repr, row.tolist())) + "\n")
+    h.stiffit("import", tmp / "w.csv", "--datasets-in-columns", "-m", tmp / "one.ode", "-o", tmp / "w.h5")
+    with h5py.File(tmp / "w.h5") as f:
+        assert f["datasets/id"].shape == (n,) and f["datasets/id"].asstr()[-1] == f"plate{n - 1}"
+        np.testing.assert_array_equal(f["measurements/value"][()], values.T.ravel())
+        np.testing.assert_array_equal(f["measurements/dataset"][()], np.repeat(np.arange(n), len(times)))
+
+
 if __name__ == "__main__":
     h.main()

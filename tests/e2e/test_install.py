@@ -16,6 +16,7 @@ import numpy as np
 
 import helpers as h
 import sbml_text
+import test_library as library
 
 INSTALLED = ("bin/stiffit", "include/stiffit/model.h", "share/man/man1/stiffit.1", "share/man/man3/stiffit-model.3",
              "share/man/man5/stiffit-file.5", "share/bash-completion/completions/stiffit",
@@ -24,7 +25,8 @@ INSTALLED = ("bin/stiffit", "include/stiffit/model.h", "share/man/man1/stiffit.1
                  "alpha-pinene/alpha-pinene.ode", "alpha-pinene/README.md", "library/pk-oral-1.ode", "decay/decay.c",
                  "alpha-pinene.csv", "slurm/array.sh", "slurm/Makefile.example")))
 LIBRARY = ("include/stiffit/stiffit.h", "lib/libstiffit.so.0", "lib/libstiffit.so", "lib/libstiffit.a",
-           "lib/pkgconfig/libstiffit.pc", "share/man/man3/libstiffit.3")
+           "lib/pkgconfig/libstiffit.pc", "share/man/man3/libstiffit.3",
+           "share/doc/stiffit/examples/fit-alpha-pinene.c")
 VERSION = re.search(r'STIFFIT_VERSION "(.*)"', (h.ROOT / "src/base/version.h").read_text(encoding="utf-8")).group(1)
 
 
@@ -84,6 +86,54 @@ def test_install_use_uninstall(tmp):
     make("uninstall", *words)
     assert not [path for path in tmp.glob("dest/**/*") if path.is_file()]
     assert not (base / "include/stiffit").exists() and not (base / "share/doc/stiffit").exists()
+
+
+def test_c_program_of_an_installed_library(tmp):
+    need_plain_build()
+    need("pkg-config", "make", "cc")
+    library.run("make", "-s", "-C", h.ROOT, "install", f"DESTDIR={tmp}/dest", "prefix=/opt/stiffit")
+    base = tmp / "dest/opt/stiffit"
+    pc = {"PKG_CONFIG_PATH": base / "lib/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": tmp / "dest"}
+    flags = library.run("pkg-config", "--cflags", "--libs", "libstiffit", **pc).stdout.split()
+    assert set(flags) == {f"-I{base}/include", f"-L{base}/lib", "-lstiffit"}, flags
+    words = (
+        "cc",
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        library.EXAMPLES / "fit-alpha-pinene.c",
+        "-o",
+        tmp / "fit",
+    )
+    library.run(*words, *flags)
+    shown = library.run("readelf", "-d", tmp / "fit").stdout
+    assert "libstiffit.so.0" in shown and "hdf5" not in shown, shown
+    library.check_fit(library.run(tmp / "fit", *library.PINENE, LD_LIBRARY_PATH=base / "lib").stdout)
+
+    # Static, with what the .pc file lists; the sysroot is for files of the DESTDIR alone.
+    libs = library.run(
+        "pkg-config", "--static", "--libs", "libstiffit", PKG_CONFIG_PATH=base / "lib/pkgconfig"
+    ).stdout.split()
+    library.run(
+        "cc",
+        *words[1:5],
+        library.EXAMPLES / "fit-alpha-pinene.c",
+        "-o",
+        tmp / "static",
+        f"-I{base}/include",
+        base / "lib/libstiffit.a",
+        *[word for word in libs if word != "-lstiffit"],
+    )
+    assert "libstiffit" not in library.run("readelf", "-d", tmp / "static").stdout
+    library.check_fit(library.run(tmp / "static", *library.PINENE).stdout)
+    # In C++ the header means the same.
+    (tmp / "a.cc").write_text(
+        "#include <stiffit/stiffit.h>\nint main() { return stiffit_version() == nullptr; }\n"
+    )
+    if shutil.which("c++"):
+        library.run("c++", "-Wall", "-Werror", tmp / "a.cc", "-o", tmp / "a", *flags)
+        library.run(tmp / "a", LD_LIBRARY_PATH=base / "lib")
 
 
 def unpack_sources(tmp):

@@ -1,9 +1,10 @@
-"""libstiffit as a user has it: installed, found by pkg-config, from C and from Python; the numbers
-of `stiffit run`, bit for bit.
+"""libstiffit from C and from Python: the numbers of `stiffit run`, bit for bit. (test_install has
+it as it is installed.)
 
 SPDX-License-Identifier: BSD-3-Clause
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -52,53 +53,6 @@ def check_fit(text):
     found = [float(line.split(" = ")[1].split(" +- ")[0]) for line in lines[:5]]
     # --ftol 1e-9 of the objective is 1e-4 of a standard error, which is 20 % for the worst one.
     np.testing.assert_allclose(found, OPTIMUM[1], rtol=1e-4)
-
-
-def test_c_program_of_an_installed_library(tmp):
-    need("pkg-config", "make")
-    run("make", "-s", "-C", h.ROOT, "install", f"DESTDIR={tmp}/dest", "prefix=/opt/stiffit")
-    base = tmp / "dest/opt/stiffit"
-    pc = {"PKG_CONFIG_PATH": base / "lib/pkgconfig", "PKG_CONFIG_SYSROOT_DIR": tmp / "dest"}
-    flags = run("pkg-config", "--cflags", "--libs", "libstiffit", **pc).stdout.split()
-    assert set(flags) == {f"-I{base}/include", f"-L{base}/lib", "-lstiffit"}, flags
-    words = (
-        "cc",
-        "-std=c11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        EXAMPLES / "fit-alpha-pinene.c",
-        "-o",
-        tmp / "fit",
-    )
-    run(*words, *flags)
-    shown = run("readelf", "-d", tmp / "fit").stdout
-    assert "libstiffit.so.0" in shown and "hdf5" not in shown, shown
-    check_fit(run(tmp / "fit", *PINENE, LD_LIBRARY_PATH=base / "lib").stdout)
-
-    # Static, with what the .pc file lists; the sysroot is for files of the DESTDIR alone.
-    libs = run(
-        "pkg-config", "--static", "--libs", "libstiffit", PKG_CONFIG_PATH=base / "lib/pkgconfig"
-    ).stdout.split()
-    run(
-        "cc",
-        *words[1:5],
-        EXAMPLES / "fit-alpha-pinene.c",
-        "-o",
-        tmp / "static",
-        f"-I{base}/include",
-        base / "lib/libstiffit.a",
-        *[word for word in libs if word != "-lstiffit"],
-    )
-    assert "libstiffit" not in run("readelf", "-d", tmp / "static").stdout
-    check_fit(run(tmp / "static", *PINENE).stdout)
-    # In C++ the header means the same.
-    (tmp / "a.cc").write_text(
-        "#include <stiffit/stiffit.h>\nint main() { return stiffit_version() == nullptr; }\n"
-    )
-    if shutil.which("c++"):
-        run("c++", "-Wall", "-Werror", tmp / "a.cc", "-o", tmp / "a", *flags)
-        run(tmp / "a", LD_LIBRARY_PATH=base / "lib")
 
 
 def test_only_public_names_are_visible(tmp):
@@ -431,6 +385,60 @@ int main(int argc, char **argv)
             [tmp / "f", *words], env=h.environment(), capture_output=True, text=True, check=False
         )
         assert done.returncode == 1 and word in done.stdout and not done.stderr, done
+
+
+def evaluate_file(stiffit, problem, dataset, experiment, times, p, n_observable):
+    """Predictions and sensitivities of an experiment of a problem file, through the functions themselves."""
+    times, p = np.ascontiguousarray(times, float), np.ascontiguousarray(p, float)
+    values, slopes = np.empty((len(times), n_observable)), np.empty(
+        (len(times), n_observable, len(p))
+    )
+    size = ctypes.c_size_t
+    stiffit._call(
+        "stiffit_evaluate",
+        problem.pointer,
+        size(dataset),
+        size(experiment),
+        size(len(times)),
+        *[ctypes.c_void_p(array.ctypes.data) for array in (times, p, values, slopes)],
+    )
+    return values, slopes
+
+
+def test_experiments_of_a_file(tmp):
+    """Experiments that begin at the steady state of another, against SciPy (test_steady)."""
+    import test_steady as steady
+
+    stiffit = load()
+    path = str(steady.write(tmp / "p.h5")).encode()
+    problem = stiffit._Handle(
+        "stiffit_problem_free", lambda to: stiffit._call("stiffit_problem_open", to, path, None)
+    )
+    truth, times = steady.TRUTH, steady.TIMES[::-1]
+    h_rel = 1e-5
+    for experiment in (1, 2):
+        values, slopes = evaluate_file(stiffit, problem, 2, experiment, times, truth, 2)
+        expected = steady.exact(truth)[experiment - 1].T[::-1]
+        np.testing.assert_allclose(values, expected, rtol=1e-5)  # rtol 1e-7 a step
+        for j, size in enumerate(truth):
+            step = np.zeros(3)
+            step[j] = h_rel * size
+            up, down = (steady.exact(truth + x)[experiment - 1].T[::-1] for x in (step, -step))
+            # SciPy's 1e-11 over the step of 1e-5
+            np.testing.assert_allclose(
+                slopes[:, :, j],
+                (up - down) / (2 * step[j]),
+                rtol=1e-4,
+                atol=1e-4 * expected.max() / size,
+            )
+    values, _ = evaluate_file(stiffit, problem, 0, 0, [np.inf], truth, 2)  # at rest: s/k, s/0.1
+    np.testing.assert_allclose(values, [[3, 30]], rtol=1e-5)
+    for dataset, experiment, word in ((3, 0, "dataset 3"), (0, 3, "experiment 3")):
+        try:
+            evaluate_file(stiffit, problem, dataset, experiment, times, truth, 2)
+            raise AssertionError("it was evaluated")
+        except stiffit.StiffitError as error:
+            assert word in str(error), error
 
 
 if __name__ == "__main__":

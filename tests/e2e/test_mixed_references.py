@@ -120,6 +120,47 @@ def test_phenobarbital(tmp):
     assert np.max(off) < 0.5, (off, found["estimate"], expected)  # another estimator: clearance is 0.4 away
 
 
+def shown(study):
+    """The rows of a table of the manual's page: nlme, laplace, exact, and standard errors where there are, as printed."""
+    text = (h.ROOT / "man/stiffit-population.7").read_text().split(f'.\\" {study}\n')[1].split(".El")[0]
+    return [[cell.strip().replace("\\-", "-") for cell in line.split("Ta")[1:]] for line in text.splitlines()[1:]]
+
+
+def beside(tmp, study, case, random, table):
+    """The manual's table has the numbers of R, and those of two runs: to the digits that it prints."""
+    rows = shown(study)
+    r, s, expected = len(random), len(case.shared) - 1, np.array(table)
+    columns = [expected]
+    for how in ("laplace", "exact"):
+        found = case.run(tmp / f"{study}.{how}.h5", "--likelihood", how)
+        value = dict(zip(found["estimate_name"], found["estimate"]))
+        columns.append([*(value[f"mean({name})"] for name in random), *(value[name] for name in case.shared[:s]),
+                        *(np.sqrt(value[f"var({name})"]) for name in random), np.exp(value["sigma"]),
+                        found["minus_2_log_likelihood"]])
+    error = dict(zip(found["estimate_name"], found["standard_error"]))
+    columns.append([*(error[f"mean({name})"] for name in random), *(error[name] for name in case.shared[:s])])
+    order = {"theophylline": range(r + s + r + 2), "phenobarbital": [0, 2, 1, 3, 4, 5, 6, 7]}[study]
+    assert len(rows) == len(order)
+    for row, k in zip(rows, order):
+        for cell, column in zip(row, columns):
+            if k < len(column):
+                unit = 10.0 ** -len(cell.partition(".")[2])
+                assert abs(float(cell) - column[k]) < 0.52 * unit, (study, row, k, column[k])  # rounded, and a little noise
+
+
+def test_manual_has_theophylline(tmp):
+    table = stored()["nlme theophylline Ka Cl"]
+    beside(tmp, "theophylline", quadrature.theophylline(["Ka", "Cl"]), ["Ka", "Cl"],
+           [table[name] for name in ("lKa", "lCl", "lKe", "sd_lKa", "sd_lCl", "sigma", "minus_2_log_likelihood")])
+
+
+def test_manual_has_phenobarbital(tmp):
+    table = stored()["nlme phenobarbital"]
+    beside(tmp, "phenobarbital", Phenobarbital(), ["lCl", "lV"],
+           [table[name] for name in ("lCl", "lV", "lCl_power", "lV_power", "sd_lCl", "sd_lV", "sigma",
+                                     "minus_2_log_likelihood")])
+
+
 @h.slow
 def test_stored(tmp):
     """mixed_reference.csv has what R says now."""
