@@ -253,7 +253,7 @@ $(B)/tests/zoo/%.so: tests/zoo/%.c include/stiffit/model.h
 $(B)/tests/%: tests/%.c $(B)/libstiffit.a
 	@mkdir -p $(@D)
 	@echo "  TEST    $@"
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(TEST_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(TEST_CFLAGS) -fvisibility=default -Wno-missing-prototypes -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
 		$(B)/libstiffit.a -lcmocka $(LIBS)
 
 # The object that defines engine_in_use comes before the archive, which is then not asked for its own.

@@ -3,11 +3,12 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-    scripts/bench/bench.py [--strict] [--quick] [WORD ...]
+    scripts/bench/bench.py [--strict] [--quick] [--repeats N] [WORD ...]
     WORD: scipy numbalsoda lanes limit optimizers evaluation adjoint text workers experiments petab share overhead
           fairness million merge whole whole-million starts shared mixed
 
 whole (beside the program that OLD names), whole-million, starts, shared and mixed run only when they are named: they take long.
+whole=NAME[,NAME...] measures these rows of it alone, and keeps the others as they were measured before.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
 import argparse
@@ -56,6 +57,7 @@ class Bench:
     def __init__(self, tmp, quick):
         self.tmp, self.quick = tmp, quick
         self.report, self.missed = {}, []
+        self.rows, self.repeats = [*whole.ROWS, *whole.PAIRS], whole.REPEATS  # of the part whole
 
     def line(self, what, value, target=None, at_least=True):
         """Prints one ratio; `target` None: only for information."""
@@ -385,12 +387,10 @@ class Bench:
         self.line("nlme (closed form) / laplace, one core", figures["rival"])
 
     def whole(self):
-        print("Whole fits, one core, beside an earlier build (OLD names it) and numbalsoda with sensitivities and lm:")
-        python, why = rivals.environment()
-        if not python:
-            print(f"  numbalsoda: skipped: {why}")
-        self.report["whole"] = {name: whole.measure_one(name, self.quick, python, self.line)
-                                for name in (*whole.ROWS, *whole.PAIRS)}
+        print("Whole fits, one core, beside an earlier build (OLD names it) and rivals with lm:")
+        pythons = whole.rivals_for(self.rows)
+        self.report["whole"] = {name: whole.measure_one(name, self.quick, pythons, self.line, self.repeats)
+                                for name in self.rows}
 
     def whole_million(self):
         self.one_state("whole-million", 1000000)
@@ -444,14 +444,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--quick", action="store_true", help="smaller, for trying the bench itself")
+    parser.add_argument("--repeats", type=int, default=whole.REPEATS, help="of the part whole")
     parser.add_argument("parts", nargs="*", metavar="WORD")
     args = parser.parse_args()
+    rows = [row for word in args.parts if word.startswith("whole=") for row in word[6:].split(",")]
+    args.parts = ["whole" if word.startswith("whole=") else word for word in args.parts]
+    if set(rows) - {*whole.ROWS, *whole.PAIRS}:
+        parser.error(f"the rows of whole are {', '.join([*whole.ROWS, *whole.PAIRS])}")
     unknown = set(args.parts) - {*PARTS, *NAMED_ONLY}
     if unknown:
         parser.error(f"no such part: {' '.join(sorted(unknown))}; there are {' '.join(PARTS + NAMED_ONLY)}")
 
     tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-bench-"))
     bench = Bench(tmp, args.quick)
+    bench.rows, bench.repeats = rows or bench.rows, args.repeats
     missed = {}
     where = machine()
     build = where["sundials"]
@@ -472,6 +478,8 @@ def main():
         before = json.loads((h.BUILD / "bench.json").read_text(encoding="utf-8"))
     with open(h.BUILD / "bench.json", "w", encoding="utf-8") as file:
         missed = {**before.get("missed", {}), **missed}
+        if "whole" in bench.report:
+            bench.report["whole"] = {**before.get("whole", {}), **bench.report["whole"]}
         json.dump({**before, "machine": where, **bench.report, "missed": missed}, file, indent=1)
     print(f"written: {h.BUILD / 'bench.json'}")
     if bench.missed:

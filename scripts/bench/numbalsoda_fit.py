@@ -1,23 +1,20 @@
 """The strongest loop that a user of Python can write: sensitivity equations by hand, compiled with numba, integrated by
-numbalsoda's LSODA, and MINPACK's lm through SciPy, on residuals and Jacobian by the logarithms of the parameters. It runs in a
-virtual environment of its own (see rivals.py) and stays up between runs, so that imports and compilation are not counted.
+numbalsoda's LSODA, and MINPACK's lm (rival_loop.py). Models that are not written here come as text, from which
+rival_equations.py writes the same.
 
-    numbalsoda_fit.py DATA.npz   DATA: name, y0, weight; start, time, value, sigma with a row per dataset
-
-Each line of the input is a request, a list of the words below as JSON; each is answered by one line of JSON.
+    numbalsoda_fit.py DATA.npz   DATA: name, text, y0, weight, observed; start, time, value, sigma with a row per dataset
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import json
 import sys
-import time
 
 import numba
 import numpy as np
 from numbalsoda import lsoda, lsoda_sig
-from scipy.optimize import least_squares, leastsq
 
-TIGHT_RTOL, TIGHT_FTOL = 1e-10, 1e-13
+import rival_loop
+from rival_equations import Equations
+
 MOST_STEPS = 100000
 
 
@@ -74,7 +71,7 @@ MODELS = {"robertson": robertson, "alpha-pinene": alpha_pinene, "van-der-pol": v
 
 
 @numba.njit
-def evaluate(address, u0, log_p, times, value, sigma, weight, rtol, atol):
+def evaluate(log_p, address, u0, times, value, sigma, weight, observed, rtol, atol):
     """Residuals and their Jacobian; residuals of 1e6 where the integration fails."""
     n_time, n_observable = value.shape
     n_parameter = len(log_p)
@@ -86,93 +83,31 @@ def evaluate(address, u0, log_p, times, value, sigma, weight, rtol, atol):
         for i in range(n_time):
             for j in range(n_observable):
                 row = i * n_observable + j
-                residual[row] = (weight[j] * u[i + 1, j] - value[i, j]) / sigma[i, j]
+                residual[row] = (weight[j] * u[i + 1, observed[j]] - value[i, j]) / sigma[i, j]
                 for k in range(n_parameter):
-                    jacobian[row, k] = weight[j] * u[i + 1, (1 + k) * n_state + j] / sigma[i, j]
+                    jacobian[row, k] = weight[j] * u[i + 1, (1 + k) * n_state + observed[j]] / sigma[i, j]
     return residual, jacobian
 
 
-class Fit:
-    """Residuals and Jacobian of one dataset; both come from one integration."""
-
-    def __init__(self, data, i, rtol, atol):
-        self.rest = (data.time[i], data.value[i], data.sigma[i], data.weight, rtol, atol)
-        self.address, self.u0, self.point, self.evaluations = data.address, data.u0, None, 0
-
-    def at(self, x):
-        point = x.tobytes()
-        if point != self.point:
-            self.answer, self.point = evaluate(self.address, self.u0, x, *self.rest), point
-            self.evaluations += 1
-        return self.answer
-
-    def residual(self, x):
-        return self.at(x)[0]
-
-    def jacobian(self, x):
-        return self.at(x)[1]
-
-
-def by_least_squares(fit, start):
-    return least_squares(fit.residual, start, jac=fit.jacobian, method="lm").x
-
-
-def by_leastsq(fit, start):
-    """The older and thinner way to MINPACK."""
-    return leastsq(fit.residual, start, Dfun=fit.jacobian)[0]
-
-
-OPTIMIZERS = {"leastsq": by_leastsq, "least_squares": by_least_squares}
-
-
-class Data:
+class Loop(rival_loop.Loop):
     def __init__(self, path):
-        file = np.load(path)
-        n = len(file["start"])
-        self.time = np.column_stack([np.zeros(n), file["time"]])  # LSODA begins at the first of them
-        self.value, self.sigma, self.weight = file["value"], file["sigma"], file["weight"]
-        self.start, self.address = np.log(file["start"]), MODELS[str(file["name"])].address
-        self.u0 = np.zeros(len(file["y0"]) * (1 + self.start.shape[1]))
-        self.u0[:len(file["y0"])] = file["y0"]
+        super().__init__(path)
+        name, y0 = str(self.file["name"]), self.file["y0"]
+        self.weight, self.observed = self.file["weight"], self.file["observed"]
+        self.time = np.column_stack([np.zeros(len(self.start)), self.time])  # LSODA begins at the first of them
+        if name not in MODELS:
+            equations = Equations(str(self.file["text"]))
+            y0, self.observed, space = np.array(equations.initial), np.array(equations.observed), {}
+            exec(equations.sensitivities(), space)  # pylint: disable=exec-used
+            MODELS[name] = numba.cfunc(lsoda_sig)(space["rhs"])
+        self.address = MODELS[name].address
+        self.u0 = np.zeros(len(y0) * (1 + self.start.shape[1]))
+        self.u0[:len(y0)] = y0
 
-    def fit(self, n, optimizer, rtol, atol, output):
-        """Fits n datasets, the first again where there are fewer; saves parameters and times of the first."""
-        search, found, seconds, evaluations = OPTIMIZERS[optimizer], [], [], 0
-        began, cpu_began = time.perf_counter(), time.process_time()
-        for i in range(n):
-            clock = time.thread_time()
-            fit = Fit(self, i % len(self.start), rtol, atol)
-            found.append(search(fit, self.start[i % len(self.start)]))
-            evaluations += fit.evaluations
-            seconds.append(time.thread_time() - clock)
-        cpu, wall = time.process_time() - cpu_began, time.perf_counter() - began
-        np.savez(output, parameters=np.exp(found[:len(self.start)]), seconds=seconds[:len(self.start)])
-        return {"cpu": cpu, "wall": wall, "evaluations": evaluations / n}
-
-    def judge(self, candidates, atol, output):
-        """The objective of each candidate's parameters and of the best that is known, for every dataset, at tight
-        tolerances."""
-        points = [np.log(np.load(path)["parameters"]) for path in candidates]
-        table = np.full((len(points) + 1, len(self.start)), np.inf)
-        for i in range(len(self.start)):
-            fit = Fit(self, i, TIGHT_RTOL, atol)
-            for row, point in zip(table, points):
-                if np.all(np.isfinite(point[i])):
-                    row[i] = 0.5 * np.sum(fit.residual(point[i]) ** 2)
-            if np.isfinite(table[:, i]).any():
-                best = points[int(np.argmin(table[:-1, i]))][i]
-                best = leastsq(fit.residual, best, Dfun=fit.jacobian, ftol=TIGHT_FTOL, xtol=TIGHT_FTOL)[0]
-                table[-1, i] = min(table[:, i].min(), 0.5 * np.sum(fit.residual(best) ** 2))
-        np.save(output, table)
-        return {}
-
-
-def main():
-    data = Data(sys.argv[1])
-    for line in sys.stdin:
-        request, *arguments = json.loads(line)
-        print(json.dumps(getattr(data, request)(*arguments)), flush=True)
+    def evaluator(self, i, rtol, atol):
+        known = (self.address, self.u0, self.time[i], self.value[i], self.sigma[i], self.weight, self.observed, rtol, atol)
+        return lambda x: evaluate(x, *known)
 
 
 if __name__ == "__main__":
-    main()
+    Loop(sys.argv[1]).serve()

@@ -1,7 +1,7 @@
-"""stiffit against the fastest loop in Python (numbalsoda_fit.py): same problems, starts and logarithmic scale, rtol 1e-6, one
-core. The loop gets the absolute tolerance with which it is fastest among those that reach the optimum, and neither its imports
-nor its compilation count; stiffit is timed as a whole process with journal, statistics and certificate. Figures are of CPU
-time, since other load lengthens wall time.
+"""stiffit against the fastest loop in Python (numbalsoda_fit.py; for networks amici_fit.py): same problems, starts and
+logarithmic scale, rtol 1e-6, one core. The loop gets the absolute tolerance with which it is fastest among those that reach the
+optimum, and neither its imports nor its compilation count; stiffit is timed as a whole process with journal, statistics and
+certificate. Figures are of CPU time, since other load lengthens wall time.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -22,7 +22,10 @@ from measure import measure
 RTOL, OWN_RTOL = 1e-6, 1e-7  # of both; stiffit's default
 AT_OPTIMUM, LEAST_AT_OPTIMUM = 1e-6, 0.99  # relative excess of the objective; share of the fits
 OPTIMIZERS = ("leastsq", "least_squares")
-WANTED = ("numbalsoda", "numba", "numpy", "scipy")
+# Packages of each rival's virtual environment. The first has no wheel for Linux and is compiled (AMICI for some minutes, with
+# BLAS and a C++ compiler from the system); the others must have one.
+WANTED = {"numbalsoda": ("numbalsoda", "numba", "numpy", "scipy", "sympy"),
+          "amici": ("amici<1", "numpy", "scipy", "sympy", "swig", "python-libsbml")}
 
 
 def one_cpu():
@@ -48,17 +51,17 @@ def run_alone(problem, tmp, *options):
     return figures, h.read_fits(output)
 
 
-def environment():
-    """The Python of a virtual environment with the rival, made if it is not there; or why there is none. Only numbalsoda
-    itself, which has no wheel for Linux, is compiled; that another package has no wheel for this Python is a reason, too."""
-    folder = h.BUILD / "bench" / "numbalsoda"
+def environment(rival="numbalsoda"):
+    """The Python of a virtual environment with the rival, made in the build folder if it is not there; or why there is none."""
+    folder = h.BUILD / "bench" / rival
     python = folder / "bin" / "python"
-    check = [str(python), "-c", "import " + ", ".join(WANTED)]
+    check = [str(python), "-c", f"import {rival}, scipy, sympy"]
     if python.exists() and subprocess.run(check, capture_output=True, check=False).returncode == 0:
         return python, None
+    wheels = "numba,llvmlite,numpy,scipy,pandas,pyarrow,python-libsbml,swig"
     for command in ([sys.executable, "-m", "venv", "--clear", folder],
-                    [python, "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "15", "--only-binary",
-                     "numba,llvmlite,numpy,scipy", "--disable-pip-version-check", *WANTED], check):
+                    [python, "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "15", "--only-binary", wheels,
+                     "--disable-pip-version-check", *WANTED[rival]], check):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()
@@ -67,18 +70,20 @@ def environment():
 
 
 class Loop:
-    """The rival at work on one case."""
+    """A rival at work on one case: a model that its script knows by name, or one with `text`."""
 
-    def __init__(self, python, case, tmp):
-        self.tmp, self.case = tmp, case
-        n, n_time, _ = case.values.shape
-        data = tmp / "numbalsoda.npz"
-        np.savez(data, name=case.name, y0=case.y0, weight=case.weights, value=case.values, sigma=case.sigmas,
+    def __init__(self, python, case, tmp, rival="numbalsoda"):
+        self.tmp, self.case, self.log = tmp, case, tmp / f"{rival}.log"
+        n, n_time, n_observed = case.values.shape
+        data = tmp / f"{rival}.npz"
+        np.savez(data, name=case.name, text=getattr(case, "text", ""), y0=case.y0, weight=case.weights,
+                 observed=np.arange(n_observed), value=case.values, sigma=case.sigmas,
                  time=np.broadcast_to(case.times, (n, n_time)), start=np.broadcast_to(case.start, (n, len(case.names))))
-        script = pathlib.Path(__file__).parent / "numbalsoda_fit.py"
-        self.process = subprocess.Popen(["taskset", "-c", one_cpu(), str(python), str(script), str(data)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=h.environment(OPENBLAS_NUM_THREADS=1, NUMBA_NUM_THREADS=1))
+        script = pathlib.Path(__file__).parent / f"{rival}_fit.py"
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(["taskset", "-c", one_cpu(), str(python), str(script), str(data)],
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                                            env=h.environment(OPENBLAS_NUM_THREADS=1, NUMBA_NUM_THREADS=1))
 
     def __enter__(self):
         return self
@@ -92,7 +97,8 @@ class Loop:
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
-            raise RuntimeError("numbalsoda_fit.py ended early")
+            said = self.log.read_text(encoding="utf-8", errors="replace")
+            raise RuntimeError(f"{self.process.args[4]} ended early: {said[-2000:]}")
         return json.loads(answer)
 
     def fit(self, n, optimizer, atol, name="loop"):
@@ -159,7 +165,8 @@ def compare(case, python, tmp, n, repeats):
 
 
 def versions(python):
-    code = f"import json, importlib.metadata as m; print(json.dumps({{w: m.version(w) for w in {WANTED!r}}}))"
+    names = WANTED["numbalsoda"]
+    code = f"import json, importlib.metadata as m; print(json.dumps({{w: m.version(w) for w in {names!r}}}))"
     return json.loads(subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=True).stdout)
 
 

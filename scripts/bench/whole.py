@@ -1,19 +1,23 @@
-"""Whole fits of stiffit beside an earlier build, and beside the strongest loop in Python: one core, CPU time (of two workers,
-wall time), medians of interleaved runs. A part of bench.py, or alone:
+"""Whole fits of stiffit beside an earlier build, and beside the strongest loops in Python: one core, user and system CPU time
+of the whole process (of two workers, wall time), medians of interleaved runs. A part of bench.py, or alone:
 
-    [OLD=path/to/stiffit] whole.py [--quick] [--only NAME[,NAME...]] [--no-rivals]
+    [OLD=path/to/stiffit] whole.py [--quick] [--only NAME[,NAME...]] [--repeats N] [--no-rivals]
 
 OLD names the earlier program; without it only rivals are compared. Each program compiles the model's text itself, before it is
-timed. SPDX-License-Identifier: BSD-3-Clause
+timed. The rivals are numbalsoda with hand-written sensitivities, and AMICI, both with MINPACK's lm; rivals.py installs them
+with pip below the build folder, and a row without its rival says why. SPDX-License-Identifier: BSD-3-Clause
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
+import types
 
+import h5py
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -29,10 +33,10 @@ from measure import measure  # noqa: E402
 
 class Row:
     """A problem of `n` fits (or `few`, if quick). `old`, `rival`: the least ratio of their time to ours that is wanted. `case`:
-    for the rival, which gets as many datasets."""
+    for the rivals `by`, which get as many fits, or `n_rival`; the first of them is the one of the wanted ratio."""
 
-    def __init__(self, n, few, make, old, rival=None):
-        self.n, self.few, self.make, self.old, self.rival = n, few, make, old, rival
+    def __init__(self, n, few, make, old, rival=None, by=("numbalsoda",), n_rival=None):
+        self.n, self.few, self.make, self.old, self.rival, self.by, self.n_rival = n, few, make, old, rival, by, n_rival
         self.case = None
 
     def write(self, tmp, quick):
@@ -51,13 +55,25 @@ def from_case(build):
     return make
 
 
-def simulated(text, times):
-    """Of simulated datasets: `text` is a model's file, or makes one."""
-    def make(_, tmp, n):
+def case_of(problem, text, n, atol):
+    """The first n datasets of a problem file, whose datasets have the same times, and one absolute tolerance."""
+    with h5py.File(problem) as file:
+        n_observed, m = len(file["measurements/observable_names"]), file["measurements"]
+        value, sigma, time_ = (m[name][()].reshape(len(file["datasets/id"]), -1, n_observed)[:n] for name in
+                               ("value", "sigma", "time"))
+        start, names = file["parameters/start"][()], file["parameters/name"].asstr()[()]
+    return types.SimpleNamespace(name="text", text=text, y0=[0.0], weights=np.ones(n_observed), values=value, sigmas=sigma,
+                                 times=time_[:, :, 0], start=start, names=list(names), atols=[atol], is_long=None)
+
+
+def simulated(text, times, atol):
+    """Of simulated datasets: `text` is a model's file, or makes one. `atol`: of the rivals."""
+    def make(row, tmp, n):
         model = tmp / "model.ode"
         model.write_text(text() if callable(text) else (h.ROOT / "models" / text).read_text(encoding="utf-8"), encoding="utf-8")
         h.stiffit("simulate", "-m", model, "--times", times, "-n", n, "--noise", 0.02, "--spread", 0.2, "--seed", 7, "-o",
                   tmp / "p.h5")
+        row.case = case_of(tmp / "p.h5", model.read_text(encoding="utf-8"), min(n, row.n_rival or n), atol)
         return tmp / "p.h5", model
     return make
 
@@ -86,18 +102,26 @@ def stiff(n):
 
 
 def network(n_state):
-    return simulated(lambda: test_random_starts.network(n_state, 10, 3 * n_state // 2, 1), "0.3,0.7,1.5,3,6,10,15,25")
+    text = lambda: test_random_starts.network(n_state, 10, 3 * n_state // 2, 1)  # noqa: E731
+    return simulated(text, "0.3,0.7,1.5,3,6,10,15,25", 1e-9)
 
 
-ROWS = {"alpha-pinene": Row(20000, 1000, from_case(pinene), 3.5, 20),
-        "robertson": Row(20000, 1000, from_case(robertson), 2, 40),
+def pollu_row(n, few, *wanted, **keywords):
+    """Concentrations are in ppm, the smallest of them at 1e-17."""
+    return Row(n, few, simulated("pollu/pollu.ode", "5:60:5", 1e-12), *wanted, **keywords)
+
+
+NETWORKS = {n: (old, rival) for n, old, rival in ((20, 1.3, 10), (50, 1.3, 13), (100, 2, 12))}
+ROWS = {"alpha-pinene": Row(20000, 1000, from_case(pinene), 3.5, 20, n_rival=2000),
+        "robertson": Row(20000, 1000, from_case(robertson), 2, 40, n_rival=2000),
         "heavy-tail": Row(1000, 200, from_case(heavy), 2.5, 15),
         "stiff-tail-500": Row(500, 100, from_case(stiff), 2.5, 4.5),
         "stiff-tail-5000": Row(5000, 500, from_case(stiff), 1.5, 7),
-        "pollu": Row(200, 16, simulated("pollu/pollu.ode", "5:60:5"), 1.3),
-        "pollu-one": Row(1, 1, simulated("pollu/pollu.ode", "5:60:5"), 4),
-        "network-20": Row(64, 8, network(20), 1.3), "network-50": Row(64, 8, network(50), 1.3),
-        "network-100": Row(64, 4, network(100), 2), "million": Row(1000000, 20000, decay, 3)}
+        "pollu": pollu_row(200, 16, 1.3, 25, by=("numbalsoda", "amici"), n_rival=2),
+        "pollu-one": pollu_row(1, 1, 4, by=()),
+        **{f"network-{n}": Row(64, 8, network(n), *wanted, by=("amici", "numbalsoda"), n_rival=8)
+           for n, wanted in NETWORKS.items()},
+        "million": Row(1000000, 20000, decay, 3, by=())}
 # Two workers: the row whose problem is taken, and the least ratio of one worker's time to two's; None: what two copies of the
 # earlier program give side by side, within 2 %.
 PAIRS = {"two-workers": ("robertson", None), "two-workers-stiff": ("stiff-tail-500", 1.7)}
@@ -127,28 +151,52 @@ def ratio(above, below):
     return float(np.median([a / b for a, b in zip(above, below)]))
 
 
-def compare(name, tmp, quick, repeats, python=None):
-    """Ratios of a row: old and rival over new, and microseconds of CPU time a fit. python: the rival's, or None."""
+def open_rivals(row, pythons, tmp, stack):
+    """{rival: (its loop, absolute tolerance)}, compiled."""
+    found = {}
+    for rival in row.by:
+        if pythons.get(rival) and row.case is not None:
+            loop = stack.enter_context(rivals.Loop(pythons[rival], row.case, tmp, rival))
+            atols = row.case.atols
+            found[rival] = loop, loop.best_atols()[0]["leastsq"] if len(atols) > 1 else atols[0]
+            loop.ask("warm", rivals.RTOL, found[rival][1])
+    return found
+
+
+def beside(runs, atol, objective):
+    """Of a rival's runs: how many of its fits end over a thousandth above ours, and below."""
+    own = objective[:len(runs[0]["objective"])]
+    found = runs[0]["objective"][:len(own)]
+    return {"atol": atol, "evaluations": runs[0]["evaluations"], "above": int(np.sum(found > 1.001 * own)),
+            "below": int(np.sum(found < own / 1.001)), "compared": len(own)}
+
+
+def compare(name, tmp, quick, repeats, pythons):
+    """Ratios of a row, of old and rivals over new, of seconds a fit. `pythons`: of the rivals that there are."""
     row = ROWS[name]
     problem, model = row.write(tmp, quick)
-    n, cpu = row.few if quick else row.n, {who: [] for who in programs()}
+    n, fits, runs = row.few if quick else row.n, {}, {who: [] for who in programs()}
     for program in programs().values():
         run(program, problem, model, tmp)  # compiles the model's text, and reads the file into memory
-    report = {"fits": n, "wanted": {"old": row.old, "rival": row.rival}}
-    loop = rivals.Loop(python, row.case, tmp) if python and row.case is not None else None
-    try:
-        atols = loop.best_atols()[0] if loop else None
+    with contextlib.ExitStack() as stack:
+        loops = open_rivals(row, pythons, tmp, stack)
         for _ in range(repeats):
             for who, program in programs().items():
-                cpu[who].append(run(program, problem, model, tmp)["cpu"])
-            if loop:
-                cpu.setdefault("rival", []).append(loop.fit(n, "leastsq", atols["leastsq"])["cpu"])
-    finally:
-        if loop:
-            loop.__exit__()
-    report["fits_at_an_objective"] = int(np.sum(np.isfinite(h.read_fits(tmp / "out.h5")["objective"])))
-    return report | {"cpu_s": cpu, "us_per_fit": {who: 1e6 * float(np.median(seconds)) / n for who, seconds in cpu.items()},
-                     "ratio": {who: ratio(seconds, cpu["new"]) for who, seconds in cpu.items() if who != "new"}}
+                runs[who].append(run(program, problem, model, tmp))
+                fits[who] = n
+                if who == "new":
+                    objective = h.read_fits(tmp / "out.h5")["objective"]
+            for rival, (loop, atol) in loops.items():
+                fits[rival] = row.n_rival or n
+                runs.setdefault(rival, []).append(loop.fit(fits[rival], "leastsq", atol))
+    us = {kind: {who: [1e6 * one[kind] / fits[who] for one in found] for who, found in runs.items()}
+          for kind in ("cpu", "wall")}
+    return {"fits": n, "wanted": {"old": row.old} | ({row.by[0]: row.rival} if row.by else {}),
+            "rivals": {rival: beside(runs[rival], atol, objective) for rival, (_, atol) in loops.items()},
+            "us_per_fit": {who: float(np.median(found)) for who, found in us["cpu"].items()},
+            "wall_us_per_fit": {who: float(np.median(found)) for who, found in us["wall"].items()}, "us": us,
+            "ratio": {who: ratio(found, us["cpu"]["new"]) for who, found in us["cpu"].items() if who != "new"},
+            "fits_at_an_objective": int(np.sum(np.isfinite(objective)))}
 
 
 def side_by_side(program, problem, model, tmp):
@@ -177,9 +225,12 @@ def pair(name, tmp, quick, repeats):
             "machine": given, "wanted": wanted or 0.98 * given}
 
 
-def measure_one(name, quick, python, line):
-    """Measures and prints a row by bench.py's `line`; repeats are for about a minute."""
-    repeats = 1 if quick else 5
+REPEATS = 5
+
+
+def measure_one(name, quick, pythons, line, repeats=REPEATS):
+    """Measures and prints a row by bench.py's `line`."""
+    repeats = 1 if quick else repeats
     with tempfile.TemporaryDirectory(prefix="stiffit-bench-") as folder:
         tmp = pathlib.Path(folder)
         if name in PAIRS:
@@ -187,11 +238,27 @@ def measure_one(name, quick, python, line):
             line(f"{name}: one worker / two, whole process", found["two_workers"], found["wanted"])
             line(f"{name}: two processes / one: what the machine gives", found["machine"])
             return found
-        found = compare(name, tmp, quick, repeats if name != "million" else 1, python)
+        found = compare(name, tmp, quick, repeats if name != "million" else 1, pythons)
     for who, us in found["us_per_fit"].items():
-        line(f"{name}: {who}, us a fit, of {found['fits']}", us)
+        line(f"{name}: {who}, us of CPU time a fit, of {found['fits']}", us)
+        line(f"{name}: {who}, us by the clock", found["wall_us_per_fit"][who])
+    for who, rival in found["rivals"].items():
+        print(f"    {who}: {rival['evaluations']:.1f} evaluations a fit; of {rival['compared']} fits {rival['above']} end over "
+              f"0.1 % above stiffit's, {rival['below']} below")
     for who, value in found["ratio"].items():
-        line(f"{name}: {who} / new", value, found["wanted"][who])
+        line(f"{name}: {who} / new", value, found["wanted"].get(who))
+    return found
+
+
+def rivals_for(names):
+    """{rival: its Python} for rows; says why one is missing."""
+    found = {}
+    for rival in sorted({rival for name in names if name in ROWS for rival in ROWS[name].by}):
+        python, why = rivals.environment(rival)
+        if python:
+            found[rival] = python
+        else:
+            print(f"  {rival}: skipped: {why}")
     return found
 
 
@@ -199,21 +266,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="", metavar="NAME[,NAME...]", help=", ".join([*ROWS, *PAIRS]))
+    parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--no-rivals", action="store_true")
     args = parser.parse_args()
     names = args.only.split(",") if args.only else [*ROWS, *PAIRS]
     if set(names) - {*ROWS, *PAIRS}:
         parser.error(f"the rows are {', '.join([*ROWS, *PAIRS])}")
-    python, why = (None, "not asked for") if args.no_rivals else rivals.environment()
-    if not python:
-        print(f"numbalsoda: skipped: {why}")
+    pythons = {} if args.no_rivals else rivals_for(names)
 
     def line(what, value, target=None, at_least=True):
         verdict = "" if target is None else f"  ({'at least' if at_least else 'at most'} {target:.3g})"
         print(f"  {what:58} {value:10.4g}{verdict}", flush=True)
 
     for name in names:
-        measure_one(name, args.quick, python, line)
+        measure_one(name, args.quick, pythons, line, args.repeats)
 
 
 if __name__ == "__main__":

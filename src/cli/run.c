@@ -295,22 +295,27 @@ static void print_objective(const struct run_summary *summary)
     fputc('\n', stderr);
 }
 
-static void print_population(const struct run_population *population)
+static void print_population(const struct run_summary *summary)
 {
+    const struct run_population *population = &summary->population;
     struct fact fact[POPULATION_MOST_FACTS];
+    bool is_evaluation = summary->digest.by_outcome[OUTCOME_evaluated] > 0;
     if (population->n_estimate == 0)
         return;
     fprintf(stderr, "  population: -2 log L %.9g", population->head.minus_2_log_likelihood);
     if (population->head.likelihood_error > 0)
         fprintf(stderr, " +- %.2g", population->head.likelihood_error);
-    fprintf(stderr, " (%s), %zu estimates, AIC %.9g, BIC %.9g\n",
-            strcmp(population->head.likelihood, "laplace") ? "exact" : "Laplace's approximation",
-            population->n_estimate, population->head.aic, population->head.bic);
+    fprintf(stderr, " (%s)", strcmp(population->head.likelihood, "laplace")
+                                ? "exact" : "Laplace's approximation");
+    if (!is_evaluation)
+        fprintf(stderr, ", %zu estimates, AIC %.9g, BIC %.9g", population->n_estimate,
+                population->head.aic, population->head.bic);
+    fputc('\n', stderr);
     facts_text(stderr, fact, population_facts(&population->head, fact));
-    if (population->n_zero > 0)
+    if (population->n_zero > 0 && !is_evaluation)
         fprintf(stderr, "  population: no variance of %s%s was found: it is 0\n", population->zero,
                 population->n_zero > 1 ? " and others" : "");
-    if (population->n_no_error > 0)
+    if (population->n_no_error > 0 && !is_evaluation)
         fprintf(stderr, "  population: %zu of %zu estimates have no standard error (%s%s): a bound holds "
                 "them, or the data do not determine them\n", population->n_no_error,
                 population->n_estimate, population->no_error,
@@ -341,7 +346,7 @@ static void print_text(const struct run_summary *summary, const struct run_shown
     print_failures(summary, color);
     if (summary->digest.n_fit == 1 && isfinite(summary->objective))
         print_objective(summary);
-    print_population(&summary->population);
+    print_population(summary);
     print_goodness(summary);
     print_notes(summary, color);
     print_refits(summary);

@@ -34,6 +34,8 @@ static void print_head(FILE *file, const struct result_population *population)
         fprintf(file, "; %llu dataset%s left out",
                 (unsigned long long)population->head.n_left_out,
                 population->head.n_left_out == 1 ? " was" : "s were");
+    if (!isnan(population->head.log_prior))
+        fprintf(file, "; with priors, whose log density is %.6g", population->head.log_prior);
     if (isfinite(population->head.condition))
         fprintf(file, "; condition number %.3g", population->head.condition);
     fputc('\n', file);
@@ -75,6 +77,21 @@ static void print_occasions(FILE *file, const struct result_population *populati
                                                   population->occasion_deviation[i]));
 }
 
+static void print_replicates(FILE *file, const struct result_population *population)
+{
+    int width = width_of(population->estimate_name, population->m, LEAST_WIDTH);
+    if (population->n_bootstrap == 0)
+        return;
+    fprintf(file, "\n  %-*s %12s %12s %12s %12s\n", width, "bootstrap", "estimate", "std. error",
+            "from", "to");
+    for (size_t k = 0; k < population->m; k++)
+        fprintf(file, "  %-*s %12.5g %12.3g %12.5g %12.5g\n", width, population->estimate_name[k],
+                population->estimate[k], population->bootstrap_error[k],
+                population->bootstrap_lower[k], population->bootstrap_upper[k]);
+    fprintf(file, "  (%llu replicates of the datasets; on the optimiser's scale; 95 %% "
+            "percentiles)\n", (unsigned long long)population->n_bootstrap);
+}
+
 static void print_correlations(FILE *file, const struct result_population *population, int width)
 {
     size_t i = 0, j = 0;
@@ -103,6 +120,7 @@ void show_population_text(FILE *file, const struct result_population *population
     print_correlations(file, population, width);
     print_occasions(file, population, width);
     print_shared(file, population, width);
+    print_replicates(file, population);
 }
 
 static void put_estimates(struct json *json, const struct result_population *population)
@@ -115,6 +133,11 @@ static void put_estimates(struct json *json, const struct result_population *pop
         json_number(json, "standard_error", population->error[i]);
         json_number(json, "standard_error_scores", population->error_scores[i]);
         json_number(json, "standard_error_sandwich", population->error_sandwich[i]);
+        if (population->n_bootstrap) {
+            json_number(json, "bootstrap_standard_error", population->bootstrap_error[i]);
+            json_number(json, "bootstrap_lower", population->bootstrap_lower[i]);
+            json_number(json, "bootstrap_upper", population->bootstrap_upper[i]);
+        }
         json_object_end(json);
     }
     json_array_end(json);

@@ -118,6 +118,8 @@ struct joint {
     bool leaves_out;          /* blocks that cannot be evaluated: set it after joint_init */
     bool has_pilots;          /* --warm-start pilot; likewise */
     uint64_t seed;            /* likewise */
+    const struct fit_prior *prior; /* likewise; n_parameter, or NULL: with random parameters alone */
+    const uint8_t *held;      /* likewise: the means and shared values that stay at their start */
     uint32_t task;            /* likewise: number of the start or replicate, for its records and its state */
     uint32_t n_redrawn;       /* likewise; random starts that could not be evaluated and that this one replaces */
     const uint32_t *weight;   /* n_block, likewise: how often each block counts; NULL: once */

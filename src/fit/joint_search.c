@@ -403,6 +403,8 @@ static enum asked check(struct joint *joint, enum outcome *outcome, enum stop_te
 static enum outcome describe(struct joint *joint)
 {
     enum asked asked = begin(&joint->search);
+    if (asked == ASKED_OK && joint->mixed)
+        return mixed_search(joint, &(enum stop_test){STOP_none});
     if (asked == ASKED_OK && !joint_errors_describe(joint))
         asked = joint_end_short(joint);
     return asked == ASKED_OK ? OUTCOME_evaluated : joint->asker.outcome;
@@ -435,7 +437,10 @@ static enum asked prepare(struct joint *joint, bool is_resumed)
 static enum outcome run_mixed(struct joint *joint, bool is_under_way, enum stop_test *stop)
 {
     enum outcome outcome = OUTCOME_not_run;
-    if (joint->mixed->progress.phase == MIXED_POOLED)
+    bool is_pooled = joint->mixed->progress.phase == MIXED_POOLED;
+    if (is_pooled && joint->options->is_near) /* a refit begins at the best fit */
+        outcome = begin(&joint->search) == ASKED_OK ? outcome : joint->asker.outcome;
+    else if (is_pooled)
         outcome = fit_search_run(&joint->search, is_under_way);
     return joint->end.is_cut ? outcome : mixed_search(joint, stop);
 }

@@ -266,6 +266,8 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     }
     problem->seeks_pulses = problem->seeks_pulses && !is_known;
     problem->varies = joint->levels.occasion != NULL;
+    if (mixed_is_pass(joint->pass)) /* those of means count once for all datasets: mixed_pass.c */
+        problem->prior = NULL;
     if (mixed_is_pass(joint->pass) && !free_random(joint, problem, options, arena)) {
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
         return false;

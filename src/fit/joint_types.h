@@ -84,13 +84,15 @@ struct joint_levels {
     size_t n_column;
     const uint32_t *const *group; /* n_column: of n_block datasets, from 0 */
     const size_t *n_group;        /* n_column */
-    /* n_parameter; NULL: there are no random parameters. 0: not random. k > 0: each dataset has its
-     * own value, drawn from a normal distribution on the optimiser's scale, correlated with those
-     * of the same k; the level is 1, and what all datasets share is the mean. */
+    /* n_parameter; NULL: none is random. k > 0: each dataset has its own value, normal on the
+     * optimiser's scale, correlated with those of the same k. The level is 1: the mean is shared. */
     const uint8_t *random;
     /* Likewise, n_parameter, NULL: none. Not 0: to the dataset's value each experiment adds one of
      * its own, with mean 0, independent of all others. The level is 1. */
     const uint8_t *occasion;
+    /* Where the search for the covariance begins (NULL, NaN: guesses), on the optimiser's scale:
+     * n_parameter deviations, and those over experiments; n_parameter x n_parameter correlations. */
+    const double *deviation, *by_experiment, *correlation;
 };
 
 /* The processes that share a fit, each with some of its blocks, one process after another. All take the same decisions, from

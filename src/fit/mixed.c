@@ -89,6 +89,65 @@ double mixed_first_deviation(const struct mixed *mixed, const double *theta, siz
     return mean > 0 ? RELATIVE * mean : above->start != 0 ? RELATIVE * fabs(above->start) : 1;
 }
 
+/* The covariance to begin with, column-major, in its factor's place: L L' from the top. */
+static void factor_start(const struct mixed *mixed, const double *deviation, double *factor)
+{
+    const struct joint *joint = mixed->joint;
+    size_t r = mixed->progress.r, n = joint->n_parameter;
+    memset(factor, 0, r * r * sizeof *factor);
+    for (size_t j = 0; j < r; j++)
+        for (size_t i = j; i < r; i++) {
+            uint32_t a = joint->above.list[mixed->random[i]].file_index;
+            uint32_t b = joint->above.list[mixed->random[j]].file_index;
+            double sum = i == j ? 1 : joint->levels.correlation
+                                          ? joint->levels.correlation[a * n + b] : 0;
+            for (size_t k = 0; k < j; k++)
+                sum -= factor[i + k * r] * factor[j + k * r];
+            factor[i + j * r] = i == j ? sqrt(fmax(sum, 0)) : sum / factor[j + j * r];
+        }
+    for (size_t j = 0; j < r; j++)
+        for (size_t i = j; i < r; i++)
+            factor[i + j * r] *= deviation[i];
+}
+
+void mixed_first_factor(const struct mixed *mixed, double *estimates)
+{
+    const struct joint *joint = mixed->joint;
+    size_t s = mixed->progress.s, r = mixed->progress.r, n = mixed->progress.n_factor;
+    double *deviation = mixed->start + r * r;
+    for (size_t a = 0; a < r + mixed->progress.q; a++) {
+        uint32_t file = joint->above.list[mixed->random[a]].file_index;
+        const double *given = a < r ? joint->levels.deviation : joint->levels.by_experiment;
+        deviation[a] = given && !isnan(given[file]) ? given[file]
+                                                    : mixed_first_deviation(mixed, estimates, a);
+    }
+    factor_start(mixed, deviation, mixed->start);
+    for (size_t k = 0; k < n; k++)
+        estimates[s + k] = mixed->start[mixed->row[k] + mixed->column[k] * r];
+    for (size_t o = 0; o < mixed->progress.q; o++)
+        estimates[s + n + o] = deviation[r + o];
+    mixed_clear_columns(mixed, estimates);
+}
+
+void mixed_clear_columns(const struct mixed *mixed, double *estimates)
+{
+    size_t r = mixed->progress.r, s = mixed->progress.s;
+    double *factor = mixed->start;
+    mixed_factor(mixed, estimates, factor);
+    for (size_t c = 0; c < r; c++)
+        for (size_t j = c + 1; j < r && factor[c + c * r] == 0; j++) {
+            double below = factor[j + c * r], diagonal = factor[j + j * r];
+            double length = hypot(below, diagonal);
+            for (size_t i = j; i < r && below != 0; i++) { /* a rotation of the two columns */
+                double left = factor[i + c * r], right = factor[i + j * r];
+                factor[i + c * r] = i == j ? 0 : (diagonal * left - below * right) / length;
+                factor[i + j * r] = i == j ? length : (below * left + diagonal * right) / length;
+            }
+        }
+    for (size_t k = 0; k < mixed->progress.n_factor; k++)
+        estimates[s + k] = factor[mixed->row[k] + mixed->column[k] * r];
+}
+
 /* The map of all estimates. */
 static bool make_map(struct mixed *mixed)
 {
@@ -99,7 +158,8 @@ static bool make_map(struct mixed *mixed)
     const double *theta = mixed->joint->above.theta;
     *map = (struct fit_map){.n_free = m, .scale = arena_calloc(arena, m + 1, sizeof *map->scale),
                             .file_index = arena_calloc(arena, m + 1, sizeof *map->file_index)};
-    if (!map->scale || !map->file_index
+    size_t n_random = mixed->progress.r + mixed->progress.q;
+    if (!map->scale || !map->file_index || !ARENA_DOUBLES(arena, {&mixed->start, n_random + 1, n_random})
         || !ARENA_DOUBLES(arena, {&map->start, m, 1}, {&map->lower, m, 1}, {&map->upper, m, 1},
                           {&map->size, m, 1}))
         return false;
@@ -109,10 +169,13 @@ static bool make_map(struct mixed *mixed)
         map->scale[k] = k < s ? from->scale[k] : SCALE_LIN;
         map->lower[k] = k < s ? from->lower[k] : is_diagonal ? 0 : -INFINITY;
         map->upper[k] = k < s ? from->upper[k] : INFINITY;
-        map->start[k] = k < s ? theta[k]
-                              : is_diagonal ? size : 0;
+        map->start[k] = k < s ? theta[k] : 0;
         map->size[k] = k < s ? from->size[k] : size;
     }
+    for (size_t k = 0; k < s && mixed->joint->held; k++)
+        if (mixed->joint->held[from->file_index[k]])
+            map->lower[k] = map->upper[k] = map->start[k];
+    mixed_first_factor(mixed, map->start);
     return true;
 }
 
@@ -137,8 +200,10 @@ bool mixed_make(struct mixed *mixed)
     mixed->point.theta = arena_calloc(arena, m + 1, sizeof(double));
     if (!mixed->point.theta || !trust_model_init(&mixed->search.model, &mixed->asker, arena)
         || !ARENA_DOUBLES(arena, {&mixed->point.gradient, m, 1}, {&mixed->trial, m, 1},
-                          {&mixed->slope, m, 1}, {&mixed->curvature, m, m}, {&mixed->second, m, m},
-                          {&mixed->sum, mixed_n_number(m), 1}))
+                          {&mixed->slope, m, 1}, {&mixed->prior_slope, m, 1},
+                          {&mixed->prior_curvature, m, 1}, {&mixed->kept, m, MIXED_ENDS + 1},
+                          {&mixed->curvature, m, m}, {&mixed->second, m, m},
+                          {&mixed->sum, mixed_n_number(m) + 1, 1}))
         return false;
     memcpy(mixed->point.theta, mixed->asker.map.start, m * sizeof(double));
     return true;
@@ -149,6 +214,7 @@ void mixed_pass_search(struct cursor *cursor, struct mixed *mixed)
     const struct mixed_progress *progress = &mixed->progress;
     size_t m = progress->s + progress->n_factor + progress->q;
     ARRAY(mixed->point.theta, m);
+    ARRAY(mixed->kept, m * (MIXED_ENDS + 1));
     ARRAY(mixed->curvature, m * m);
     ARRAY(mixed->second, m * m);
     ARRAY(mixed->search.model.scale, m);

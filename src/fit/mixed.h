@@ -21,6 +21,9 @@
  * moving points. So the sum is a smooth function of the estimates, and where Laplace's
  * approximation is exact, the sum is.
  *
+ * A prior of a random parameter is one of its typical value, the mean taken to the natural scale:
+ * it is added to the sum over all datasets, as are those of shared parameters.
+ *
  * The search is that of fit/search.h over all estimates: the means and shared values, then the
  * factor's entries. Its curvature is at first the expected information of the model linearised
  * at the modes, or the outer products of the datasets' gradients where these are many (Berndt,
@@ -43,6 +46,8 @@ enum mixed_phase {
  * Differences for second derivatives have levels of their own. */
 enum mixed_level { MIXED_OWN, MIXED_ERRORS, MIXED_FINER, MIXED_FINEST };
 
+enum { MIXED_ENDS = 4 };
+
 /* How far the search has come: what a process needs to continue it, besides the arrays. */
 struct mixed_progress {
     enum mixed_phase phase;
@@ -53,6 +58,12 @@ struct mixed_progress {
     struct trust_reach reach;
     struct stopping stopping;
     int64_t n_iteration;
+    /* Laplace's likelihood is searched from several starts (fit/mixed_search.c), the exact one from
+     * their ends: the numbers of these, and the values at the n_end most likely different ends,
+     * which are in mixed->kept. */
+    size_t start, n_end, end;
+    double end_f[MIXED_ENDS];
+    double uncorrelated_f;    /* of the end behind these: the best one without correlations */
 };
 
 struct mixed {
@@ -70,10 +81,15 @@ struct mixed {
     struct fit_point point;   /* the best estimates: theta, gradient, f */
     double *trial, *slope;    /* m: other estimates, and the gradient there */
     double *curvature;        /* m x m */
+    double *start;            /* scratch of mixed_first_factor */
+    double *kept;             /* m x (MIXED_ENDS + 1): estimates at the ends of starts */
     /* M x m: second derivatives; those of columns with 0 on the diagonal are not known. */
     double *second;
     double *sum;              /* mixed_n_number: over all datasets, of the latest pass */
     const double *at;         /* the estimates that the pass evaluates */
+    double n_dataset;         /* of the latest pass: how many datasets count, with their weights */
+    /* The priors' part of the latest sums, -log of their density but for constants. */
+    double prior_f, log_prior, *prior_slope, *prior_curvature;
     struct rule rule;
     bool holds;               /* the pass stays at the modes that are known; */
     bool chooses;             /* datasets choose their levels of the rule */
@@ -122,6 +138,12 @@ void mixed_record(const struct joint *joint, size_t i, struct fit_record *record
 bool mixed_make(struct mixed *mixed);
 /* A standard deviation of random parameter a to begin with, at these means. */
 double mixed_first_deviation(const struct mixed *mixed, const double *theta, size_t a);
+/* Sets the factor's entries of estimates (m) to the given covariance or, where none is given, to
+ * independent deviations as above. */
+void mixed_first_factor(const struct mixed *mixed, double *estimates);
+/* Takes what is below a diagonal entry of 0 to later columns, which leaves the covariance: then the
+ * others' entries are functions of it. */
+void mixed_clear_columns(const struct mixed *mixed, double *estimates);
 /* The factor of the covariance over the datasets as a matrix, r x r, column-major. */
 void mixed_factor(const struct mixed *mixed, const double *estimates, double *factor);
 /* Whether the last stage of the exact likelihood gives the observed information of the

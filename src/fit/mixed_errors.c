@@ -55,12 +55,22 @@ static bool correct(struct mixed *mixed)
     return true;
 }
 
+/* Whether the factor's entry k, or standard deviation, is in a column with a diagonal entry of 0. */
+static bool is_in_zero_column(const struct mixed *mixed, size_t k)
+{
+    size_t s = mixed->progress.s, column = mixed->column[k - s];
+    for (size_t j = s; j < mixed->m; j++)
+        if (mixed->row[j - s] == column && mixed->column[j - s] == column)
+            return mixed->point.theta[j] == 0;
+    return false;
+}
+
 /* The estimates that a bound holds, or a variance of 0: `loose` lists the others. */
 static size_t find_loose(const struct mixed *mixed, uint32_t *loose)
 {
     size_t n = 0, s = mixed->progress.s;
     for (uint32_t k = 0; k < mixed->m; k++) {
-        bool is_zero = k >= s && mixed->asker.map.lower[k] == 0 && mixed->point.theta[k] == 0;
+        bool is_zero = k >= s && is_in_zero_column(mixed, k);
         if (!is_zero && !fit_point_is_held(&mixed->asker.map, &mixed->point, k))
             loose[n++] = k;
     }
@@ -357,11 +367,13 @@ static void find_errors(struct mixed *mixed, struct errors *errors, struct arena
 
 static void means_of(const void *context, const struct joint_block *block, double *number)
 {
-    size_t r = ((const struct mixed *)context)->progress.r;
+    const struct mixed *mixed = context;
+    size_t r = mixed->progress.r;
+    double weight = mixed_weight(mixed, block);
     for (size_t a = 0; a < r; a++) {
-        double by = block->mixed->mean[a] - ((const struct mixed *)context)->result.mean[a];
-        number[a] = by;
-        number[r + a] = by * by;
+        double by = block->mixed->mean[a] - mixed->result.mean[a];
+        number[a] = weight * by;
+        number[r + a] = weight * by * by;
     }
 }
 
@@ -371,7 +383,7 @@ static enum asked put_estimates(struct mixed *mixed, const double *factor, struc
     struct mixed_result *result = &mixed->result;
     const struct joint *joint = mixed->joint;
     size_t r = result->r, s = mixed->progress.s, n_shared = 0;
-    double n = (double)joint->part.n_all, *sum;
+    double n = mixed->n_dataset, *sum;
     if (!ARENA_DOUBLES(arena, {&sum, 2 * r, 1}))
         return joint_end_short(mixed->joint);
     for (size_t a = 0; a < r; a++) {
@@ -433,7 +445,7 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
         || !ARENA_DOUBLES(arena, {&factor, r, r}))
         return joint_end_short(joint);
     enum asked asked = has_last_stage(mixed) ? ASKED_OK : ASKED_END;
-    if (asked == ASKED_OK && !joint->options->statistics)
+    if (asked == ASKED_OK && (!joint->options->statistics || joint->options->evaluates))
         asked = ASKED_FAILED;
     if (asked == ASKED_OK && !has_second(mixed, &errors))
         asked = mixed_differ(mixed);
@@ -459,7 +471,8 @@ enum asked mixed_conclude(struct mixed *mixed, enum outcome outcome)
     result->condition = has_errors ? result->condition : (double)NAN;
     if (mixed->progress.phase == MIXED_EXACT && !correct(mixed))
         return joint_end_short(joint);
-    result->minus_2_log_likelihood = 2 * mixed->point.f;
+    result->minus_2_log_likelihood = 2 * (mixed->point.f - mixed->prior_f);
+    result->log_prior = mixed->log_prior;
     result->n_dataset = joint->part.n_all;
     result->n_left_out = joint->ranks.n_block - joint->part.n_all;
     result->n_row = joint->asker.objective.n_row;

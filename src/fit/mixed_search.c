@@ -34,6 +34,8 @@ static enum asked begin_curvature(struct mixed *mixed)
                     && (double)mixed->joint->part.n_all >= MANY * (double)mixed->m;
     if (are_many && !mixed_products(mixed, mixed->curvature))
         return joint_end_short(mixed->joint);
+    for (size_t k = 0; are_many && k < mixed->m; k++)
+        mixed->curvature[k + k * mixed->m] += mixed->prior_curvature[k];
     if (!are_many)
         mixed_unpack(mixed->m, mixed->sum + 1 + mixed->m, mixed->curvature);
     return ASKED_OK;
@@ -48,7 +50,7 @@ static double least_curvature(const struct mixed *mixed, size_t k)
     if (k < s)
         return 0;
     size_t a = mixed->row[k - s], mean = mixed->random[a];
-    double by_mean = mixed->curvature[mean + mean * m], n = (double)mixed->joint->part.n_all;
+    double by_mean = mixed->curvature[mean + mean * m], n = mixed->n_dataset;
     double small = SMALL * mixed_first_deviation(mixed, mixed->point.theta, a);
     return 2 * by_mean * by_mean / n * small * small;
 }
@@ -217,6 +219,7 @@ static enum asked take_zeros(struct mixed *mixed, bool *has_changed)
             continue;
         memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
         mixed->trial[k] = 0;
+        mixed_clear_columns(mixed, mixed->trial);
         asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
         if (asked != ASKED_OK || !(mixed->sum[0] <= mixed->point.f + SAME))
             continue;
@@ -282,6 +285,112 @@ static enum outcome search_on(struct mixed *mixed, bool is_under_way)
     return outcome;
 }
 
+/* With few datasets the likelihood may have several maxima, of which one may lie in a submodel:
+ * without some variance, or without correlations. Then the search also begins with each variance
+ * at 0, which holds it there until the end (leave_zeros), and where a search without correlations
+ * ends. With any number of them it also begins with guessed deviations at the latest means, if a
+ * variance has gone to 0 or the first start was a given one. So a model is not less likely than
+ * one that it contains. */
+enum { FEW_DATASETS = 40 };
+/* Ends are different if -log likelihood differs by this; those that are up to NEAR above the most
+ * likely one may have a higher exact likelihood. */
+static const double DIFFERENT = 1e-3, NEAR = 1.5;
+/* RELEASED: from the end of LATEST, without its correlations. Then for n variances: UNCORRELATED,
+ * from guesses, n without each of them, one from the best of these ends with correlations, and n
+ * without each. */
+enum start { START_FIRST, START_GUESS, START_LATEST, START_RELEASED, START_UNCORRELATED };
+
+static bool is_diagonal(const struct mixed *mixed, size_t k)
+{
+    return mixed->row[k - mixed->progress.s] == mixed->column[k - mixed->progress.s];
+}
+
+static bool are_few(const struct mixed *mixed)
+{
+    return mixed->joint->part.n_all <= FEW_DATASETS;
+}
+
+static size_t count_variances(const struct mixed *mixed)
+{
+    return mixed->progress.r + mixed->progress.q;
+}
+
+static bool is_uncorrelated(const struct mixed *mixed, size_t number)
+{
+    return number == START_LATEST
+           || (number >= START_UNCORRELATED && number <= START_UNCORRELATED + count_variances(mixed));
+}
+
+/* Correlations are held at 0 or let go. */
+static void hold_correlations(struct mixed *mixed)
+{
+    bool holds = is_uncorrelated(mixed, mixed->progress.start);
+    struct fit_map *map = &mixed->asker.map;
+    for (size_t k = mixed->progress.s; k < mixed->m; k++)
+        if (!is_diagonal(mixed, k)) {
+            map->lower[k] = holds ? 0 : -INFINITY;
+            map->upper[k] = holds ? 0 : INFINITY;
+        }
+}
+
+/* Sets independent guessed deviations; false: a variance was not 0 before. */
+static bool guess(struct mixed *mixed, double *trial)
+{
+    bool any = false;
+    for (size_t k = mixed->progress.s; k < mixed->m; k++) {
+        any = any || (is_diagonal(mixed, k) && trial[k] == 0);
+        trial[k] = is_diagonal(mixed, k)
+                       ? mixed_first_deviation(mixed, trial, mixed->row[k - mixed->progress.s]) : 0;
+    }
+    return any;
+}
+
+/* Sets variance i to 0; false: it was. */
+static bool leave_out(struct mixed *mixed, double *trial, size_t i)
+{
+    size_t s = mixed->progress.s, n = 0, k = s;
+    for (; k < mixed->m && !(is_diagonal(mixed, k) && n++ == i);)
+        k++;
+    bool is_there = k < mixed->m && trial[k] != 0;
+    for (size_t j = s; j < mixed->m && is_there; j++)
+        trial[j] = mixed->row[j - s] == mixed->row[k - s] ? 0 : trial[j];
+    mixed_clear_columns(mixed, trial);
+    return is_there;
+}
+
+/* The start with this number, in the trial. False: there is none. */
+static bool set_start(struct mixed *mixed, size_t number)
+{
+    size_t m = mixed->m, n = count_variances(mixed), first = START_UNCORRELATED;
+    bool has_pairs = m > mixed->progress.s + n, is_diagonal_one = is_uncorrelated(mixed, number);
+    bool from_diagonal = (is_diagonal_one && number > first) || number == first + n + 1;
+    const double *kept = mixed->kept + (from_diagonal ? MIXED_ENDS * m : 0);
+    memcpy(mixed->trial, kept, m * sizeof *mixed->trial);
+    if (number == START_GUESS) {
+        bool has_zero = guess(mixed, mixed->trial);
+        return has_zero || mixed->joint->levels.deviation;
+    }
+    if (!are_few(mixed) || (!has_pairs && number <= first + n + 1))
+        return false;
+    if (number == START_RELEASED)
+        memcpy(mixed->trial, mixed->point.theta, m * sizeof *mixed->trial);
+    for (size_t k = mixed->progress.s; k < m && number == START_LATEST; k++)
+        mixed->trial[k] = is_diagonal(mixed, k) ? mixed->trial[k] : 0;
+    if (number == START_LATEST || number == START_RELEASED)
+        return true;
+    if (number == first)
+        guess(mixed, mixed->trial);
+    if (number == first || number == first + n + 1)
+        return true;
+    return leave_out(mixed, mixed->trial, number - first - (is_diagonal_one ? 1 : n + 2));
+}
+
+static size_t count_starts(const struct mixed *mixed)
+{
+    bool is_near = mixed->joint->options->is_near; /* a best fit is known: a refit */
+    return is_near ? 1 : START_UNCORRELATED + 2 * (count_variances(mixed) + 1);
+}
+
 /* Evaluates Laplace's likelihood at the trial, with smaller variances if it cannot be evaluated. */
 static enum asked try_start(struct mixed *mixed)
 {
@@ -309,10 +418,7 @@ static enum asked begin_laplace(struct mixed *mixed)
     if (has_pooled)
         take(mixed, mixed->sum[0]);
     memcpy(mixed->trial, joint->asker.map.start, s * sizeof(double));
-    for (size_t k = s; k < mixed->m; k++)
-        mixed->trial[k] = mixed->row[k - s] != mixed->column[k - s]
-                            ? 0
-                            : mixed_first_deviation(mixed, mixed->trial, mixed->row[k - s]);
+    mixed_first_factor(mixed, mixed->trial);
     if (asked != ASKED_END)
         asked = try_start(mixed);
     if (asked == ASKED_FAILED && !has_pooled) {
@@ -324,6 +430,92 @@ static enum asked begin_laplace(struct mixed *mixed)
     else if (asked != ASKED_END)
         asked = mixed_run_at_best(mixed, JOINT_MIXED);
     return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+}
+
+/* Keeps the end of the latest search among the most likely ones, unless it is one of them. */
+static void keep_end(struct mixed *mixed)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    double f = mixed->point.f, *kept = mixed->kept;
+    size_t most = are_few(mixed) ? MIXED_ENDS : 1, m = mixed->m, at = 0;
+    size_t start = progress->start;
+    if (is_uncorrelated(mixed, start)
+        && (start == START_LATEST || f < progress->uncorrelated_f - SAME)) {
+        memcpy(kept + MIXED_ENDS * m, mixed->point.theta, m * sizeof *kept);
+        progress->uncorrelated_f = f;
+    }
+    for (size_t e = 0; e < progress->n_end; e++)
+        if (fabs(progress->end_f[e] - f) < DIFFERENT)
+            return;
+    while (at < progress->n_end && progress->end_f[at] < f)
+        at++;
+    if (at == most)
+        return;
+    progress->n_end += progress->n_end < most;
+    for (size_t e = progress->n_end - 1; e > at; e--) {
+        progress->end_f[e] = progress->end_f[e - 1];
+        memcpy(kept + e * m, kept + (e - 1) * m, m * sizeof *kept);
+    }
+    progress->end_f[at] = f;
+    memcpy(kept + at * m, mixed->point.theta, m * sizeof *kept);
+}
+
+/* Goes to an end that is not the latest one. */
+static enum asked go_to_end(struct mixed *mixed, size_t end)
+{
+    memcpy(mixed->trial, mixed->kept + end * mixed->m, mixed->m * sizeof(double));
+    if (!memcmp(mixed->trial, mixed->point.theta, mixed->m * sizeof(double)))
+        return ASKED_OK;
+    mixed->chooses = mixed->progress.phase == MIXED_EXACT;
+    enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+    mixed->chooses = false;
+    if (asked != ASKED_OK)
+        return asked;
+    memcpy(mixed->slope, mixed->sum + 1, mixed->m * sizeof(double));
+    take(mixed, mixed->sum[0]);
+    return begin_curvature(mixed);
+}
+
+/* Goes to the estimates of the trial, more or less likely. */
+static enum asked go_to_trial(struct mixed *mixed)
+{
+    enum asked asked = try_start(mixed);
+    if (asked == ASKED_OK)
+        take(mixed, mixed->sum[0]);
+    return asked == ASKED_OK ? begin_curvature(mixed) : asked;
+}
+
+/* From all starts, and back to the most likely end. Only the first one must succeed. */
+static enum outcome search_laplace(struct mixed *mixed, bool is_under_way)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    enum outcome outcome = OUTCOME_converged, latest;
+    enum asked asked = ASKED_OK;
+    do {
+        if (asked == ASKED_OK) {
+            hold_correlations(mixed);
+            latest = search_on(mixed, is_under_way);
+            if (mixed->joint->end.is_cut)
+                return mixed->joint->asker.outcome;
+            if (progress->start == START_FIRST)
+                outcome = latest;
+            if (progress->start == START_FIRST || outcome_is_success(latest))
+                keep_end(mixed);
+        }
+        is_under_way = false;
+        do
+            progress->start++;
+        while (progress->start < count_starts(mixed) && !set_start(mixed, progress->start));
+        if (outcome_is_success(outcome) && progress->start < count_starts(mixed))
+            asked = go_to_trial(mixed);
+    } while (asked != ASKED_END && outcome_is_success(outcome)
+             && progress->start < count_starts(mixed));
+    hold_correlations(mixed);
+    if (asked != ASKED_END)
+        asked = go_to_end(mixed, 0);
+    while (progress->n_end > 1 && progress->end_f[progress->n_end - 1] > progress->end_f[0] + NEAR)
+        progress->n_end--;
+    return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
 }
 
 /* At the best estimates, where datasets choose their levels, or take finer ones. */
@@ -343,22 +535,84 @@ static enum asked begin_points(struct mixed *mixed, enum mixed_level level)
     return mixed_observe(mixed) ? ASKED_OK : joint_end_short(mixed->joint);
 }
 
-/* With the datasets' levels, then with finer ones, from the optimum of the former and with the second derivatives there: one
+/* The value of the latest end by finer levels: those of the search are too rough to compare ends
+ * where the datasets' integrands differ much. */
+static enum asked look_closer(struct mixed *mixed, double *f)
+{
+    memcpy(mixed->trial, mixed->point.theta, mixed->m * sizeof(double));
+    mixed->progress.level = MIXED_FINER;
+    enum asked asked = mixed_run(mixed, JOINT_MIXED, mixed->trial);
+    mixed->progress.level = MIXED_OWN;
+    *f = asked == ASKED_OK ? mixed->sum[0] : INFINITY;
+    return asked;
+}
+
+/* With the datasets' levels, from all ends that Laplace's likelihood has left; then back to the most
+ * likely one. Only the first one must succeed. */
+static enum outcome search_ends(struct mixed *mixed, bool is_under_way)
+{
+    struct mixed_progress *progress = &mixed->progress;
+    enum outcome outcome = OUTCOME_converged, latest;
+    enum asked asked = ASKED_OK;
+    size_t best = 0;
+    for (; progress->end < progress->n_end; progress->end++) {
+        size_t end = progress->end;
+        if (!is_under_way)
+            asked = end == 0 ? begin_points(mixed, MIXED_OWN) : go_to_end(mixed, end);
+        if (asked == ASKED_END)
+            return mixed->joint->asker.outcome;
+        latest = asked == ASKED_OK ? search_on(mixed, is_under_way) : OUTCOME_stalled;
+        is_under_way = false;
+        if (mixed->joint->end.is_cut)
+            return mixed->joint->asker.outcome;
+        outcome = end == 0 ? latest : outcome;
+        bool counts = end == 0 || outcome_is_success(latest);
+        if (counts && progress->n_end > 1 && look_closer(mixed, &progress->end_f[end]) == ASKED_END)
+            return mixed->joint->asker.outcome;
+        progress->end_f[end] = counts ? progress->end_f[end] : INFINITY;
+        if (counts)
+            memcpy(mixed->kept + end * mixed->m, mixed->point.theta, mixed->m * sizeof(double));
+    }
+    for (size_t e = 1; e < progress->n_end; e++)
+        best = progress->end_f[e] < progress->end_f[best] - SAME ? e : best;
+    asked = go_to_end(mixed, best);
+    return asked == ASKED_OK ? outcome : mixed->joint->asker.outcome;
+}
+
+/* Then with finer levels, from the optimum of the former and with the second derivatives there: one
  * step or two. */
 static enum outcome search_exact(struct mixed *mixed, bool is_under_way)
 {
     const struct joint *joint = mixed->joint;
     enum mixed_level level = is_under_way ? mixed->progress.level : MIXED_OWN;
+    enum outcome outcome;
     for (;; level = MIXED_FINER) {
-        if (!is_under_way && begin_points(mixed, level) != ASKED_OK)
+        if (level != MIXED_OWN && !is_under_way && begin_points(mixed, level) != ASKED_OK)
             return joint->asker.outcome;
-        enum outcome outcome = search_on(mixed, is_under_way);
+        if (level == MIXED_OWN)
+            outcome = search_ends(mixed, is_under_way);
+        else
+            outcome = search_on(mixed, is_under_way);
         is_under_way = false;
         if (joint->end.is_cut || level == MIXED_FINER || !outcome_is_success(outcome))
             return joint->end.is_cut ? joint->asker.outcome : outcome;
         if (joint->options->statistics && mixed_differ(mixed) == ASKED_END)
             return joint->asker.outcome;
     }
+}
+
+/* In place of a search: the likelihood at the start. */
+static enum outcome evaluate(struct mixed *mixed)
+{
+    mixed->progress.phase = MIXED_LAPLACE;
+    enum asked asked = mixed_run_at_best(mixed, JOINT_MIXED);
+    if (asked == ASKED_OK)
+        mixed_keep_found(mixed);
+    if (asked == ASKED_OK && mixed->joint->options->likelihood == LIKELIHOOD_EXACT)
+        asked = begin_points(mixed, MIXED_OWN);
+    if (asked == ASKED_OK)
+        asked = mixed_conclude(mixed, OUTCOME_evaluated);
+    return asked == ASKED_OK ? OUTCOME_evaluated : mixed->joint->asker.outcome;
 }
 
 /* What another process has left: its numbers at the best estimates, once more. */
@@ -390,6 +644,8 @@ enum outcome mixed_search(struct joint *joint, enum stop_test *stop)
     bool is_exact = mixed->progress.phase == MIXED_EXACT;
     enum asked asked = mixed_make(mixed) ? ASKED_OK : joint_end_short(joint);
     mixed->search.method = &method;
+    if (asked == ASKED_OK && joint->options->evaluates)
+        return evaluate(mixed);
     if (asked == ASKED_OK && joint->asker.objective.n_row < mixed->m) {
         fit_asker_end(&joint->asker, OUTCOME_bad_data, "%zu measurements do not determine %zu estimates: "
                       "fewer random parameters, or fewer correlations (--random-covariance)",
@@ -400,7 +656,7 @@ enum outcome mixed_search(struct joint *joint, enum stop_test *stop)
         asked = is_resumed ? resume(mixed) : begin_laplace(mixed);
     enum outcome outcome = joint->asker.outcome;
     if (asked == ASKED_OK && !is_exact)
-        outcome = search_on(mixed, is_resumed);
+        outcome = search_laplace(mixed, is_resumed);
     if (asked == ASKED_OK && !joint->end.is_cut && joint->options->likelihood == LIKELIHOOD_EXACT
         && (is_exact || outcome_is_success(outcome)))
         outcome = search_exact(mixed, is_exact);

@@ -53,6 +53,7 @@ static void pass_rest(struct cursor *cursor, struct mixed_result *result)
     ARRAY(result->error_covariance, m * m);
     ARRAY(result->shrinkage, r);
     FIELD(result->minus_2_log_likelihood);
+    FIELD(result->log_prior);
     FIELD(result->likelihood_error);
     FIELD(result->condition);
     FIELD(result->n_dataset);
@@ -97,6 +98,24 @@ bool mixed_result_read(struct mixed_result *result, struct journal_reader *journ
         pass_rest(&in, result);
     free(bytes);
     return !in.is_bad && in.at == n;
+}
+
+void mixed_result_estimates(const struct mixed_result *result, double *estimate)
+{
+    size_t r = result->r;
+    memcpy(estimate, result->mean, r * sizeof *estimate);
+    estimate += r;
+    for (size_t j = 0; j < r; j++)
+        for (size_t i = j; i < r; i++)
+            if (result->is_estimated[i * r + j])
+                *estimate++ = result->covariance[i * r + j];
+    memcpy(estimate, result->variance, result->q * sizeof *estimate);
+    memcpy(estimate + result->q, result->value, result->s * sizeof *estimate);
+}
+
+double mixed_result_objective(const struct mixed_result *result)
+{
+    return 0.5 * result->minus_2_log_likelihood - (isnan(result->log_prior) ? 0 : result->log_prior);
 }
 
 double mixed_result_aic(const struct mixed_result *result)

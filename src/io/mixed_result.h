@@ -38,6 +38,7 @@ struct mixed_result {
     double *error_covariance; /* m x m: squares of standard_error on its diagonal */
     double *shrinkage;      /* r: 1 - variance of the conditional means / variance */
     double minus_2_log_likelihood; /* with all constants */
+    double log_prior;              /* of the estimates' density; NaN: there are no priors */
     double likelihood_error;       /* its error, by what more points changed; 0: Laplace's */
     double condition;       /* number of the correlation matrix of the estimates */
     uint64_t n_dataset, n_left_out, n_row; /* datasets that count; others; measurements of these */
@@ -54,6 +55,10 @@ enum status mixed_result_keep(const struct mixed_result *result, struct journal 
 /* The latest one, and its number. False: there is none, it is damaged, or out of memory. */
 bool mixed_result_read(struct mixed_result *result, struct journal_reader *journal,
                        struct arena *arena, uint32_t *number);
+/* All m estimates, in their order. */
+void mixed_result_estimates(const struct mixed_result *result, double *estimate);
+/* What was minimised: -log of the likelihood times the priors' density. */
+double mixed_result_objective(const struct mixed_result *result);
 /* Akaike's criterion; Schwarz's with the number of datasets, or of measurements. */
 double mixed_result_aic(const struct mixed_result *result);
 double mixed_result_bic(const struct mixed_result *result, uint64_t n);

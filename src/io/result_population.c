@@ -84,8 +84,14 @@ static const struct {
     NUMBERS("standard_error_sandwich", error_sandwich, M, NONE, "the same, robust, from both")
     NUMBERS("estimate_covariance", error_covariance, M, M,
             "covariance of the estimates; its diagonal is the square of standard_error")
+    NUMBERS("bootstrap_standard_error", bootstrap_error, M, NONE,
+            "standard deviations of the estimates over the replicates")
+    NUMBERS("bootstrap_lower", bootstrap_lower, M, NONE,
+            "lower ends of 95 % intervals: percentiles of the replicates")
+    NUMBERS("bootstrap_upper", bootstrap_upper, M, NONE, "upper ends of these intervals")
 };
-enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
+/* The last ones are there if there are replicates. */
+enum { N_NUMBERS = sizeof numbers / sizeof *numbers, N_ALWAYS = N_NUMBERS - 3 };
 
 static const struct {
     const char *path;
@@ -106,10 +112,12 @@ static const struct {
     {"minus_2_log_likelihood_error", offsetof(struct result_population, head.likelihood_error)},
     {"aic", offsetof(struct result_population, head.aic)},
     {"bic", offsetof(struct result_population, head.bic)},
-    {"condition_number", offsetof(struct result_population, head.condition)}},
+    {"condition_number", offsetof(struct result_population, head.condition)},
+    {"log_prior", offsetof(struct result_population, head.log_prior)}},
   counts[] = {{"n_dataset", offsetof(struct result_population, head.n_dataset)},
               {"n_left_out", offsetof(struct result_population, head.n_left_out)},
-              {"n_measurement", offsetof(struct result_population, head.n_row)}};
+              {"n_measurement", offsetof(struct result_population, head.n_row)},
+              {"n_bootstrap", offsetof(struct result_population, n_bootstrap)}};
 enum { N_REALS = sizeof reals / sizeof *reals, N_COUNTS = sizeof counts / sizeof *counts };
 
 static size_t size_of(const struct result_population *population, enum size size)
@@ -218,7 +226,8 @@ struct result_population *result_population_make(const struct mixed_result *from
         .estimate_name = words + 2 * r + s,
         .head = {.condition = from->condition,
                  .minus_2_log_likelihood = from->minus_2_log_likelihood,
-                 .likelihood_error = from->likelihood_error, .aic = mixed_result_aic(from),
+                 .likelihood_error = from->likelihood_error, .log_prior = from->log_prior,
+                 .aic = mixed_result_aic(from),
                  .bic = mixed_result_bic(from, from->n_dataset), .n_dataset = from->n_dataset,
                  .n_left_out = from->n_left_out, .n_row = from->n_row,
                  .likelihood = likelihood_name(from->likelihood)}};
@@ -278,7 +287,8 @@ enum status result_writer_population(struct result_writer *writer,
     for (size_t i = 0; i < N_NAMES && !status; i++)
         status = hdf5_write_strings(file, names[i].path, size_of(population, names[i].n),
                                     *CONST_FIELD(char *const *, population, names[i]), error);
-    for (size_t i = 0; i < N_NUMBERS && !status; i++) {
+    size_t n_numbers = population->n_bootstrap ? N_NUMBERS : N_ALWAYS;
+    for (size_t i = 0; i < n_numbers && !status; i++) {
         status = hdf5_write_table(file, numbers[i].path, H5T_NATIVE_DOUBLE,
                                   size_of(population, numbers[i].n),
                                   size_of(population, numbers[i].width),
@@ -329,7 +339,7 @@ static enum status read_numbers(const struct hdf5_file *file, size_t i,
 {
     struct result_column column = {.cells = NULL};
     size_t n = size_of(made, numbers[i].n), width = size_of(made, numbers[i].width);
-    if (n == 0)
+    if (n == 0 || (i >= N_ALWAYS && hdf5_kind(file, numbers[i].path) == HDF5_ABSENT))
         return STATUS_OK;
     enum status status = result_column_open(&column, file, numbers[i].path, FIT_DOUBLE, width, n,
                                             error);
@@ -395,6 +405,8 @@ size_t population_facts(const struct population_head *head,
          FACT_NUMBER, head->bic, true},
         {"condition_number", "condition number", NULL,
          "of the information matrix of the estimates", FACT_NUMBER, head->condition, true},
+        {"log_prior", "log prior", NULL, "log density of the priors at the estimates", FACT_NUMBER,
+         head->log_prior, true},
         {"datasets", "datasets", NULL, "datasets of the fit", FACT_COUNT,
          (double)head->n_dataset, true},
         {"left_out", "datasets left out", NULL, "datasets that could not be used or evaluated",

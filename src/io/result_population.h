@@ -10,6 +10,7 @@
 /* What a population says as a whole. */
 struct population_head {
     double minus_2_log_likelihood, likelihood_error, aic, bic, condition;
+    double log_prior;                     /* NaN: there are no priors, or a file does not say it */
     uint64_t n_dataset, n_left_out, n_row;
     const char *likelihood;               /* likelihood_name, or what a file says instead */
 };
@@ -32,6 +33,10 @@ struct result_population {
      * optimiser's scale */
     double *estimate, *error, *error_scores, *error_sandwich, *error_covariance;
     struct population_head head;
+    /* M: of bootstrap replicates, if n_bootstrap of them succeeded: standard deviations, and the ends
+     * of 95 % intervals; as `estimate`. */
+    uint64_t n_bootstrap;
+    double *bootstrap_error, *bootstrap_lower, *bootstrap_upper;
 };
 
 /* The facts of a population; their number. `likelihood`, a word, and these as JSON. */

@@ -93,8 +93,8 @@ static enum status create(struct write_rows *rows, struct write_column *column,
         longest = strlen(text[i]) > longest ? strlen(text[i]) : longest;
     enum status status =
         column->kind == COLUMN_TEXT
-            ? hdf5_column_create_strings(&column->column, file, column->path, longest, 0, true,
-                                         error)
+            ? hdf5_column_create_strings(&column->column, file, column->path, longest, rows->n,
+                                         true, error)
             : hdf5_column_create(&column->column, file, column->path, stored_type(column->kind),
                                  column->width, rows->n, column->kind != COLUMN_DOUBLE, error);
     column->is_made = true;

@@ -47,7 +47,8 @@ static double tail(double statistic, size_t freedom)
 bool compare_ratio_init(struct compare_ratio *ratio, const struct result_population *small,
                         const struct result_population *large)
 {
-    bool all = compare_is_comparable(small, large) && small->m < large->m;
+    bool all = compare_is_comparable(small, large) && small->m < large->m
+               && isnan(small->head.log_prior) && isnan(large->head.log_prior); /* else no maxima */
     for (size_t i = 0; i < small->m && all; i++)
         all = is_estimated(large, small->estimate_name[i]);
     if (!all)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 
+import h5py
 import numpy as np
 
 import helpers
@@ -47,6 +48,15 @@ def test_a_parallel_pipeline(tmp):
     os.utime(tmp / "plate2.csv", (later, later))
     shown = make(tmp)
     assert shown.count(" run ") == 1 and "plate2" in shown, shown
+
+
+def test_chunks_of_a_small_file_are_small(tmp):
+    """Every process that opens a file unpacks its chunks: those of three datasets must not have room for thousands."""
+    helpers.stiffit("simulate", "-m", ROOT / "models/decay/decay.ode", "--times", "1,2", "-n", 3, "--noise", 0.1, "-o",
+                    tmp / "p.h5")
+    with h5py.File(tmp / "p.h5") as file:
+        rows = {name: len(file[name]) for name in ("datasets/id", "datasets/t0", "measurements/value")}
+        assert {name: file[name].chunks for name in rows} == {name: (n,) for name, n in rows.items()}
 
 
 def test_a_pipeline_with_covariates(tmp):

@@ -123,11 +123,13 @@ def test_refused(tmp):
             (base + ("--random-covariance", ""), "'' is not a random parameter"),
             (base + ("--optimizer", "lbfgs"), "--optimizer lbfgs: not with random parameters"),
             (base + ("--warm-start", "pilot"), "--warm-start pilot: not with random parameters"),
-            (base + ("--profile", "A"), "--profile: not with random parameters"),
-            (base + ("--bootstrap", "50"), "--bootstrap: not with random parameters"),
-            (base + ("--evaluate",), "--evaluate: not with random parameters"),
-            (base + ("--gradient", "adjoint"), "--gradient adjoint: not with shared parameters"),
-            (base + ("--shard", "1/2"), "not with shared parameters"),
+            (base + ("--evaluate",), "give --random-deviation k=NUMBER"),
+            (base + ("--gradient", "adjoint"), "--gradient adjoint: not with random parameters"),
+            (base + ("--shard", "1/2"), "not with random parameters (--random, /parameters/level), which make one fit of "
+             "many datasets; `stiffit submit --ranks`"),
+            (base + ("--only", "d1"), "make a problem of these datasets alone"),
+            (base + ("--retry-failed",), "run it anew (--overwrite)"),
+            (base + ("--random-covariance", "k@experiment.V"), "correlations of it are not possible yet"),
             (base + ("--likelihood", "foce"), "--likelihood"),
             (("--likelihood", "laplace"), "--likelihood: no parameter is random"),
             (("--random-covariance", "diagonal"), "--random-covariance: no parameter is random")):
@@ -155,10 +157,6 @@ def test_refused_parameters(tmp):
     path, model = problem(tmp / "one.h5", 1)
     assert "the problem has one dataset" in h.stiffit("run", path, "--model", model, *words,
                                                       code=2).stderr
-    path, model = problem(tmp / "prior.h5", n)
-    model.write_text(MODEL.replace("parameter k = 0.3", "parameter k = 0.3 prior normal(0.3, 1)"))
-    done = h.stiffit("run", path, "--model", model, *words, code=(2, 3))
-    assert "'k' has a prior" in done.stderr, done.stderr
 
 
 def test_groups_are_refused(tmp):

@@ -9,6 +9,7 @@ import shutil
 import h5py
 import numpy as np
 
+import faults
 import helpers as h
 import oracles as o
 from test_robertson import robertson_problem
@@ -233,6 +234,19 @@ def test_a_journal_that_was_left_behind(tmp):
     shutil.copytree(tmp / "retry", journal)
     h.stiffit("run", tmp / "p.h5", "--trust", "--retry-failed", code=1)
     assert not os.path.exists(journal)
+
+
+def test_killed_just_before_the_journal_goes(tmp):
+    """The result of the retry is there, and so is its journal: the same command finds nothing to do, and removes it."""
+    path = tmp / "p.h5"
+    h.decay_problem(path, 12)
+    h.stiffit("run", path, "--trust", "--max-evaluations", 4, code=1)
+    retry = ("run", path, "--trust", "--retry-failed")
+    h.stiffit(*retry, code=4, env=faults.environment(tmp, ("__finish", "rename", 1, "after")))
+    journal = tmp / "p.result.h5.journal"
+    assert journal.exists()
+    done = h.stiffit(*retry)
+    assert "already complete: 12 fits, 12 converged" in done.stderr and not journal.exists(), done.stderr
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ struct crashes {
 };
 
 struct compute {
+    struct run_options *options;  /* with those of the problem file, once it is open */
     struct campaign campaign;
     struct board private_board, *board;
     struct workers workers;
@@ -90,8 +91,6 @@ struct compute {
     struct replays replays;           /* what is known of fits that had not ended */
     struct rank_link ranks;           /* if joined: the processes of other ranks */
     struct searches *searches;        /* fits over many datasets, while they run */
-    int64_t max_crashes;              /* --max-crashes */
-    const char *shard_origin;         /* where --shard slurm found it, or "" */
     const struct run_hooks *hooks;
     uint64_t n_fit;                   /* tasks of all stages, each once */
     uint64_t n_finished_before;       /* board->n_finished when this process began to fit */

@@ -84,8 +84,8 @@ static enum status journal_guilty(struct compute *compute, const struct death *d
 
 static uint64_t n_allowed(const struct compute *compute, const struct death *death)
 {
-    if (compute->max_crashes >= 0)
-        return (uint64_t)compute->max_crashes;
+    if (compute->options->max_crashes >= 0)
+        return (uint64_t)compute->options->max_crashes;
     return death->hung && counter_get(&compute->board->n_finished) == 0 ? MAX_FIRST_HUNG : MAX_CRASHES;
 }
 

@@ -27,7 +27,7 @@ static enum status compare(struct compute *compute, struct error *error)
     return STATUS_OK;
 }
 
-enum status compute_join(struct compute *compute, struct run_options *options, struct error *error)
+enum status compute_join(struct compute *compute, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
     struct rank_link *link = &compute->ranks;
@@ -44,8 +44,8 @@ enum status compute_join(struct compute *compute, struct run_options *options, s
         return status;
     uint64_t rank = link->info.rank, n = link->info.n;
     if (rank > 0) {
-        options->shown.quiet = true;
-        options->shown.json = false;
+        compute->options->shown.quiet = true;
+        compute->options->shown.json = false;
         free(campaign->plan.paths.journal);
         if (!(campaign->plan.paths.journal = strdup(link->info.journal)))
             return error_set(error, STATUS_NO_MEMORY, "out of memory for the path of the journal");

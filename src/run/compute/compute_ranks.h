@@ -6,7 +6,7 @@
 
 /* Shares fits over many datasets with the other ranks that were launched, if any. After
  * campaign_open. */
-enum status compute_join(struct compute *compute, struct run_options *options, struct error *error);
+enum status compute_join(struct compute *compute, struct error *error);
 
 /* A dataset that crashed in an earlier process or hung. */
 struct compute_crash {

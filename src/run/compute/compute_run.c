@@ -89,9 +89,9 @@ static void describe(struct compute *compute)
     char objective[OBJECTIVE_TEXT], selection[200], told[400];
     if (engine_pool_tell(compute->workers.pool, false, told, sizeof told))
         compute_say(compute, "%s", told);
+    const char *origin = compute->options->select.shard.origin;
     if (*selection_describe(&campaign->plan.selection, selection, sizeof selection))
-        compute_say(compute, "%s%s%s%s", selection, *compute->shard_origin ? " (" : "", compute->shard_origin,
-                    *compute->shard_origin ? ")" : "");
+        compute_say(compute, "%s%s%s%s", selection, *origin ? " (" : "", origin, *origin ? ")" : "");
     campaign_objective_text(campaign, objective);
     compute_say(compute, "objective: %s", objective);
     uint32_t n_replicate = campaign->plan.refits.n_bootstrap;
@@ -133,16 +133,16 @@ static void describe(struct compute *compute)
 }
 
 /* This process's file of the journal, which begins with the run's plan. */
-static enum status begin_journal(struct compute *compute, const struct run_options *options,
-                                 struct error *error)
+static enum status begin_journal(struct compute *compute, struct error *error)
 {
     const struct run_plan *plan = &compute->campaign.plan;
     struct arena arena = {.first = NULL};
     struct result_header header;
     unsigned char *bytes = NULL;
     size_t n = 0;
-    enum status status = header_make(&header, &compute->campaign, options, &arena, error);
-    if (!status && !(bytes = run_plan_encode(plan, options, &header, &n)))
+    enum status status = header_make(&header, &compute->campaign, compute->options,
+                                     &arena, error);
+    if (!status && !(bytes = run_plan_encode(plan, compute->options, &header, &n)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the plan of the run");
     if (!status)
         status = journal_open(&compute->journal, plan->paths.journal, &plan->identity, bytes, n,
@@ -152,8 +152,9 @@ static enum status begin_journal(struct compute *compute, const struct run_optio
     return status;
 }
 
-static enum status open_journal(struct compute *compute, const struct run_options *options, struct error *error)
+static enum status open_journal(struct compute *compute, struct error *error)
 {
+    const struct run_options *options = compute->options;
     const struct run_plan *plan = &compute->campaign.plan;
     const struct run_paths *paths = &plan->paths;
     enum status status = journal_check_directory(paths->journal, error);
@@ -166,7 +167,7 @@ static enum status open_journal(struct compute *compute, const struct run_option
     if (!status)
         status = compute_read_journal(compute, error);
     if (!status)
-        status = begin_journal(compute, options, error);
+        status = begin_journal(compute, error);
     if (!status && !record_batch_init(&compute->batch, compute->journal))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
     if (!status && options->trace)
@@ -186,8 +187,9 @@ static size_t choose_n_lane(size_t capacity, uint64_t most, size_t n_worker)
     return fair < least ? (size_t)least : fair < capacity ? (size_t)fair : capacity;
 }
 
-static enum status make_pool(struct compute *compute, const struct run_options *options, struct error *error)
+static enum status make_pool(struct compute *compute, struct error *error)
 {
+    const struct run_options *options = compute->options;
     const struct campaign *campaign = &compute->campaign;
     struct workers *workers = &compute->workers;
     /* What a fit may ask for at once; by differences also where the right-hand side jumps. */
@@ -306,23 +308,23 @@ static void compute_fini(struct compute *compute)
     monitor_fini(&compute->trouble.lock);
 }
 
-static enum status compute_run(struct compute *compute, struct run_options *options, struct run_summary *summary,
+static enum status compute_run(struct compute *compute, struct run_summary *summary,
                                struct error *error)
 {
+    struct run_options *options = compute->options;
     struct campaign *campaign = &compute->campaign;
+    struct error ignored;
     counter_set(&compute->board->phase, BOARD_OPENING);
     stamp_take(&compute->board->problem, options->problem);
     enum status status = campaign_open(campaign, options, compute->board, compute->hooks, error);
     if (status)
         return status;
-    if ((status = compute_join(compute, options, error)))
+    if ((status = compute_join(compute, error)))
         return status;
     const struct run_paths *paths = &campaign->plan.paths;
     compute->n_fit = campaign->plan.selection.n * campaign->n_task + campaign->n_outside_pilot;
     if (compute->ranks.is_joined)
         compute->n_fit = campaign_joint_n_own(campaign);
-    compute->shard_origin = options->select.shard.origin;
-    compute->max_crashes = options->max_crashes;
     if (!options->trace)
         stamp_take(&compute->board->result, paths->result);
     if (!paths->in_place && (status = spare_file(paths->result, campaign->model.path, error)))
@@ -333,7 +335,10 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
         status = summary_look(paths, &campaign->plan.identity, summary, error);
     if (!status && summary->already_complete) {
         destination_sweep(paths->result); /* it is not written again, so nothing else would */
-        obsolete_drop(paths->result, paths->journal, &campaign->plan.identity);
+        if (paths->retry_failed) /* what failed then is another selection than what fails now */
+            (void)obsolete_drop_retried(paths->result, paths->journal, &ignored);
+        else
+            obsolete_drop(paths->result, paths->journal, &campaign->plan.identity);
         summary_touch(paths);
     }
     if (status || summary->already_complete)
@@ -341,12 +346,12 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     counter_set(&compute->board->phase, BOARD_OPENING_ENGINE);
     /* Everything that may be refused comes first: a run that never began must not leave a journal that restricts the next
      * one. */
-    if ((status = make_pool(compute, options, error)))
+    if ((status = make_pool(compute, error)))
         return status;
     counter_set(&compute->board->phase, BOARD_PREPARING);
     if ((status = compute_spot_check(compute, error)))
         return status;
-    if ((status = open_journal(compute, options, error)))
+    if ((status = open_journal(compute, error)))
         return status;
     if ((status = compute_judge(compute, error)))
         return status;
@@ -373,6 +378,7 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
     }
     stop_catch();
+    compute->options = options;
     compute->hooks = hooks;
     compute->output = standard_output_keep();
     compute->board = board_attach(&compute->private_board);
@@ -392,7 +398,7 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
     if (!status && compute->board->n_process > 0)
         hooks->take_over(hooks->context);
     if (!status)
-        status = compute_run(compute, options, summary, error);
+        status = compute_run(compute, summary, error);
     summary->follows_ranks = status && compute->ranks.is_lost && !stop_is_requested();
     summary->is_reported = status && !summary->follows_ranks && !compute_is_first(compute);
     if (summary->is_reported)

@@ -4,6 +4,8 @@
 
 #include "fit/bootstrap.h"
 #include "fit/found.h"
+#include "fit/map.h"
+#include "fit/mixed.h"
 #include "fit/joint_ranks.h"
 #include "fit/subject.h"
 #include "run/compute/compute_ranks.h"
@@ -30,6 +32,9 @@ struct joint_refits {
     uint32_t *weight;             /* n_here of these */
     /* Where the profiles' sides ended, as far as they have (run/plan/review.h). */
     double *profile_end;
+    /* With random parameters, as in struct joint_levels: deviations, those between experiments, and
+     * correlations of the best fit; then standard errors on the optimiser's scale. */
+    double *covariance;
 };
 
 /* The refit under way. */
@@ -56,8 +61,56 @@ static enum status read_ends(struct compute *compute, uint64_t dataset, struct r
     return status;
 }
 
+/* The size of what is known of a population, which read_population writes. */
+static size_t population_size(const struct campaign *campaign)
+{
+    size_t n = campaign->n_parameter;
+    return campaign->share.random.n ? 3 * n + n * n : 0;
+}
+
+/* Deviations, correlations, and standard errors, of the best fit's population; and the typical values in place of the
+ * random parameters of n_dataset datasets, which have n + 1 numbers each. */
+static enum status read_population(const struct compute *compute, double *best, size_t n_dataset,
+                                   double *population, struct error *error)
+{
+    const struct campaign *campaign = &compute->campaign;
+    size_t n = campaign->n_parameter;
+    struct arena arena = {.first = NULL};
+    struct mixed_result found;
+    uint32_t number;
+    if (population_size(campaign) == 0)
+        return STATUS_OK;
+    double *correlation = population + 2 * n, *error_of = correlation + n * n;
+    for (size_t k = 0; k < population_size(campaign); k++)
+        population[k] = k >= 2 * n && k < 2 * n + n * n ? 0 : NAN;
+    if (!mixed_result_read(&found, compute->earlier, &arena, &number)) {
+        arena_fini(&arena);
+        return error_set(error, STATUS_SYSTEM, "what is known of the population is not in the "
+                         "journal");
+    }
+    for (size_t a = 0; a < found.r; a++) {
+        size_t i = found.random[a];
+        population[i] = sqrt(found.covariance[a + a * found.r]);
+        error_of[i] = found.standard_error[a];
+        for (size_t d = 0; d < n_dataset; d++)
+            best[d * (n + 1) + i] = fit_scale_to_natural(campaign->scale[i], found.mean[a]);
+        for (size_t b = 0; b < a; b++) {
+            size_t j = found.random[b];
+            double both = population[i] * population[j];
+            correlation[i * n + j] = correlation[j * n + i] =
+                both > 0 ? found.covariance[a + b * found.r] / both : 0;
+        }
+    }
+    for (size_t k = 0; k < found.s; k++)
+        error_of[found.shared[k]] = found.standard_error[found.m - found.s + k];
+    for (size_t o = 0; o < found.q; o++)
+        population[n + found.occasion[o]] = sqrt(found.variance[o]);
+    arena_fini(&arena);
+    return STATUS_OK;
+}
+
 /* The best fit of the component's datasets from the journal: n parameters of each and its
- * tolerance, NaN if it did not take part; then the ends of the profiles. */
+ * tolerance, NaN if it did not take part; then the ends of the profiles, and the population. */
 static enum status read_best(struct search *search, double *best, struct error *error)
 {
     struct compute *compute = search->compute;
@@ -84,6 +137,9 @@ static enum status read_best(struct search *search, double *best, struct error *
     }
     if (!status)
         status = read_ends(compute, member[0], &starts, best, error);
+    if (!status)
+        status = read_population(compute, best - n_dataset * (n + 1), n_dataset,
+                                 best + review_size(&compute->campaign.plan.refits, n), error);
     refit_starts_fini(&starts);
     free(objective);
     return status;
@@ -152,7 +208,8 @@ static enum status read_bounds(struct search *search, struct error *error)
 }
 
 /* Takes what rank 0 has read. */
-static void take_best(struct joint_refits *refits, const unsigned char *bytes, size_t n_end)
+static void take_best(struct joint_refits *refits, const unsigned char *bytes, size_t n_end,
+                      size_t n_covariance)
 {
     size_t n = refits->subject.n_parameter, each = (n + 1) * sizeof(double);
     for (size_t d = 0; d < refits->n_dataset; d++, bytes += each) {
@@ -167,6 +224,19 @@ static void take_best(struct joint_refits *refits, const unsigned char *bytes, s
     }
     if (n_end)
         memcpy(refits->profile_end, bytes, n_end * sizeof(double));
+    if (n_covariance)
+        memcpy(refits->covariance, bytes + n_end * sizeof(double), n_covariance * sizeof(double));
+}
+
+/* Refits of random parameters begin at the best fit's population. */
+static void use_population(struct search *search)
+{
+    struct joint_refits *refits = search->refits;
+    struct joint_levels *levels = &search->fit.levels.levels;
+    size_t n = refits->subject.n_parameter;
+    levels->deviation = refits->covariance;
+    levels->by_experiment = refits->covariance + n;
+    levels->correlation = refits->covariance + 2 * n;
 }
 
 /* The arrays. False: out of memory. */
@@ -186,12 +256,14 @@ static bool make(struct joint_refits *refits, const struct campaign *campaign,
     if (!refits->all_weights || !refits->drawn || !refits->fixed
         || !ARENA_DOUBLES(arena, {&refits->start, n_copy, n}, {&refits->lower, n_copy, n},
                           {&refits->upper, n_copy, n}, {&refits->rtol, n_copy, 1},
-                          {&refits->profile_end, n_end, 1}))
+                          {&refits->profile_end, n_end, 1},
+                          {&refits->covariance, population_size(campaign), 1}))
         return false;
     *subject = (struct fit_subject){
         .n_parameter = n, .n_copy = n_copy, .start = refits->start, .lower = refits->lower,
         .upper = refits->upper, .fixed = refits->fixed, .is_common = campaign->share.is_common,
-        .scale = campaign->scale, .prior = campaign->prior,
+        .scale = campaign->scale,
+        .prior = campaign->share.random.n ? NULL : campaign->prior, /* the fits have them */
         .max_look = campaign->fit.max_evaluations};
     return true;
 }
@@ -208,7 +280,8 @@ enum status joint_refits_open(struct search *search, struct error *error)
         is_good = campaign_fit_init(fit, &compute->campaign, fit->component, 0, NULL, NULL);
     size_t n_dataset = components_size(&campaign->share.components, fit->component);
     size_t n = campaign->n_parameter, n_end = review_size(&campaign->plan.refits, n);
-    size_t bytes = is_first ? (n_dataset * (n + 1) + n_end) * sizeof(double) : 0;
+    size_t n_population = population_size(campaign);
+    size_t bytes = is_first ? (n_dataset * (n + 1) + n_end + n_population) * sizeof(double) : 0;
     double *best = is_first ? malloc(bytes + 1) : NULL;
     enum status status = STATUS_OK;
     if (!is_good || (is_first && !best) || !refits
@@ -219,10 +292,12 @@ enum status joint_refits_open(struct search *search, struct error *error)
         status = read_best(search, best, error);
     const unsigned char *all = status ? NULL : compute_first_bytes(compute, best, bytes);
     if (all)
-        take_best(refits, all, n_end);
+        take_best(refits, all, n_end, n_population);
     else if (!status)
         status = compute_lost(error);
     free(best);
+    if (!status && n_population)
+        use_population(search);
     if (!status && refits->n_drawn > 0 && campaign->plan.refits.n_profile > 0)
         status = read_bounds(search, error);
     return status;
@@ -264,6 +339,34 @@ static void chi_square_of(const void *context, const struct joint_block *block, 
     *number = block->findings.criteria.chi_square;
 }
 
+/* The population of a refit: typical values as parameters and, of a replicate, all estimates in
+ * place of points (finish_population.c). */
+static void put_population(const struct refitting *refitting, double *end,
+                           struct fit_record *record)
+{
+    const struct joint_refits *refits = refitting->refits;
+    const struct joint *joint = &refitting->search->fit.joint;
+    const struct mixed_result *found = &joint->mixed->result;
+    size_t n = refits->subject.n_parameter;
+    for (size_t a = 0; a < found->r && joint->mixed->has_result; a++) {
+        size_t i = found->random[a];
+        record->parameter[i] = fit_scale_to_natural(joint->scale[i], found->mean[a]);
+        record->standard_error[i] = NAN;
+        for (size_t d = 0; end && d < refits->n_here; d++)
+            end[d * n + i] = record->parameter[i];
+    }
+    for (size_t i = 0; i < n; i++) { /* where a profile looks first */
+        double at = fit_scale_from_natural(joint->scale[i], record->parameter[i]);
+        double width = 2 * refits->covariance[2 * n + n * n + i];
+        record->interval_lower[i] = fit_scale_to_natural(joint->scale[i], at - width);
+        record->interval_upper[i] = fit_scale_to_natural(joint->scale[i], at + width);
+    }
+    if (!refitting->is_replicate || !joint->mixed->has_result || found->m > 2 * FIT_MAX_POINT)
+        return;
+    mixed_result_estimates(found, record->point);
+    record->n_point = (uint8_t)((found->m + 1) / 2);
+}
+
 /* The record of the fit that has ended. A dataset may have changed its engine: the sum does not
  * notice. Only shared parameters of a replicate have values for all datasets. */
 static bool make_record(struct refitting *refitting, double *end, struct fit_record *record)
@@ -291,10 +394,14 @@ static bool make_record(struct refitting *refitting, double *end, struct fit_rec
     if (!joint_totals(joint, 1, chi_square_of, NULL, &chi_square)
         || !record_common(refitting->search, record))
         return false;
+    if (joint->mixed)
+        put_population(refitting, end, record);
     record->notes &= ~NOTE_changed_engine;
     record->objective = isfinite(record->objective) ? joint->above.f : NAN;
     record->chi_square = chi_square;
     record->n_evaluation = (int64_t)facts.most; /* the budgets are of one dataset */
+    if (joint->mixed) /* whose budget is one of steps, not of the points of integrals */
+        record->n_evaluation = joint->mixed->search.n_iteration;
     record->n_step = 0;
     for (size_t i = 0; i < n && refitting->is_replicate; i++)
         if (joint->levels.level[i] != 1)
@@ -315,6 +422,11 @@ static void fit(void *context, const double *start, const uint8_t *fixed, double
     request.options.is_near = true;
     if (!refitting->is_replicate)
         request.options.optimizer = OPTIMIZER_trf;
+    if (refitting->search->compute->campaign.share.random.n) {
+        request.options.statistics = false; /* only the estimates are used */
+        request.held_above = request.held;  /* means are held, and not the datasets' values */
+        request.held = NULL;
+    }
     if (!refitting->status && !refitting->has_stopped)
         refitting->status = search_fit(refitting->search, refitting->task, &request, &has_ended,
                                        refitting->error);
@@ -373,6 +485,11 @@ enum status joint_refits_run(struct search *search, uint32_t task, bool *has_end
     if (!arrays)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the record of a refit");
     fit_record_set_arrays(&record, n, arrays);
+    record.point = arena_calloc(&arena, 2 * FIT_MAX_POINT, sizeof *record.point);
+    if (!record.point) {
+        arena_fini(&arena);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the points of a refit");
+    }
     subject.fit = fit;
     subject.draw = draw;
     subject.context = &refitting;

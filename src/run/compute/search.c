@@ -33,7 +33,7 @@ static void read_population(struct compute *compute)
     struct mixed_result before;
     bool is_there =
         mixed_result_read(&before, compute->earlier, &arena, &searches->population.number);
-    searches->population.minus_2_log_likelihood = is_there ? before.minus_2_log_likelihood : NAN;
+    searches->population.objective = is_there ? mixed_result_objective(&before) : (double)NAN;
     arena_fini(&arena);
 }
 
@@ -175,6 +175,7 @@ static enum status begin(struct search *search, uint32_t task, uint32_t n_redraw
                                      request ? request->weight : NULL,
                                      request ? &request->options : NULL);
     fit->joint.n_redrawn = n_redrawn;
+    fit->joint.held = request ? request->held_above : NULL;
     if (is_good)
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit of %zu datasets",

@@ -43,7 +43,7 @@ struct searches {
     uint32_t number;           /* of the states in the journal */
     struct {
         uint32_t number;       /* of the population in the journal */
-        double minus_2_log_likelihood; /* its; NaN: there is none */
+        double objective;      /* its; NaN: there is none */
     } population;
     /* Keeps: states can be written; is_due: some state is newer than those in the journal. */
     bool keeps,
@@ -59,6 +59,7 @@ struct joint_request {
     struct fit_options options;
     const double *start;        /* of this process's blocks x n parameters; */
     const uint8_t *held;        /* likewise, instead of the file's, or NULL; */
+    const uint8_t *held_above;  /* n parameters: joint->held */
     const double *rtol;         /* and of its blocks */
     bool keeps;                 /* its state, from which another process continues */
 };

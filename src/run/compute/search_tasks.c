@@ -117,11 +117,11 @@ static enum status write_population(struct search *search, struct error *error)
     struct searches *searches = compute->searches;
     const struct mixed *mixed = search->fit.joint.mixed;
     if (!mixed || !mixed->has_result || !compute_is_first(compute) ||
-        searches->population.minus_2_log_likelihood <= mixed->result.minus_2_log_likelihood)
+        searches->population.objective <= mixed_result_objective(&mixed->result))
         return STATUS_OK;
-    searches->population.minus_2_log_likelihood = mixed->result.minus_2_log_likelihood;
+    searches->population.objective = mixed_result_objective(&mixed->result);
     return mixed_result_keep(&mixed->result, compute->journal, ++searches->population.number,
-                             error);
+                              error);
 }
 
 static enum status fit_start(struct search *search, uint32_t task, bool *has_ended,

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "io/result_population.h"
+#include "run/finish/finish_population.h"
 #include "run/finish/finish_refits.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
@@ -251,34 +251,6 @@ static enum status make_header(struct finish *finish, const struct board *board,
     return add_retry(finish, &header->provenance, error);
 }
 
-/* The group /population, if the fit came so far as to leave it. */
-static enum status add_population(struct finish *finish, struct run_summary *summary,
-                                  struct error *error)
-{
-    const struct run_plan *plan = finish->plan;
-    const struct result_header *known = &plan->header;
-    struct arena arena = {.first = NULL};
-    struct mixed_result mixed;
-    uint32_t number;
-    enum status status = STATUS_OK;
-    bool is_there =
-        plan->recipe.random && mixed_result_read(&mixed, finish->journal, &arena, &number);
-    for (size_t i = 0; is_there && i < mixed.r; i++)
-        is_there = mixed.random[i] < known->n_parameter;
-    for (size_t i = 0; is_there && i < mixed.s; i++)
-        is_there = mixed.shared[i] < known->n_parameter;
-    if (is_there) {
-        const struct result_population *made = result_population_make(
-            &mixed, known->parameter_name, known->parameter_scale, &arena);
-        status = made ? result_writer_population(finish->writer, made, error)
-                      : error_set(error, STATUS_NO_MEMORY, "out of memory for the population");
-        if (!status)
-            summary_add_population(summary, made);
-    }
-    arena_fini(&arena);
-    return status;
-}
-
 static enum status finish_run(struct finish *finish, struct run_plan *plan, const struct board *board,
                               struct run_summary *summary, struct error *error)
 {
@@ -321,7 +293,8 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     if (!status && finish->shared.shared.n > 0)
         status = result_writer_shared(finish->writer, &finish->shared.shared, error);
     if (!status)
-        status = add_population(finish, summary, error);
+        status = finish_population(plan, &finish->share, finish->journal, finish->writer, summary,
+                                   error);
     if (!status)
         status = finish_refits_end(finish->refits, error);
     if (!status && !(stamp_holds(&board->problem, paths->problem) && stamp_holds(&board->result, finish->plan->paths.result))) {

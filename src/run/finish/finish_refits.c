@@ -324,6 +324,13 @@ static void make_intervals(struct finish_refits *refits, struct fit_record *best
     best->percentile_upper[i] = fit_scale_to_natural(scale, percentile.upper);
 }
 
+/* A replicate's value of a random parameter is a typical one, and the dataset's is its own. */
+static bool is_random(const struct finish_refits *refits, size_t i)
+{
+    const struct share *share = refits->source.share;
+    return share && share->random.n && share->random.block[i];
+}
+
 static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
                                  struct fit_record *other, struct fit_record *work, struct error *error)
 {
@@ -342,7 +349,8 @@ static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset,
         return STATUS_OK;
     status = gather_replicates(refits, dataset, best, other, work, error);
     for (size_t i = 0; i < n && !status && best->n_bootstrap > 0; i++)
-        if (best->lack[i] != LACK_fixed && !isnan(refits->estimate[i * refits->source.plan->n_bootstrap]))
+        if (best->lack[i] != LACK_fixed && !is_random(refits, i)
+            && !isnan(refits->estimate[i * refits->source.plan->n_bootstrap]))
             make_intervals(refits, best, i);
     for (size_t k = 0; k < N_COLUMN && refits->source.share; k++)
         memcpy(fit->same + k * n, column[k], n * sizeof(double));

@@ -25,7 +25,7 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     struct run_identity *identity = &campaign->plan.identity;
     struct recipe recipe = campaign->plan.recipe;
     char profile[REFIT_PROFILE_TEXT], share[REFIT_PROFILE_TEXT];
-    char random[100], covariance[100]; /* all fit into RECIPE_TEXT */
+    char random[100], covariance[100], deviation[100]; /* all fit into RECIPE_TEXT */
     memset(identity, 0, sizeof *identity);
     /* CVODES is not described: it was the engine of runs before there were others. */
     recipe.engine = campaign->fit.engine != ENGINE_REFERENCE ? 1 + (int)campaign->fit.engine : 0;
@@ -33,6 +33,8 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     const struct share *const shares = &campaign->share;
     recipe.share = refit_list_text(shares->text, share, sizeof share);
     recipe.random = refit_list_text(shares->random.text, random, sizeof random);
+    recipe.random_deviation =
+        refit_list_text(shares->deviation.text, deviation, sizeof deviation);
     recipe.random_covariance =
         refit_list_text(shares->random.covariance, covariance, sizeof covariance);
     /* How model text was compiled can change bits, so it is part of the description; a plugin's own hash is enough. */
@@ -276,6 +278,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     plan->recipe.share = options->recipe.share;
     plan->recipe.random = options->recipe.random;
     plan->recipe.random_covariance = options->recipe.random_covariance;
+    plan->recipe.random_deviation = options->recipe.random_deviation;
     plan->recipe.leave_out_failed = options->recipe.leave_out_failed;
     if ((status = choose_engine(campaign, options, hash, error)))
         return status;

@@ -84,6 +84,7 @@ bool campaign_fit_init(struct campaign_fit *fit, struct campaign *campaign, size
     joint->leaves_out = campaign->share.leaves_out;
     joint->has_pilots = campaign->plan.recipe.warm_start != 0 && task == 0;
     joint->seed = (uint64_t)campaign->plan.recipe.seed;
+    joint->prior = campaign->prior;
     joint->task = task;
     joint->weight = weight;
     joint->name = name_block;

@@ -14,21 +14,21 @@
 
 enum { MAX_FACT = 20, FACT_LENGTH = 1200 };
 
-struct entry {
+struct attribute {
     const char *name, *value;
 };
 
-struct entries {
+struct attributes {
     struct arena *arena;
     size_t n;
-    struct entry fact[MAX_FACT];
+    struct attribute fact[MAX_FACT];
 };
 
-static void add_fact(struct entries *facts, const char *name, const char *value)
+static void add_fact(struct attributes *facts, const char *name, const char *value)
 {
     const char *kept = facts->n < MAX_FACT && value ? arena_strdup(facts->arena, value) : NULL;
     if (kept)
-        facts->fact[facts->n++] = (struct entry){name, kept};
+        facts->fact[facts->n++] = (struct attribute){name, kept};
 }
 
 static void cpu_name(char *text, size_t size)
@@ -46,7 +46,7 @@ static void cpu_name(char *text, size_t size)
         fclose(file);
 }
 
-static void gather(struct entries *facts, const struct campaign *campaign,
+static void gather(struct attributes *facts, const struct campaign *campaign,
                    const struct run_options *options)
 {
     char text[FACT_LENGTH];
@@ -94,11 +94,11 @@ static void gather(struct entries *facts, const struct campaign *campaign,
 
 static int compare_facts(const void *a, const void *b)
 {
-    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+    return strcmp(((const struct attribute *)a)->name, ((const struct attribute *)b)->name);
 }
 
 /* In the order in which a file lists its attributes. */
-static bool put_facts(struct provenance *provenance, struct entries *facts)
+static bool put_facts(struct provenance *provenance, struct attributes *facts)
 {
     const char **text = arena_calloc(facts->arena, 2 * facts->n + 1, sizeof *text);
     qsort(facts->fact, facts->n, sizeof *facts->fact, compare_facts);
@@ -113,7 +113,7 @@ static bool put_facts(struct provenance *provenance, struct entries *facts)
 enum status header_make(struct result_header *header, const struct campaign *campaign,
                         const struct run_options *options, struct arena *arena, struct error *error)
 {
-    struct entries facts = {.arena = arena};
+    struct attributes facts = {.arena = arena};
     const struct stiffit_model *model = &campaign->model.abi;
     const char **unit = arena_calloc(arena, campaign->n_parameter + 1, sizeof *unit);
     gather(&facts, campaign, options);

@@ -20,6 +20,7 @@ struct recipe {
     const char *share;        /* --share NAME[,NAME...], or the names of /parameters/level; NULL: none */
     const char *random;       /* --random NAME[,NAME...], or the names of /parameters/level; NULL: none */
     const char *random_covariance; /* --random-covariance full|diagonal|BLOCKS; NULL: full */
+    const char *random_deviation; /* --random-deviation NAME=NUMBER[,...]; NULL: none */
     bool leave_out_failed;    /* --leave-out-failed */
     const char *profile;      /* --profile NAME[,NAME...]; NULL: none */
     int64_t n_bootstrap;      /* --bootstrap N; 0 */

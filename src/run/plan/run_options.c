@@ -93,6 +93,11 @@ static const struct option table[] = {
      .default_text = "full",
      .help = "which random parameters are correlated with each other: all, none, or those joined "
              "by dots, as in k.V,ka"},
+    {.name = "random-deviation", .effect = RUN_FITS_LATER, .kind = OPTION_STRING,
+     .metavar = "NAME=NUMBER[,...]", .offset = FIELD(recipe.random_deviation), .in_file = true,
+     .default_text = "guesses",
+     .help = "with random parameters: standard deviations on the optimiser's scale at the start, or "
+             "with --evaluate; NAME.NAME: correlations, NAME@experiment: between experiments"},
     {.name = "likelihood", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE,
      .offset = FIELD(recipe.fit.likelihood), .choice = likelihood_words, .default_text = "exact",
      .in_file = true,

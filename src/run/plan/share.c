@@ -3,6 +3,7 @@
 #include "run/plan/share.h"
 
 #include "base/sha256.h"
+#include "io/fit_record.h"
 #include "run/plan/refit.h"
 
 #include <math.h>
@@ -12,25 +13,29 @@
 
 enum { MAX_COLUMN = 32, MAX_SHARED = 2000 };
 
-static enum status refuse(const char *what, struct error *error)
-{
-    return error_set(error, STATUS_USAGE, "%s: not with shared parameters (--share, /parameters/level) yet, which make one "
-                     "fit of many datasets", what);
-}
-
+/* What does not go with a fit over many datasets, and what to do instead. */
 static enum status check_options(const struct run_options *options, struct error *error)
 {
     const struct recipe *recipe = &options->recipe;
+    bool is_random = recipe->random != NULL;
     const struct {
-        const char *name;
+        const char *name, *instead;
         bool is_given;
-    } refused[] = {{"--only", options->select.only != NULL},
-                   {"--shard (`stiffit submit --ranks` or mpirun divide the datasets)", options->select.shard_text != NULL},
-                   {"--retry-failed", options->retry_failed}, {"--trace", options->trace != NULL},
-                   {"--gradient adjoint", recipe->fit.gradient == GRADIENT_adjoint}};
+    } refused[] = {
+        {"--only", "make a problem of these datasets alone (stiffit import)",
+         options->select.only != NULL},
+        {"--shard", "`stiffit submit --ranks` or mpirun divide the datasets",
+         options->select.shard_text != NULL},
+        {"--retry-failed", "a dataset more changes the fit of all: run it anew (--overwrite)",
+         options->retry_failed},
+        {"--trace", "one dataset alone has a trace", options->trace != NULL},
+        {"--gradient adjoint", "--gradient forward", recipe->fit.gradient == GRADIENT_adjoint}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].is_given)
-            return refuse(refused[i].name, error);
+            return error_set(error, STATUS_USAGE, "%s: not with %s parameters (--%s, "
+                             "/parameters/level), which make one fit of many datasets; %s",
+                             refused[i].name, is_random ? "random" : "shared",
+                             is_random ? "random" : "share", refused[i].instead);
     return STATUS_OK;
 }
 
@@ -285,7 +290,10 @@ bool share_levels_make(struct share_levels *made, const struct share *share, siz
         swap_columns(level, n_parameter, group, n_group, first);
     made->levels = (struct joint_levels){.level = level, .n_column = kept, .group = group,
                                          .n_group = n_group, .random = share->random.block,
-                                         .occasion = share->random.occasion};
+                                         .occasion = share->random.occasion,
+                                         .deviation = share->deviation.deviation,
+                                         .by_experiment = share->deviation.by_experiment,
+                                         .correlation = share->deviation.correlation};
     return true;
 }
 
@@ -368,16 +376,20 @@ static bool make_room(struct share *share, struct words *words)
            && share->is_common && share->group && share->n_group;
 }
 
-static enum status set_random(struct share *share, struct words *words, const char *covariance,
-                              struct error *error)
+static enum status set_random(struct share *share, const struct words *words,
+                              const struct recipe *recipe, struct error *error)
 {
     for (size_t i = 0; i < share->n_parameter; i++)
         words->wanted[i] = is_random(words->of[i]);
-    return share_random_init(&share->random, words->wanted, words->varies, words->names,
-                             share->n_parameter, covariance, error);
+    enum status status = share_random_init(&share->random, words->wanted, words->varies,
+                                           words->names, share->n_parameter,
+                                           recipe->random_covariance, error);
+    return status ? status
+                  : share_deviation_init(&share->deviation, &share->random, words->names,
+                                         share->n_parameter, recipe->random_deviation, error);
 }
 
-static enum status make(struct share *share, const char *covariance, struct words *words,
+static enum status make(struct share *share, const struct recipe *recipe, struct words *words,
                         size_t n_parameter, const struct problem *problem, struct error *error)
 {
     const char *const *names = words->names;
@@ -392,7 +404,7 @@ static enum status make(struct share *share, const char *covariance, struct word
     if (!status)
         status = set_levels(share, problem, words->of, column, error);
     if (!status)
-        status = set_random(share, words, covariance, error);
+        status = set_random(share, words, recipe, error);
     if (!status && share->n > 0)
         status = find_fits(share, error);
     if (!status && share->n > 0 && !print(share, names, column))
@@ -410,17 +422,51 @@ enum status share_read(struct share *share, const struct recipe *recipe, const c
 {
     struct words words = {.text = recipe->share, .random = recipe->random, .names = names,
                           .is_whole = true};
-    return make(share, recipe->random_covariance, &words, n_parameter, problem, error);
+    struct recipe kept = *recipe; /* of fits that have begun: their text may be a hash */
+    kept.random_deviation = NULL;
+    return make(share, &kept, &words, n_parameter, problem, error);
+}
+
+/* A replicate's record has room for so many estimates (joint_refits.c). */
+static enum status check_replicates(const struct share *share, struct error *error)
+{
+    size_t n = share->n;
+    for (size_t i = 0; share->random.n && i < share->n_parameter; i++) {
+        n += share->random.occasion && share->random.occasion[i];
+        for (size_t j = 0; j <= i; j++)
+            n += share->random.block[i] && share->random.block[i] == share->random.block[j];
+    }
+    return share->random.n && n > 2 * FIT_MAX_POINT
+               ? error_set(error, STATUS_USAGE, "--bootstrap: %zu estimates; with random "
+                           "parameters at most %d are possible: fewer correlations "
+                           "(--random-covariance)", n, 2 * FIT_MAX_POINT)
+               : STATUS_OK;
+}
+
+/* Without a search nothing is guessed. */
+static enum status check_evaluation(const struct share *share, const char *const *names,
+                                    struct error *error)
+{
+    char room[200];
+    const char *lacks = share_deviation_lacks(&share->deviation, &share->random, names,
+                                              share->n_parameter, room);
+    return lacks ? error_set(error, STATUS_USAGE, "--evaluate: it needs the standard deviation of "
+                             "each random parameter: give --random-deviation %.200s=NUMBER", lacks)
+                 : STATUS_OK;
 }
 
 enum status share_open(struct share *share, struct run_options *options, const struct problem *problem, struct error *error)
 {
     struct words words = {.text = options->recipe.share, .random = options->recipe.random,
                           .names = problem_parameter_name(problem)};
-    enum status status = make(share, options->recipe.random_covariance, &words,
-                              problem_n_parameter(problem), problem, error);
+    enum status status = make(share, &options->recipe, &words, problem_n_parameter(problem),
+                              problem, error);
     if (!status)
         status = share_random_check_options(&share->random, options, error);
+    if (!status && options->recipe.fit.evaluates)
+        status = check_evaluation(share, words.names, error);
+    if (!status && options->recipe.n_bootstrap > 0)
+        status = check_replicates(share, error);
     if (!status)
         status = share_random_check_problem(&share->random, share->level, problem, error);
     if (!status && share->n == 0 && options->recipe.leave_out_failed)
@@ -430,6 +476,7 @@ enum status share_open(struct share *share, struct run_options *options, const s
         options->recipe.share = share->text;
         options->recipe.random = share->random.text;
         options->recipe.random_covariance = share->random.covariance;
+        options->recipe.random_deviation = share->deviation.text;
         share->leaves_out = options->recipe.leave_out_failed || share->random.n > 0;
         options->recipe.leave_out_failed = options->recipe.leave_out_failed && !share->random.n;
         status = check_options(options, error);
@@ -447,6 +494,7 @@ void share_fini(struct share *share)
     free(share->is_common);
     components_fini(&share->components);
     share_random_fini(&share->random);
+    share_deviation_fini(&share->deviation);
     free(share->text);
     *share = (struct share){.n = 0};
 }

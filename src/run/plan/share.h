@@ -7,6 +7,7 @@
 #include "io/problem.h"
 #include "run/plan/components.h"
 #include "run/plan/run_options.h"
+#include "run/plan/share_deviation.h"
 #include "run/plan/share_random.h"
 
 struct share {
@@ -22,6 +23,7 @@ struct share {
     char *text;            /* NAME[,NAME...], then NAME@COLUMN:HASH of the column's groups; without
                             * the random ones; NULL: there are no others */
     struct share_random random; /* whose level is 1, too */
+    struct share_deviation deviation;
 };
 
 /* As --share and --random say or, without one of them, what /parameters/level says of it; then the

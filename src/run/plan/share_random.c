@@ -3,7 +3,6 @@
 
 #include "base/words.h"
 #include "io/mixed_result.h"
-#include "io/problem_prior.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +38,12 @@ static enum status refuse_name(const struct share_random *random, const char *co
         if (random->block[i])
             known[n_known++] = names[i];
     snprintf(text, sizeof text, "%.*s", n < sizeof text ? (int)n : (int)sizeof text - 1, name);
-    error_set(error, STATUS_USAGE, "--random-covariance: '%s' is not a random parameter; it takes "
+    if (n > 11 && !memcmp(name + n - 11, "@experiment", 11))
+        error_set(error, STATUS_USAGE, "--random-covariance: '%s': what experiments add to their "
+                  "parameters is independent of all else; correlations of it are not possible yet "
+                  "(name only parameters that differ between datasets)", text);
+    else
+        error_set(error, STATUS_USAGE, "--random-covariance: '%s' is not a random parameter; it takes "
               "full, diagonal, or names of random parameters joined by dots, as in k.V,ka%s", text,
               nearest_hint(hint, "\nDid you mean '", "'?", text, known, n_known));
     free(known);
@@ -188,13 +192,11 @@ enum status share_random_check_options(const struct share_random *random,
         bool is_given, is_never; /* never: it is not planned */
     } refused[] = {{"--optimizer lbfgs", recipe->fit.optimizer == OPTIMIZER_lbfgs, true},
                    {"--warm-start pilot", recipe->warm_start != 0, true},
-                   {"--profile", recipe->profile != NULL, false},
-                   {"--bootstrap", recipe->n_bootstrap > 0, false},
-                   {"--evaluate", recipe->fit.evaluates, false},
                    {"--gradient differences",
                     recipe->fit.gradient == GRADIENT_differences && random->occasion, true}};
     if (random->n == 0) {
         const char *name = recipe->random_covariance              ? "--random-covariance"
+                           : recipe->random_deviation                   ? "--random-deviation"
                            : recipe->fit.likelihood != LIKELIHOOD_EXACT ? "--likelihood"
                                                                   : NULL;
         return name ? error_set(error, STATUS_USAGE, "%s: no parameter is random (--random, "
@@ -213,7 +215,6 @@ enum status share_random_check_problem(const struct share_random *random, const 
                                        const struct problem *problem, struct error *error)
 {
     const char *const *names = problem_parameter_name(problem);
-    const struct problem_prior *prior = problem_prior(problem);
     uint64_t n_dataset = problem_info(problem)->n_dataset;
     for (size_t i = 0; random->n > 0 && i < problem_n_parameter(problem); i++) {
         uint64_t n_fixed = problem_n_fixed(problem, i);
@@ -223,10 +224,6 @@ enum status share_random_check_problem(const struct share_random *random, const 
             return error_set(error, STATUS_USAGE, "--random: '%.60s' is fixed%s (/parameters/fixed)"
                              "; a random parameter is free in every dataset", name,
                              n_fixed == n_dataset ? "" : " in some datasets");
-        if (random->block[i] && prior && prior[i].kind != PRIOR_NONE)
-            return error_set(error, STATUS_USAGE, "--random: '%.60s' has a prior "
-                             "(/parameters/prior), but the distribution of a random parameter is "
-                             "estimated", name);
         if (level[i] > 1)
             return error_set(error, STATUS_USAGE, "'%.60s' is shared by groups of datasets, which "
                              "is not possible with random parameters yet", name);
