@@ -45,5 +45,6 @@ const struct record_info record_info[N_RECORD] = {
     [RECORD_SUBSTITUTE] = RECORD(substitute, "/substitutes", "substitutes", substitute_column,
                                  substitute_word, 3)};
 
-#define DOSE_MISSING(field, name, type, presence, none, ...) .field = (record_##type)(none),
-const struct dose dose_none = {DOSE_LIST(DOSE_MISSING)};
+#define MISSING(field, name, type, presence, none, ...) .field = (record_##type)(none),
+const struct dose dose_none = {DOSE_LIST(MISSING)};
+const struct substitute substitute_none = {SUBSTITUTE_LIST(MISSING)};

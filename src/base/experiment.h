@@ -79,6 +79,7 @@ enum record_kind { RECORD_DOSE, RECORD_KNOT, RECORD_CALL, RECORD_SUBSTITUTE, N_R
 extern const struct record_info record_info[N_RECORD];
 /* All its values missing. */
 extern const struct dose dose_none;
+extern const struct substitute substitute_none;
 
 /* A steady dose has been given for ever before its time, at the same interval, and the states
  * are then those of the periodic trajectory: whatever was before is dropped, or they are added

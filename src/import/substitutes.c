@@ -49,7 +49,7 @@ static enum status read_row(const struct import_table *table, uint32_t owner, vo
     const struct reading *reading = context;
     struct import_substitutes *into = reading->into;
     const struct stiffit_model *abi = &reading->model->abi;
-    struct substitute given = {.by = EXPERIMENT_NUMBER, .value = NAN, .time = -INFINITY, .row = EXPERIMENT_NONE};
+    struct substitute given = substitute_none;
     const char *by = table->column[BY] == CSV_NO_COLUMN ? "" : csv_field(table->reader, table->column[BY]);
     enum status status = import_table_name(table, PARAMETER, "parameter", abi->parameter_name, abi->n_parameter,
                                            &given.parameter, error);

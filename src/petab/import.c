@@ -65,8 +65,10 @@ static void substitute(struct writing *writing, const char *parameter, const str
     double number;
     uint32_t own = (uint32_t)number_of(writing, &writing->substituted, parameter);
     lower_is_plain(it, value, &by, &number);
-    struct substitute given = {.parameter = own, .by = by == SIZE_MAX ? EXPERIMENT_NUMBER : (uint32_t)by,
-                               .value = by == SIZE_MAX ? number : 0};
+    struct substitute given = substitute_none;
+    given.parameter = own;
+    given.by = by == SIZE_MAX ? EXPERIMENT_NUMBER : (uint32_t)by;
+    given.value = by == SIZE_MAX ? number : 0;
     size_t i = 0;
     while (i < writing->n_substitute && writing->substitute[i].parameter != own)
         i++;
