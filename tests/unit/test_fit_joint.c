@@ -14,13 +14,16 @@ static const uint32_t plate[N_BLOCK] = {0, 1, 2, 0, 1, 2, 3, 3, 0, 1, 2}, batch[
 static const uint32_t *const columns[] = {plate, batch};
 static const size_t n_groups[] = {4, 2};
 static const struct joint_levels all_levels[] = {
-    {.level = is_shared}, {.level = one_group, .n_column = 1, .group = columns, .n_group = n_groups},
+    {.level = is_shared},
+    {.level = one_group, .n_column = 1, .group = columns, .n_group = n_groups},
     {.level = two_groups, .n_column = 2, .group = columns, .n_group = n_groups},
     {.level = only_group, .n_column = 1, .group = columns, .n_group = n_groups}};
 /* Only parameters with the same start and bounds everywhere. */
 static const struct joint_levels hard_levels[] = {
-    {.level = is_shared}, {.level = one_group, .n_column = 1, .group = columns, .n_group = n_groups},
-    {.level = crossed, .n_column = 2, .group = columns, .n_group = n_groups}, {.level = grouped, .n_column = 1, .group = columns, .n_group = n_groups}};
+    {.level = is_shared},
+    {.level = one_group, .n_column = 1, .group = columns, .n_group = n_groups},
+    {.level = crossed, .n_column = 2, .group = columns, .n_group = n_groups},
+    {.level = grouped, .n_column = 1, .group = columns, .n_group = n_groups}};
 enum { N_LEVELS = sizeof all_levels / sizeof *all_levels };
 
 static int line(const struct stiffit_point *at, double *h)
