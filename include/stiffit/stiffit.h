@@ -41,7 +41,7 @@ struct stiffit_error {
     char message[2000]; /* what is wrong, where, and what to do */
 };
 
-/* "0.1.0": the library's, not the header's. */
+/* "0.2.0": the library's, not the header's. */
 STIFFIT_API const char *stiffit_version(void);
 
 /* --- a system: a model that is loaded --------------------------------------------------------- */

@@ -12,13 +12,13 @@ class Stiffit(MakefilePackage):
     equations or small C files; data and results are HDF5 files."""
 
     homepage = "https://stiffit.example"
-    url = "https://stiffit.example/releases/stiffit-0.1.0.tar.gz"
+    url = "https://stiffit.example/releases/stiffit-0.2.0.tar.gz"
 
     maintainers("stiffit-maintainer")
 
     license("BSD-3-Clause")
 
-    version("0.1.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
+    version("0.2.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
 
     variant("sbml", default=False, description="Import models in SBML")
     variant("mpi", default=False, description="Run one fit on many machines")

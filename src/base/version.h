@@ -2,4 +2,4 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#define STIFFIT_VERSION "0.1.0"
+#define STIFFIT_VERSION "0.2.0"
