@@ -47,8 +47,6 @@ def test_options_refused(tmp):
             ((*WORDS, "--random-covariance", "k.A,k"), "k"),
             ((*WORDS, "--optimizer", "lbfgs"), "lbfgs"),
             ((*WORDS, "--gradient", "adjoint"), "adjoint"),
-            ((*WORDS, "--profile", "k"), "--profile"),
-            ((*WORDS, "--bootstrap", "10"), "--bootstrap"),
             ((*WORDS, "--warm-start", "pilot"), "pilot"),
             ((*WORDS, "--shard", "1/2"), "--shard"),
             (("--likelihood", "laplace"), "--random"),
@@ -68,8 +66,6 @@ def test_problems_refused(tmp):
                 f[group].create_dataset(name, shape=(0,), dtype=kind)
     refused(one, WORDS, "no datasets", code=2)
     data = linear.Data(6, 5, seed=31)
-    prior = linear.FORMULA.replace("parameter k = 0.4", "parameter k = 0.4 prior normal(0.5, 0.1)")
-    refused(data.write(tmp / "prior.h5", prior), WORDS, "k", "prior", code=(2, 3))
     fixed = data.write(tmp / "fixed.h5", linear.FORMULA)
     with h5py.File(fixed[0], "a") as f:
         f.create_dataset("parameters/name", data=["k", "A", "sigma"], dtype=h5py.string_dtype())
