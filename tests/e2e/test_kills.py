@@ -123,7 +123,7 @@ def killed_at_random(tmp, n_fit, n_kill):
 
 
 def test_killed_at_random(tmp):
-    killed_at_random(tmp, 300, 12 * (1 if not h.SANITIZE else 0) + 4)
+    killed_at_random(tmp, 300, 4 if h.SANITIZE else 10)
 
 
 @h.slow
@@ -164,7 +164,7 @@ def test_killed_at_every_call(tmp):
                 subprocess.run(["rm", "-rf", str(journal)], check=True)
                 tried += 1
     print(f"killed at {tried} calls, {resumed} times resumed")
-    assert tried > 30 and resumed > 2, (tried, resumed)  # most go on by themselves
+    assert tried > 20 and resumed > 2, (tried, resumed)  # most go on by themselves
 
 
 if __name__ == "__main__":

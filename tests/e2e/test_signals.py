@@ -172,7 +172,7 @@ def disturbed(tmp, n_signal):
 
 
 def test_signals(tmp):
-    disturbed(tmp, 40)
+    disturbed(tmp, 14)
 
 
 @h.slow

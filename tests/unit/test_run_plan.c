@@ -32,7 +32,7 @@ static void options_come_back(void **state)
         {"--starts=7", "--seed=9223372036854775807"}, {"--warm-start=pilot", "--profile=all"},
         {"--bootstrap=40", "--bootstrap-kind=parametric"}, {"--keep-starts", "--keep-profile"}, {"--keep-bootstrap", NULL},
         {"--share=k", "--max-step=0.5"}, {"--share=k", "--leave-out-failed"},
-        {"--random=k,V", "--random-covariance=diagonal"}, {"--likelihood=laplace", NULL},
+        {"--random=k,V", "--random-covariance=diagonal"}, {"--likelihood=laplace", "--random-deviation=k=0.3"},
         {"--accept-failed=0.1%", NULL}, {"--accept-failed=3", NULL}, {"--rtol=3e-9", "--atol=0.1"},
         {"--linear-solver=klu", "--error=huber"}, {"--huber-k=2", "--student-nu=5.5"},
         {"--optimizer=lbfgs", "--engine=cvodes"},
